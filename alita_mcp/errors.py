@@ -4,7 +4,8 @@ AlitaError                     1   anything of ours that has no closer name
 ├── UsageError                 2   the caller's words are wrong: unknown tool, bad arguments, bad settings
 │   ├── ToolNotFound           2   no such tool or version; carries the nearest names
 │   ├── InvalidArguments       2   arguments do not fit the tool's input schema
-│   └── TooMany                2   as much of this is under way as may be; later it may go
+│   ├── TooMany                2   as much of this is under way as may be; later it may go
+│   └── ExtraMissing           9   an optional part of the package is not installed; the hint is the command
 ├── ToolUnavailable            3   the tool exists but may not be called now (disabled, deleted, not approved)
 │   └── ToolQuarantined        3   a file of the version was changed after it was accepted
 ├── NameTaken                  4   another process published this name first
@@ -56,6 +57,12 @@ class InvalidArguments(UsageError):
 
 class TooMany(UsageError):
     """As much of this is under way as may be at once; the same request may succeed later."""
+
+
+class ExtraMissing(UsageError):
+    """What was asked for needs packages that are not installed; the hint holds the command that adds them."""
+
+    exit_status = 9
 
 
 class ToolUnavailable(AlitaError):

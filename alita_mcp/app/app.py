@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from alita_mcp.app.runs.noticing import Noticing
 from alita_mcp.app.runs.runner import CodeRunner, open_code_runner
 from alita_mcp.app.tasks.abilities import Flows
 from alita_mcp.app.tasks.runner import TaskRunner, open_task_runner
-from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
+from alita_mcp.errors import AlitaError, ExtraMissing, ToolUnavailable, UsageError
 from alita_mcp.library.background import background
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.library import Library
@@ -45,6 +46,8 @@ from alita_mcp.synthesis.requests.outcomes import Created, Outcome, Rejected, Wo
 from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from alita_mcp.values import Manifest, VerificationReport, WrittenFrom
+
+log = logging.getLogger(__name__)
 
 ManageAction = Literal["pin", "unpin", "rollback", "enable", "disable", "delete", "export"]
 
@@ -313,6 +316,8 @@ async def open_app(
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
             return (await calls.run(name, arguments, chain=chain)).result
 
+        if isinstance(roles.problem, ExtraMissing):
+            log.warning("%s", roles.problem)
         own_model = model or (roles.plain() if writers else None)
         brokers = BrokerFactory(settings, library, own_model, call_tool)
         calls = Calls(library, chosen, results, brokers.broker_for, brokers.lacks)

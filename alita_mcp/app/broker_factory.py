@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from alita_mcp.app.secrets_file import SecretsFile
 from alita_mcp.errors import InvalidArguments, ModelError, SandboxError, UsageError
 from alita_mcp.library.library import Library
+from alita_mcp.models.choices import what_to_do_for_a_model
 from alita_mcp.models.interface import LanguageModel, Message
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import HostServices
@@ -43,6 +45,7 @@ class BrokerFactory:
         self._call_tool = call_tool
         self._secrets = SecretsFile(settings.secrets_file)
         self._workspace = _workspace_of(settings)
+        self._settings = settings
 
     def secret_values(self) -> tuple[str, ...]:
         """All secrets of the person, so that they can be kept out of what is stored."""
@@ -50,11 +53,17 @@ class BrokerFactory:
 
     def lacks(self, grants: Grants) -> list[str]:
         """What these grants need and the settings do not give, each as in `needs a model: set ALITA_MODEL`."""
-        lacks = ["needs a model: set ALITA_MODEL"] if grants.model and self._model is None else []
+        lacks = []
+        if grants.model and self._model is None:
+            lacks.append(f"needs a model: {self._way_to_a_model}")
         if grants.workspace != "none" and self._workspace is None:
             lacks.append("needs a folder: set ALITA_WORKSPACE")
         unknown = [name for name in grants.secrets if self._secrets.value(name) is None]
         return lacks + [f"needs the secret {name!r}: put it into ALITA_SECRETS_FILE" for name in unknown]
+
+    @cached_property
+    def _way_to_a_model(self) -> str:
+        return what_to_do_for_a_model(self._settings)
 
     def broker_for(self, stored: StoredVersion, chain: tuple[str, ...] = ()) -> GrantedBroker | None:
         """The broker of one call; None for a tool that asks for nothing. `chain`: the tools that led to the call.

@@ -13,7 +13,7 @@ from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.setting_up.preparing import embedded, embedded_line
 from alita_mcp.errors import AlitaError, LibraryError, SandboxUnavailable, UsageError
-from alita_mcp.settings import Settings, read_settings
+from alita_mcp.settings import Settings, keep_litellm_to_itself, read_settings
 
 if TYPE_CHECKING:
     from alita_mcp.sandbox.interface import ProbeReport
@@ -77,6 +77,8 @@ def serve(options: argparse.Namespace, _output: Output) -> int:
 
 async def doctor(options: argparse.Namespace, output: Output) -> int:
     """Tries each sandbox in earnest and opens the library; the exit status is that of the first thing missing."""
+    import anyio.to_thread
+
     from alita_mcp.event_loop import LoopLag
     from alita_mcp.library.background import background
     from alita_mcp.sandbox.choose import probe_all
@@ -97,6 +99,8 @@ async def doctor(options: argparse.Namespace, output: Output) -> int:
             await on_stage("library")
             library = await _library_findings(settings)
             tasks.cancel_scope.cancel()
+        await on_stage("extras")
+        extras = await anyio.to_thread.run_sync(_extras_findings)
     chosen = _chosen(settings, reports)
     findings: dict[str, Any] = {
         "alita": __version__,
@@ -105,6 +109,7 @@ async def doctor(options: argparse.Namespace, output: Output) -> int:
         "sandbox": {"setting": settings.sandbox, "chosen": chosen},
         "probes": [{**report.model_dump(mode="json"), "isolates": report.isolates} for report in reports],
         "embedded": await embedded(),
+        "extras": extras,
         "library": library,
         "policy": settings.policy,
         "model": settings.model,
@@ -134,6 +139,37 @@ async def _library_findings(settings: Settings) -> dict[str, Any]:
     return {"home": str(settings.home), "tools": sum(states.values()), "states": states}
 
 
+def _extras_findings() -> dict[str, Any]:
+    """Whether each extra can be used, by importing its packages; where not, why, and the command that changes it."""
+    from alita_mcp.extras import EXTRAS, FEATURES, find_installation, import_problem
+
+    keep_litellm_to_itself()
+    installation = find_installation()
+    found: dict[str, Any] = {}
+    for extra in EXTRAS:
+        found[extra] = {"here": True, "for": FEATURES[extra]}
+        if problem := import_problem(extra):
+            command = installation.command(extra, repair=problem.is_broken)
+            found[extra] |= {"here": False, "problem": problem.said, "command": command}
+    absent = [extra for extra in EXTRAS if not found[extra]["here"]]
+    if len(absent) > 1:
+        found["all"] = {"command": installation.command(*absent)}
+    return found
+
+
+def _extras_lines(extras: dict[str, Any]) -> list[str]:
+    lines = []
+    for name, found in extras.items():
+        if name == "all":
+            lines.append(f"    → all that is not here: {found['command']}")
+        elif found["here"]:
+            lines.append(f"✓ extra {name}: {found['for']}")
+        else:
+            lines.append(f"- extra {name} is not here ({found['problem']}): {found['for']}")
+            lines.append(f"    → {found['command']}")
+    return lines
+
+
 def _lines(findings: dict[str, Any], reports: tuple[ProbeReport, ...]) -> list[str]:
     library, chosen = findings["library"], findings["sandbox"]["chosen"]
     lines = [f"alita {findings['alita']}, Python {findings['python']}, {findings['platform']}", ""]
@@ -146,7 +182,7 @@ def _lines(findings: dict[str, Any], reports: tuple[ProbeReport, ...]) -> list[s
             lines.append(f"    → {report.hint}")
     lines.append(f"Tools run in: {chosen or 'nothing that isolates; no tool can be made or called'}")
     lines.append(embedded_line(findings["embedded"]))
-    lines.append("")
+    lines += ["", *_extras_lines(findings["extras"]), ""]
     if "problem" in library:
         lines.append(f"✗ library {library['problem']}")
     else:

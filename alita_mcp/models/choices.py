@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from alita_mcp.errors import UsageError
+from alita_mcp.extras import find_installation, find_problem, missing
 from alita_mcp.settings import ModelChoice, Settings, key_from
 from alita_mcp.values import Value
 
@@ -59,6 +61,28 @@ def choose(settings: Settings, role: Role | None = None) -> Chosen | None:
     lent = _for_tester(settings, configured) if role == "tester" else configured[0]
     address = {"base_url": own.base_url or lent.base_url, "key_from": own.key_from or lent.key_from}
     return lent.model_copy(update={**own.model_dump(include=_OPTIONS), **address})
+
+
+def model_problem(settings: Settings) -> UsageError | None:
+    """Why there is no model to ask: none is named, or the packages that reach one are not installed (ExtraMissing)."""
+    chosen = choose(settings)
+    if chosen is None:
+        return UsageError("No model is configured.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
+    if problem := find_problem("models"):
+        return missing("models", f"{chosen.setting}={chosen.name!r}", problem)
+    return None
+
+
+def no_model_for_tasks(settings: Settings) -> UsageError:
+    """The error for a task where there is no model to work on it."""
+    problem = model_problem(settings) or UsageError("None is open.")
+    return type(problem)(f"Solving a task needs a model. {problem.message}", hint=problem.hint)
+
+
+def what_to_do_for_a_model(settings: Settings) -> str:
+    """What a person does so that there is a model, as in `set ALITA_MODEL`; empty where there is one."""
+    steps = [find_installation().command("models")] if find_problem("models") else []
+    return " and ".join([*steps, *([] if choose(settings) else ["set ALITA_MODEL"])])
 
 
 def _for_tester(settings: Settings, configured: list[Chosen]) -> Chosen:

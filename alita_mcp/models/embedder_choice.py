@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from importlib import import_module
 
-from alita_mcp.errors import UsageError
+from alita_mcp.errors import ExtraMissing, UsageError
+from alita_mcp.extras import require
 from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.models.embedding.model2vec import PREFIX, Model2vecEmbedder, is_folder
+from alita_mcp.settings import Settings
 
 A_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+_log = logging.getLogger(__name__)
+
+
+def configured_embedder(settings: Settings) -> Embedder | None:
+    """The embedder that the settings name; None where they name none, or its packages are not installed: words do then.
+
+    Raises:
+        UsageError: as `choose_embedder`.
+    """
+    if settings.embedder is None:
+        return None
+    try:
+        return choose_embedder(settings.embedder, settings.embedder_base_url)
+    except ExtraMissing as absent:
+        _log.warning("Words are searched for, not meaning: %s", absent)
+        return None
 
 
 def choose_embedder(name: str, base_url: str | None = None) -> Embedder:
@@ -19,11 +40,15 @@ def choose_embedder(name: str, base_url: str | None = None) -> Embedder:
 
     Raises:
         UsageError: the folder holds no model, or there is no such class.
+        ExtraMissing: vectors cannot be kept, or the model not be reached.
     """
+    feature = f"ALITA_EMBEDDER={name!r}"
+    require("search", feature)
     if name.startswith(PREFIX) or is_folder(name):
         return Model2vecEmbedder(name.removeprefix(PREFIX))
     if A_CLASS.fullmatch(name):
         return _own(name)
+    require("models", feature)
     from alita_mcp.models.litellm.embedder import LitellmEmbedder
 
     return LitellmEmbedder(name, base_url)

@@ -10,7 +10,7 @@ import anyio
 from alita_mcp.cache_folder import CacheFolder
 from alita_mcp.errors import UsageError
 from alita_mcp.models.budget import Meter, budget_of
-from alita_mcp.models.choices import ROLES, Role, choose
+from alita_mcp.models.choices import ROLES, Role, choose, model_problem
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.litellm.provider import LitellmModel
@@ -90,9 +90,13 @@ class RoleModels:
     @property
     def is_configured(self) -> bool:
         """Whether there is a model to ask."""
-        if self._exchanges is not None and not self._exchanges.needs_model:
-            return True
-        return self._source is not None or choose(self._settings) is not None
+        return self.problem is None
+
+    @property
+    def problem(self) -> UsageError | None:
+        """Why there is no model to ask; None where there is one."""
+        replays = self._exchanges is not None and not self._exchanges.needs_model
+        return None if replays or self._source is not None else model_problem(self._settings)
 
     def within(self, meter: Meter, record: Exchanges | None = None) -> RoleModels:
         """The same models for parts of one larger piece of work, which pays for them.
@@ -108,7 +112,7 @@ class RoleModels:
         """The models for one synthesis; `fresh` neither uses nor keeps answers of the cache.
 
         Raises:
-            UsageError: no model is configured.
+            UsageError: no model is configured, or its packages are not installed.
         """
         models = {role: self._recorded(role, self._answering(role, fresh=fresh)) for role in ROLES}
         own = self._source is None and (self._exchanges is None or self._exchanges.needs_model)
@@ -119,7 +123,7 @@ class RoleModels:
         """The models for work that has limits of its own; no answers kept from before.
 
         Raises:
-            UsageError: no model is configured.
+            UsageError: no model is configured, or its packages are not installed.
         """
         models = {role: self._recorded(role, self._model(role)) for role in ROLES}
         return Models(models, meter, self._at_once)
@@ -128,7 +132,7 @@ class RoleModels:
         """The model for work that is no synthesis: no budget, no kept answers.
 
         Raises:
-            UsageError: no model is configured.
+            UsageError: no model is configured, or its packages are not installed.
         """
         return self._between(None, self._model(None))
 
@@ -140,7 +144,7 @@ class RoleModels:
         if self._exchanges is not None:
             return self._exchanges.between(role or ANY_ROLE, model)
         if model is None:
-            raise UsageError("No model is configured.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
+            raise model_problem(self._settings) or AssertionError("no model is chosen")
         return model
 
     def _answering(self, role: Role, *, fresh: bool) -> LanguageModel | None:

@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.background import background
-from alita_mcp.models.embedder_choice import choose_embedder
+from alita_mcp.models.embedder_choice import configured_embedder
 from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import MayFollow, WebAgent
@@ -119,8 +119,7 @@ async def _opened(
     from alita_mcp.research.packages import PackageIndex, open_project_reader
     from alita_mcp.research.search.choosing import open_search
 
-    if embedder is None and settings.embedder is not None:
-        embedder = choose_embedder(settings.embedder, settings.embedder_base_url)
+    embedder = embedder or configured_embedder(settings)
     async with (
         open_search(settings, has_model=has_model) as search,
         open_fetcher(settings) as fetcher,

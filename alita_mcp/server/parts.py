@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from alita_mcp.server.agents.definitions import AGENT_DEFINITIONS, agents_are_listed
+from alita_mcp.server.agents.definitions import AGENT_DEFINITIONS, listed_agent_tools
 from alita_mcp.server.agents.researching import answer_research
 from alita_mcp.server.agents.resources import TaskResources
 from alita_mcp.server.agents.solving import answer_solve
@@ -51,7 +51,7 @@ def build_parts(
     """The parts over one App; the extra sources come after the library's own."""
     library = LibraryTools(lambda: shared.current)
     handlers = {"solve_task": answer_solve, "research_web": answer_research}
-    agents = FixedTools(AGENT_DEFINITIONS, handlers, are_listed=agents_are_listed(settings))
+    agents = FixedTools(AGENT_DEFINITIONS, handlers, listed=listed_agent_tools(settings))
     sources: tuple[ToolSource, ...] = (
         FixedTools(META_DEFINITIONS, META_HANDLERS), agents, library, *extra_sources,
     )  # fmt: skip

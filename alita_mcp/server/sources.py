@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -83,14 +83,15 @@ class FixedTools:
         tools: Sequence[types.Tool],
         handlers: Mapping[str, Callable[[ToolCall], Awaitable[ToolResult]]],
         *,
-        are_listed: bool = True,
+        listed: Collection[str] | None = None,
     ) -> None:
-        self._listed = tools if are_listed else ()
+        """`listed` are the names of those that clients see; None: all."""
+        self._listed = tuple(tool for tool in tools if listed is None or tool.name in listed)
         self._tools = {tool.name: tool for tool in tools}
         self._handlers = handlers
 
     def definitions(self) -> Sequence[types.Tool]:
-        """All of them or none; no connection changes it."""
+        """Those that are listed; no connection changes it."""
         return self._listed
 
     def find(self, name: str) -> types.Tool | None:

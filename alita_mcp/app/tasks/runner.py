@@ -25,7 +25,8 @@ from alita_mcp.app.tasks.abilities import Flows, RunAbilities
 from alita_mcp.app.tasks.guidance import guidance
 from alita_mcp.errors import UsageError
 from alita_mcp.models.budget import Budget, Meter
-from alita_mcp.models.embedder_choice import choose_embedder
+from alita_mcp.models.choices import no_model_for_tasks
+from alita_mcp.models.embedder_choice import configured_embedder
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.models.structured.json_calls import with_tools
@@ -155,7 +156,7 @@ class TaskRunner:
 
     def _models(self) -> RoleModels:
         if self._parts.models is None:
-            raise UsageError("Solving a task needs a model.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
+            raise no_model_for_tasks(self._parts.settings)
         return self._parts.models
 
     async def _solved(self, asked: _Asked) -> Solution:
@@ -217,9 +218,7 @@ async def open_task_runner(
         if settings.memory and role_models is not None:
             from alita_mcp.agent.memory.store import open_memory
 
-            name, url = settings.embedder, settings.embedder_base_url
-            embedder = None if name is None else choose_embedder(name, url)
-            opening = open_memory(settings, embedder, flows.brokers.secret_values)
+            opening = open_memory(settings, configured_embedder(settings), flows.brokers.secret_values)
             memory = await stack.enter_async_context(opening)
         yield TaskRunner(TaskParts(settings, flows, jobs, runs, role_models, memory))
 

@@ -17,6 +17,7 @@ from alita_mcp.cli.tasks.interrupts import until_interrupted
 from alita_mcp.cli.tasks.views import View, opened_view
 from alita_mcp.cli.tasks.words import end_lines, estimate_line, over_budget
 from alita_mcp.errors import AlitaError, Cancelled, UsageError
+from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.progress import ReportStage
 from alita_mcp.settings import Settings, read_settings
 
@@ -42,7 +43,7 @@ async def solve(options: argparse.Namespace, output: Output, opened: Opened = op
     with opened_view(output) as view:
         async with opened(settings, exchanges, view.stage) as flow:
             if not flow.has_model:
-                raise UsageError("Solving a task needs a model.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
+                raise no_model_for_tasks(settings)
             person = TerminalPerson(view, output) if somebody_is_there() and not options.yes else None
             if not await _agreed(flow, request, person, output, always=options.confirm):
                 output.note("Nothing was done.")

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
+from alita_mcp.extras import importing
 from alita_mcp.values import Value
 
 WORDS = "words"
@@ -59,7 +60,8 @@ def prior() -> Calibration | None:
 
 def fit(seen: Sequence[Observation], names: Sequence[str], near: Calibration | None = None) -> Calibration:
     """Logistic regression by Newton's method, pulled gently towards `near` (default: no weight at all)."""
-    import numpy as np
+    with importing("search"):
+        import numpy as np
 
     start = near or Calibration(weights={}, intercept=0.0)
     x = np.array([[each.features.get(name, 0.0) for name in names] + [1.0] for each in seen], dtype=float)

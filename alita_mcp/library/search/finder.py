@@ -13,7 +13,7 @@ from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.search.vectors.table import ReadDocuments
 from alita_mcp.library.search.vectors.vector_search import PAUSES, VectorSearch
 from alita_mcp.library.words.text import bounded_query, clean_query
-from alita_mcp.models.embedder_choice import choose_embedder
+from alita_mcp.models.embedder_choice import configured_embedder
 from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.settings import Settings
@@ -30,7 +30,7 @@ def finder_for(settings: Settings, catalogue: Path, tasks: TaskGroup) -> Finder:
     Raises:
         UsageError: that embedder is a folder without a model, or a class that cannot be loaded.
     """
-    embedder = choose_embedder(settings.embedder, settings.embedder_base_url) if settings.embedder else None
+    embedder = configured_embedder(settings)
     reader = SearchReader(catalogue)
     return Finder(reader, reader.documents, tasks, embedder)
 

@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import ModelError, UsageError
+from alita_mcp.extras import importing
 from alita_mcp.models.embedding.interface import Vector, checked
 from alita_mcp.models.recording.redaction import presentable
 
@@ -52,12 +53,8 @@ class Model2vecEmbedder:
             raise self._broken(failure) from failure
 
     def _load(self) -> Any:
-        try:
+        with importing("search"):
             from model2vec import StaticModel
-        except ImportError as missing:
-            raise ModelError(
-                "model2vec is not installed.", hint="pip install 'alita-mcp-server[embeddings]'"
-            ) from missing
         cards = logging.getLogger("huggingface_hub.repocard")
         cards.setLevel(logging.ERROR)  # it warns of cards without a header
         try:

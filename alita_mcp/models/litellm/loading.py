@@ -8,15 +8,22 @@ from functools import cache, wraps
 from importlib import import_module
 from typing import Any
 
+from alita_mcp.extras import importing
 from alita_mcp.settings import keep_litellm_to_itself
 
 
 @cache
 def load_litellm() -> Any:
-    """The module; takes seconds the first time, so call it from a worker thread."""
+    """The module; takes seconds the first time, so call it from a worker thread.
+
+    Raises:
+        ExtraMissing: it is not installed, or damaged.
+    """
     keep_litellm_to_itself()
     _silence_loggers()
-    litellm: Any = import_module("litellm")
+    with importing("models"):
+        litellm: Any = import_module("litellm")
+        handlers = import_module("litellm.llms.custom_httpx.http_handler")
     _silence_loggers()  # the import gave them handlers that write to stdout
     litellm.suppress_debug_info = True
     litellm.set_verbose = False
@@ -24,7 +31,6 @@ def load_litellm() -> Any:
     litellm.DEFAULT_MAX_RETRIES = 0  # for embeddings it takes max_retries=0 for unset
     litellm.aclient_session = _session()
     litellm.disable_aiohttp_transport = True  # its sessions outlive their event loop and complain
-    handlers = import_module("litellm.llms.custom_httpx.http_handler")
     for kind, capped_too in ((handlers.AsyncHTTPHandler, True), (handlers.HTTPHandler, False)):
         kind.create_client = _bounded(kind.create_client, capped_too)
     return litellm

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
+from alita_mcp.extras import require
 from alita_mcp.research.addresses import PublicOnly, allowed_places, place_of
 from alita_mcp.research.fetching import robots
 from alita_mcp.research.fetching.bodies import ENCODINGS, read_body
@@ -86,14 +87,19 @@ class WebFetcher:
         self._limits = limits or FetchLimits()
         self._robots = robots.Robots(self._ask_rules)
         self._slots: dict[str, anyio.CapacityLimiter] = {}
+        self._can_read = False
 
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """The document at a URL, whole up to the caps; follows the redirects that `may_follow` allows.
 
         Raises:
+            ExtraMissing: what reads pages is not installed; nothing is asked for then.
             UsageError: not http(s), not public, forbidden by robots.txt, too large, too slow, no text, not answered,
                 or redirected to where it may not be followed.
         """
+        if not self._can_read:
+            require("web", robots.FEATURE)
+            self._can_read = True
         asked, allowance = web_url(url), _Allowance(self._limits.seconds)
         for _hop in range(MAX_REDIRECTS + 1):
             found = await self._at(asked, allowance)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 import httpx
-from protego import Protego
 
 from alita_mcp.errors import UsageError
 from alita_mcp.event_loop import LARGE_BYTES, off_loop
+from alita_mcp.extras import importing
 from alita_mcp.research.fetching.urls import shown
 
 AGENT_NAME = "alita-mcp-server"
 """The name that rules for us are under."""
+FEATURE = "Reading a web page"
 MAX_BYTES = 1_000_000
 """Rules beyond are not read."""
 COUNTS_S = 3_600.0
@@ -28,7 +29,7 @@ AskRules = Callable[[httpx.URL], Awaitable[tuple[int, bytes]]]
 
 class _Rules(NamedTuple):
     until: float
-    rules: Protego | None
+    rules: Any
     """None: the server could not say, so nothing may be read."""
     are_many: bool = False
     """Asking rules of a megabyte takes up to a second."""
@@ -47,6 +48,7 @@ class Robots:
         """Returns where the URL may be read.
 
         Raises:
+            ExtraMissing: there is nothing to read rules with.
             UsageError: the rules forbid it, or the origin fails to say what its rules are.
         """
         origin = f"{url.scheme}://{url.netloc.decode('ascii')}"
@@ -74,6 +76,8 @@ class Robots:
         return found
 
     async def _asked(self, origin: str) -> _Rules:
+        with importing("web", FEATURE):
+            from protego import Protego
         status, body = await self._ask(httpx.URL(f"{origin}/robots.txt"))
         until = self._clock() + COUNTS_S
         if status >= 500:

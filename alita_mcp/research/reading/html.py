@@ -10,6 +10,9 @@ import hashlib
 import re
 from typing import Any, NamedTuple
 
+import trafilatura
+from lxml import etree, html
+
 from alita_mcp.errors import UsageError
 from alita_mcp.research.reading.blocks import all_text, main_text
 from alita_mcp.research.reading.links import MOST as MOST_LINKS
@@ -75,8 +78,6 @@ def html_document(text: str, url: str) -> Document:
 
 def _parsed(text: str) -> tuple[Any, bool]:
     """The tree of a page, and whether it was too deep to be whole."""
-    from lxml import etree, html
-
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=False)
     source = _NO_MARKUP.sub("", text).encode()
     try:
@@ -106,8 +107,6 @@ def _keep_names(tree: Any) -> None:
 
 
 def _lifted(tree: Any, mark: str) -> _Lifted:
-    from lxml import etree
-
     texts: dict[str, str] = {}
     for element in [*tree.iter("table", "pre")]:
         is_table = element.tag == "table"
@@ -150,8 +149,6 @@ def _main(tree: Any, url: str) -> str:
 
 
 def _extracted(tree: Any, url: str, *, patient: bool) -> str:
-    import trafilatura
-
     try:
         found: Any = trafilatura.bare_extraction(
             tree, url=url, include_tables=True, include_comments=True, favor_recall=patient

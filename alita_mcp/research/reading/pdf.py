@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pypdf
+from pypdf.errors import PyPdfError
+
 from alita_mcp.errors import UsageError
 from alita_mcp.research.values import Document
 
@@ -16,10 +19,10 @@ SECONDS = 12.0
 """Pages that come later are left out, and the text says so."""
 _TITLE = 300
 _BROKEN = (
-    ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError, AssertionError, OSError,
-    MemoryError,
+    PyPdfError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError, AssertionError,
+    OSError, MemoryError,
 )  # fmt: skip
-"""What pypdf was seen to raise over damaged files besides its own errors."""
+"""What pypdf was seen to raise over damaged files."""
 
 
 def pdf_document(body: bytes, url: str, clock: Callable[[], float] = time.monotonic) -> Document:
@@ -32,7 +35,7 @@ def pdf_document(body: bytes, url: str, clock: Callable[[], float] = time.monoto
         reader = _opened(body)
         pages = len(reader.pages)
         title = str((reader.metadata or {}).get("/Title") or "")
-    except _unreadable() as broken:
+    except _BROKEN as broken:
         raise UsageError("The PDF is damaged and cannot be read.") from broken
     parts, words = _texts(reader, pages, clock)
     if not words:
@@ -40,15 +43,7 @@ def pdf_document(body: bytes, url: str, clock: Callable[[], float] = time.monoto
     return Document(url=url, title=" ".join(title.split())[:_TITLE], text="\n\n".join(parts), pages=pages)
 
 
-def _unreadable() -> tuple[type[Exception], ...]:
-    from pypdf.errors import PyPdfError
-
-    return (PyPdfError, *_BROKEN)
-
-
 def _opened(body: bytes) -> Any:
-    import pypdf
-
     reader = pypdf.PdfReader(io.BytesIO(body), strict=False)
     if reader.is_encrypted and not reader.decrypt(""):
         raise UsageError("The PDF is encrypted with a password.", hint="Give a copy without one.")
@@ -74,6 +69,6 @@ def _texts(reader: Any, pages: int, clock: Callable[[], float]) -> tuple[list[st
 def _page(reader: Any, number: int) -> str:
     try:
         text = str(reader.pages[number].extract_text())
-    except _unreadable():
+    except _BROKEN:
         return ""
     return "\n".join(line.rstrip() for line in text.strip().splitlines())

@@ -1,16 +1,10 @@
-"""Conversion of JSON, XML, CSV and plain text to readable text."""
+"""Conversion of JSON, CSV and plain text to readable text."""
 
 from __future__ import annotations
 
 import json
-import re
-
-from alita_mcp.errors import UsageError
-from alita_mcp.research.values import Document, Link
 
 _PRETTY_BELOW = 2_000_000
-_TITLE = 200
-_FEED_LINKS = 500
 
 
 def json_text(text: str) -> str:
@@ -26,50 +20,3 @@ def json_text(text: str) -> str:
 def plain_text(text: str) -> str:
     """Text, code and separated values with uniform line ends."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def xml_document(body: bytes, url: str) -> Document:
-    """The text of XML, feeds and site maps, one element a line; entities are not expanded, nothing is loaded.
-
-    Raises:
-        UsageError: it is not XML.
-    """
-    from lxml import etree
-
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        recover=True,
-        huge_tree=False,
-        remove_comments=True,
-    )
-    try:
-        root = etree.fromstring(body, parser)
-    except (etree.XMLSyntaxError, ValueError) as broken:
-        raise UsageError("It is declared as XML and cannot be read as such.") from broken
-    if root is None:
-        raise UsageError("It is declared as XML and holds no element.")
-    lines: list[str] = []
-    links: list[Link] = []
-    for element in root.iter(etree.Element):
-        name = etree.QName(element).localname
-        lines.append(_element_line(name, element.text or "", element.get("href"), links))
-    title = root.find(".//{*}title")
-    words = " ".join((title.text or "").split()) if title is not None else ""
-    return Document(url=url, title=words[:_TITLE], text="\n".join(filter(None, lines)), links=tuple(links))
-
-
-def _element_line(name: str, text: str, href: str | None, links: list[Link]) -> str:
-    words = _untagged(text) if "<" in text else " ".join(text.split())
-    target = href or (words if name.lower() in ("link", "loc") else "")
-    number = ""
-    if re.match(r"https?://\S+$", target) and len(links) < _FEED_LINKS:
-        links.append(Link(number=len(links) + 1, url=target[:4_000], text=words[:200]))
-        number = f" [{len(links)}]"
-    return f"{name}: {words}{number}" if words or number else ""
-
-
-def _untagged(text: str) -> str:
-    """Text of HTML inside of XML, without its tags."""
-    return " ".join(re.sub(r"<[^<>]{0,2000}>", " ", text).split())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import mcp_types as types
 
-from alita_mcp.models.choices import choose
+from alita_mcp.extras import find_problem
+from alita_mcp.models.choices import model_problem
 from alita_mcp.server.sources import fixed_tool
 from alita_mcp.settings import Settings
 
@@ -53,9 +54,17 @@ AGENT_DEFINITIONS: tuple[types.Tool, ...] = (
 AGENT_TOOLS = tuple(tool.name for tool in AGENT_DEFINITIONS)
 
 
-def agents_are_listed(settings: Settings) -> bool:
-    """Whether clients see the two tools: a model or a search back end is configured. Calls work in any case."""
-    return choose(settings) is not None or search_is_configured(settings)
+def listed_agent_tools(settings: Settings) -> tuple[str, ...]:
+    """Which of the two tools clients see: where a model or a search back end is set up, those whose extra is installed.
+
+    Calls of the others work too, and say what is missing.
+    """
+    has_model = model_problem(settings) is None
+    if not has_model and not search_is_configured(settings):
+        return ()
+    if find_problem("web") is None:
+        return AGENT_TOOLS
+    return ("solve_task",) if has_model else ()
 
 
 def search_is_configured(settings: Settings) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from alita_mcp.errors import InvalidArguments, UsageError
+from alita_mcp.extras import require
 from alita_mcp.research.values import ResearchLimits
 from alita_mcp.server.agents.definitions import MAX_URLS
 from alita_mcp.server.agents.texts import research_text, told_research
@@ -22,8 +23,10 @@ async def answer_research(call: ToolCall) -> ToolResult:
     """Reads the web for one call.
 
     Raises:
+        ExtraMissing: what reads pages is not installed.
         UsageError: there is nothing to search with and no URL to read, or too many of these.
     """
+    require("web", "research_web")
     web, urls = call.app.web, call.arguments.get("urls", [])
     if not web.backends and not urls:
         raise UsageError(

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, TooMany, UsageError
+from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.server.agents.requests import budget_within, checked_id
 from alita_mcp.server.api.bodies import EventNumber, Limit, Wait, parameter, read_new_task
@@ -52,7 +53,8 @@ class TaskEndpoints:
         asked = await read_new_task(request)
         app = await self._shared.get()
         if not app.tasks.has_model:
-            raise Refusal(409, "no_model", "Tasks need a model.", "Set ALITA_MODEL, as in ollama/qwen3.")
+            problem = no_model_for_tasks(app.settings)
+            raise Refusal(409, "no_model", problem.message, problem.hint)
         job = await self._begun(app, asked)
         with anyio.move_on_after(wait_s) as waiting:
             await job.done.wait()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from alita_mcp.server.agents.definitions import AGENT_DEFINITIONS, AGENT_TOOLS, agents_are_listed
+from alita_mcp.server.agents.definitions import AGENT_DEFINITIONS, AGENT_TOOLS, listed_agent_tools
 from alita_mcp.server.tools.definitions import RESERVED_NAMES
 from alita_mcp.settings import ModelChoice, Settings
 from alita_mcp.values import META_TOOLS
@@ -30,12 +30,12 @@ CONFIGURED: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("said", CONFIGURED)
 def test_a_model_or_a_search_back_end_lists_both(settings: Settings, said: dict[str, Any]) -> None:
-    assert agents_are_listed(settings.model_copy(update=said))
+    assert listed_agent_tools(settings.model_copy(update=said)) == AGENT_TOOLS
 
 
 def test_nothing_configured_lists_none(settings: Settings) -> None:
-    assert not agents_are_listed(settings)
-    assert not agents_are_listed(settings.model_copy(update={"search": " , "}))
+    assert not listed_agent_tools(settings)
+    assert not listed_agent_tools(settings.model_copy(update={"search": " , "}))
 
 
 async def test_they_stand_after_the_fixed_tools_for_every_client(settings: Settings, era: str) -> None:

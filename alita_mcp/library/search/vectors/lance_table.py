@@ -18,7 +18,8 @@ from typing import Any
 
 import anyio
 
-from alita_mcp.errors import LibraryError
+from alita_mcp.errors import ExtraMissing, LibraryError
+from alita_mcp.extras import importing
 from alita_mcp.file_locks import awaited
 from alita_mcp.settings import quiet_lancedb
 
@@ -65,6 +66,7 @@ class LanceTable:
         """Opens the table, making it when there is none; the first time costs a second for the import.
 
         Raises:
+            ExtraMissing: lancedb is not installed.
             LibraryError: it cannot be read or made, or is one of another schema; TableBusy where others change it.
         """
         with self.translated():
@@ -186,7 +188,7 @@ class LanceTable:
         """Translates errors of LanceDB to those of alita."""
         try:
             yield
-        except LibraryError:
+        except (LibraryError, ExtraMissing):
             raise
         except Exception as error:  # a panic in its Rust is an Exception of no public class
             raise LibraryError(
@@ -220,7 +222,8 @@ def _by_name(found: Any) -> dict[str, str]:
 
 def _load() -> Any:
     quiet_lancedb()
-    import lancedb
-    import pyarrow as pa  # noqa: F401 - loaded here, in the thread, because the schema needs it
+    with importing("search"):
+        import lancedb
+        import pyarrow as pa  # noqa: F401 - loaded here, in the thread, because the schema needs it
 
     return lancedb

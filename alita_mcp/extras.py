@@ -1,0 +1,265 @@
+"""The optional parts of the package: what each is for, whether it is installed, and the command that adds it.
+
+`pyproject.toml` names the packages of each extra. Whatever imports one of them does so on first use, inside
+`importing(EXTRA)`, so that the core works without any.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+from alita_mcp.errors import ExtraMissing
+
+Extra = Literal["models", "search", "web"]
+EXTRAS: tuple[Extra, ...] = get_args(Extra)
+ALIASES: Mapping[str, Sequence[str]] = {"all": EXTRAS, "embeddings": ("search",)}
+DISTRIBUTION = "alita-mcp-server"
+
+PACKAGES: Mapping[Extra, Sequence[str]] = {
+    "models": ("litellm",),
+    "search": ("lancedb", "model2vec", "numpy", "pyarrow"),
+    "web": ("lxml_html_clean", "protego", "pypdf", "trafilatura"),
+}
+"""The names that they are imported by, which are those of their distributions too."""
+FEATURES: Mapping[Extra, str] = {
+    "models": "a language model of the server's own, ALITA_MODEL",
+    "search": "search by meaning, ALITA_EMBEDDER",
+    "web": "reading web pages, HTML, PDF and XML",
+}
+
+
+class Problem(NamedTuple):
+    """Why an extra cannot be used, as in `litellm is not installed`."""
+
+    said: str
+    is_broken: bool = False
+    """Whether an installer takes the packages for complete, and must be told to install them again."""
+
+
+class Installation(NamedTuple):
+    """Where and from what this server was installed."""
+
+    prefix: Path
+    python: str
+    direct_url: Mapping[str, Any]
+    """As in `direct_url.json` (PEP 610); empty where it came from a package index."""
+    has_pip: bool
+    present: Sequence[Extra]
+    """The extras that are installed."""
+
+    def command(self, extra: Extra, *others: Extra, repair: bool = False) -> str:
+        """The line for a shell that adds extras, and keeps those that are there; `repair` installs them again.
+
+        Five cases, told apart by what each installer leaves in the environment: uv's tools, pipx, an environment that
+        `uvx` keeps in its cache, any other with pip, and any other without.
+        """
+        wanted = {extra, *others}
+        editable = ["--editable"] if self.direct_url.get("dir_info", {}).get("editable") else []
+        if (receipt := _read_toml(self.prefix / "uv-receipt.toml").get("tool")) is not None:
+            own, beside = _receipt_parts(receipt)
+            wanted |= _known_extras(own.get("extras", ()))
+            python = ["--python", str(receipt["python"])] if receipt.get("python") else []
+            again = ["--reinstall"] if repair else []
+            requirement = self._requirement(wanted, own.get("specifier", ""))
+            return _shell_line("uv", "tool", "install", *again, *python, *beside, *editable, requirement)
+        if (pipx := _read_json(self.prefix / "pipx_metadata.json").get("main_package")) is not None:
+            bracketed = re.search(r"\[([\w,\s-]*)\]", str(pipx.get("package_or_url", "")))
+            wanted |= _known_extras(bracketed[1].split(",") if bracketed else ())
+            return _shell_line("pipx", "install", "--force", *editable, self._requirement(wanted))
+        if re.search(r"[/\\](archive|environments)-v\d+[/\\]", f"{self.prefix}/"):
+            requirement = self._requirement(wanted.union(self.present))
+            return _shell_line("uvx", "--from", requirement, DISTRIBUTION)
+        if self.has_pip:
+            again = ["--force-reinstall"] if repair else []
+            pip = [self.python, "-m", "pip", "install"]
+        else:
+            again = ["--reinstall"] if repair else []
+            pip = [_uv_program(self.python), "pip", "install", "--python", self.python]
+        return _shell_line(*pip, *again, *editable, self._requirement(wanted))
+
+    def _requirement(self, extras: set[Extra], specifier: str = "") -> str:
+        """The distribution with these extras, from where it came: a folder, an archive, a repository or an index."""
+        names = "all" if extras.issuperset(EXTRAS) else ",".join(sorted(extras))
+        url = str(self.direct_url.get("url", ""))
+        if "dir_info" in self.direct_url:
+            return f"{_path_of(url)}[{names}]"
+        if vcs := self.direct_url.get("vcs_info"):
+            url = f"{vcs['vcs']}+{url}@{vcs.get('requested_revision') or vcs['commit_id']}"
+        return f"{DISTRIBUTION}[{names}] @ {url}" if url else f"{DISTRIBUTION}[{names}]{specifier}"
+
+
+def find_problem(extra: Extra) -> Problem | None:
+    """Why an extra cannot be used; None where it can, as far as is known without importing it."""
+    bounds = _bounds()
+    for package in PACKAGES[extra]:
+        version, module = _version_of(package), find_spec(package)
+        if version is None:
+            return Problem(f"{package} is not installed")
+        if module is None or module.origin is None:  # a folder without its modules
+            return Problem(f"{package} {version} is installed only in part", is_broken=True)
+        bound = bounds.get(package)
+        if bound is not None and version not in bound:
+            return Problem(f"{package} {version} is installed, and this version of alita needs {bound}")
+    return None
+
+
+def missing(extra: Extra, feature: str, problem: Problem) -> ExtraMissing:
+    """The error that says what needs an extra, what is wrong with it, and which command puts that right."""
+    what = feature or f"{FEATURES[extra][0].upper()}{FEATURES[extra][1:]}"
+    return ExtraMissing(
+        f"{what} needs the extra {extra!r}: {problem.said}.",
+        hint=f"To add it: {find_installation().command(extra, repair=problem.is_broken)}",
+    )
+
+
+def require(extra: Extra, feature: str = "") -> None:
+    """Returns where an extra is installed.
+
+    Raises:
+        ExtraMissing: it is not; `feature` says what needs it.
+    """
+    if problem := find_problem(extra):
+        raise missing(extra, feature, problem)
+
+
+@contextmanager
+def importing(extra: Extra, feature: str = "") -> Iterator[None]:
+    """Holds the imports of an extra's packages.
+
+    Raises:
+        ExtraMissing: one of them cannot be imported, for whatever reason.
+    """
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as failure:  # damaged modules fail in any way
+        problem = find_problem(extra)
+        if problem is None:
+            said = f"{type(failure).__name__}: {failure}"[:300].rstrip(".")
+            problem = Problem(f"its packages cannot be imported ({said})", is_broken=True)
+        raise missing(extra, feature, problem) from failure
+
+
+def import_problem(extra: Extra) -> Problem | None:
+    """As `find_problem`, after an attempt to import every package, which takes seconds."""
+    from importlib import import_module
+
+    try:
+        with importing(extra):
+            for package in PACKAGES[extra]:
+                import_module(package)
+    except ExtraMissing as found:
+        return Problem(found.message.partition(": ")[2].rstrip("."), is_broken=find_problem(extra) is None)
+    return find_problem(extra)
+
+
+def find_installation() -> Installation:
+    """How the running server was installed."""
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        said = distribution(DISTRIBUTION).read_text("direct_url.json")
+    except PackageNotFoundError:  # sources on the path, never installed
+        folder = Path(__file__).parent.parent
+        said = json.dumps({"url": folder.as_uri(), "dir_info": {"editable": True}})
+    present = [extra for extra in EXTRAS if find_problem(extra) is None]
+    has_pip = find_spec("pip") is not None
+    return Installation(Path(sys.prefix), sys.executable, json.loads(said or "{}"), has_pip, present)
+
+
+def _receipt_parts(receipt: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
+    """Of uv's receipt the entry of this distribution, and the options for all that was installed beside it."""
+    own: Mapping[str, Any] = {}
+    beside: list[str] = []
+    for entry in receipt.get("requirements", ()):
+        if entry["name"] == DISTRIBUTION:
+            own = entry
+            continue
+        extras = f"[{','.join(entry['extras'])}]" if entry.get("extras") else ""
+        place = entry.get("directory") or entry.get("path")
+        if "editable" in entry:
+            beside += ["--with-editable", f"{entry['editable']}{extras}"]
+        elif place:
+            beside += ["--with", f"{place}{extras}"]
+        else:
+            url = f"git+{entry['git']}" if "git" in entry else entry.get("url", "")
+            pinned = f" @ {url}" if url else entry.get("specifier", "")
+            beside += ["--with", f"{entry['name']}{extras}{pinned}"]
+    return own, beside
+
+
+def _known_extras(names: Sequence[str]) -> set[Extra]:
+    every = {single for name in names for single in ALIASES.get(name.strip(), (name.strip(),))}
+    return {extra for extra in EXTRAS if extra in every}
+
+
+def _version_of(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _bounds() -> dict[str, Any]:
+    """The versions that each package may have, by the metadata of this distribution."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    from packaging.requirements import Requirement
+
+    try:
+        requirements = [Requirement(line) for line in requires(DISTRIBUTION) or ()]
+    except PackageNotFoundError:
+        return {}
+    return {each.name.replace("-", "_"): each.specifier for each in requirements if each.marker}
+
+
+def _path_of(url: str) -> str:
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    return url2pathname(urlsplit(url).path)
+
+
+def _uv_program(python: str) -> str:
+    """`uv` where a shell finds it, else the one that is a dependency of ours, beside the interpreter."""
+    if shutil.which("uv"):
+        return "uv"
+    return shutil.which("uv", path=str(Path(python).parent)) or "uv"
+
+
+def _shell_line(*words: str) -> str:
+    if os.name == "nt":  # cmd and PowerShell both take double quotes
+        return " ".join(word if re.fullmatch(r"[\w./\\:=-]+", word) else f'"{word}"' for word in words)
+    return shlex.join(words)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    import json
+
+    try:
+        said = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}
