@@ -23,6 +23,7 @@ import hypothesis
 import platformdirs
 import pytest
 
+from alita_mcp.extras import EXTRAS, find_problem
 from alita_mcp.library.opening import open_library
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
@@ -89,8 +90,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks tests by their fixtures; those of one engine share a process, as do those that import litellm."""
+    """Marks tests by their fixtures; those of one engine share a process, as do those that import litellm.
+
+    Tests that need an extra are skipped where it is not installed.
+    """
+    problems = {extra: find_problem(extra) for extra in EXTRAS}
     for item in items:
+        if hasattr(getattr(item, "module", None), "openai_server"):
+            item.add_marker(pytest.mark.extra("models"))
+        for extra in {mark.args[0] for mark in item.iter_markers("extra")}:
+            if problem := problems[extra]:
+                item.add_marker(pytest.mark.skip(reason=f"needs the extra {extra!r}: {problem.said}"))
         for fixture in NEEDS.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(NEEDS[fixture])
         group = next((mark for mark in SHARED if item.get_closest_marker(mark)), None)

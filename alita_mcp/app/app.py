@@ -316,7 +316,7 @@ async def open_app(
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
             return (await calls.run(name, arguments, chain=chain)).result
 
-        if isinstance(roles.problem, ExtraMissing):
+        if serves and isinstance(roles.problem, ExtraMissing):
             log.warning("%s", roles.problem)
         own_model = model or (roles.plain() if writers else None)
         brokers = BrokerFactory(settings, library, own_model, call_tool)

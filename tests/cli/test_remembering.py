@@ -14,6 +14,8 @@ from alita_mcp.settings import Settings
 from tests.agent.memory.remembered import stated, summed
 from tests.cli.conftest import Alita
 
+pytestmark = pytest.mark.extra("search")
+
 
 class Person(io.StringIO):
     """A terminal at which somebody has typed."""

@@ -18,6 +18,8 @@ from alita_mcp.models.embedding.interface import Vector
 from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from tests.library.searching import MEANS, TOOLS, Switch, best, many, opened, until, until_by_meaning
 
+pytestmark = pytest.mark.extra("search")
+
 NEW = {"fly_kite": compose("fly_kite", "Let a kite rise in the wind.")}
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from alita_mcp.library.search.vectors.embedding_sync import TOOLS_AT_ONCE
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.extra("search")]
 
 EMBED = """
 import sys, anyio

@@ -21,6 +21,8 @@ from alita_mcp.settings import Settings
 from tests.library.factory import simple
 from tests.library.searching import MEANS, TOOLS, best, opened, until_by_meaning
 
+pytestmark = pytest.mark.extra("search")
+
 
 async def test_a_need_in_other_words_is_found_by_its_meaning(home: Path) -> None:
     async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:

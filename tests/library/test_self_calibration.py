@@ -18,6 +18,8 @@ from alita_mcp.models.embedding.interface import Vector
 from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from tests.library.searching import opened, until_by_meaning
 
+pytestmark = pytest.mark.extra("search")
+
 VERBS = {
     "convert": ["turn", "transform", "change"],
     "count": ["tally", "number", "enumerate"],

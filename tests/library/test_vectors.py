@@ -27,6 +27,8 @@ from alita_mcp.library.words.text import Document, compose
 from alita_mcp.models.embedding.interface import CheckedEmbedder, Vector, same_length
 from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 
+pytestmark = pytest.mark.extra("search")
+
 LENGTH = 16
 DAYS = 86_400
 

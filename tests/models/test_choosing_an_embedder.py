@@ -19,6 +19,8 @@ from alita_mcp.models.embedding.model2vec import WEIGHTS, Model2vecEmbedder
 from alita_mcp.settings import Settings
 from tests.models.openai_server import Embeds, Fails, Request, openai_server
 
+pytestmark = pytest.mark.extra("search")
+
 SECRET = "the customers of Acme are Ann and Bob"
 KEY = "sk-0123456789abcdef"
 WORDS = ["[UNK]", "[PAD]", "cat", "dog", "car"]

@@ -23,6 +23,8 @@ from tests.models.openai_server import (
     openai_server,
 )
 
+pytestmark = pytest.mark.extra("models")
+
 KEY = "sk-test-0123456789abcdef"
 SECRET = "the customers of Acme are Ann and Bob"
 

@@ -30,6 +30,8 @@ from tests.models.openai_server import (
     openai_server,
 )
 
+pytestmark = pytest.mark.extra("models")
+
 HELLO = [Message(role="user", content="hello")]
 SCHEMA = {"title": "Answer", "type": "object", "properties": {"n": {"type": "integer"}}}
 KEY = "sk-test-0123456789abcdef"

@@ -11,7 +11,7 @@ import pytest
 
 from tests.models.openai_server import Fails, openai_server
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.extra("models")]
 
 KEY = "sk-0123456789abcdef"
 ASK = """

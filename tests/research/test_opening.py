@@ -12,6 +12,8 @@ from alita_mcp.research.values import ResearchLimits
 from alita_mcp.settings import Settings
 from tests.research.whole_web import PAGES, QUESTION, world
 
+pytestmark = pytest.mark.extra("web")
+
 WAIT_S = 120
 
 

@@ -11,6 +11,8 @@ from alita_mcp.research.passages import best_passages
 from alita_mcp.research.reading.documents import read_document
 from alita_mcp.research.values import Document
 
+pytestmark = pytest.mark.extra("web")
+
 PAGES = Path(__file__).parents[2] / "benchmarks" / "extraction" / "pages"
 JAPANESE = "\u6a4b\u306e\u9577\u3055\u306f\u4f55\u30e1\u30fc\u30c8\u30eb\u304b"
 """How many metres is the bridge long?"""

@@ -16,6 +16,8 @@ from alita_mcp.research.values import FailedBackend, PackageFacts, Researched, R
 from alita_mcp.research.web_agent import AT_ONCE, NOT_ALLOWED, SearchingAgent
 from tests.research.pretended import NOW, Never, Page, TableFetcher, TableIndex, TableSearch, page
 
+pytestmark = pytest.mark.extra("web")
+
 WAIT_S = 60
 QUESTION = "How do owls hear?"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import shutil
 import tempfile
@@ -24,6 +25,7 @@ from alita_mcp.app.runs.tools import Shown
 from alita_mcp.app.tasks.abilities import Flows, RunAbilities
 from alita_mcp.app.tasks.guidance import guidance
 from alita_mcp.errors import UsageError
+from alita_mcp.extras import find_problem, missing
 from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.models.embedder_choice import configured_embedder
@@ -44,6 +46,9 @@ ACCOUNT = ("task", "ALITA_TASK")
 def all_shown(manifest: Manifest) -> Manifest:
     """Shows all that a tool says of itself, for callers who may see it."""
     return manifest
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -215,7 +220,10 @@ async def open_task_runner(
     async with AsyncExitStack() as stack:
         flows = replace(flows, readers=await stack.enter_async_context(open_readers()))
         memory = None
-        if settings.memory and role_models is not None:
+        problem = find_problem("search") if settings.memory and role_models is not None else None
+        if problem is not None:
+            log.warning("Tasks are not remembered. %s", missing("search", "The memory of tasks", problem))
+        elif settings.memory and role_models is not None:
             from alita_mcp.agent.memory.store import open_memory
 
             opening = open_memory(settings, configured_embedder(settings), flows.brokers.secret_values)

@@ -24,6 +24,8 @@ from alita_mcp.agent.memory.facts import (
 from alita_mcp.agent.memory.instructions import gives_orders, speaks_to_the_agent
 from alita_mcp.research.values import Source
 
+pytestmark = pytest.mark.extra("search")
+
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ORDERS = Path(__file__).parents[2] / "data" / "orders_in_descriptions.jsonl"
 PAGE = "https://example.org/page"

@@ -14,6 +14,8 @@ from alita_mcp.agent.interface import RecipeStep
 from alita_mcp.agent.memory.wording.literals import literals, number_in
 from alita_mcp.agent.memory.wording.parameters import PARAMETER, General, Values, generalise, kind_of
 
+pytestmark = pytest.mark.extra("search")
+
 
 def pulled(task: str, *arguments: dict[str, Any]) -> General:
     return generalise(task, [RecipeStep(tool="a_tool", need="", arguments=each) for each in arguments])

@@ -11,6 +11,8 @@ from tests.agent.memory.conftest import Opened, counts
 from tests.agent.memory.processes import start
 from tests.agent.memory.remembered import SUM, summed
 
+pytestmark = pytest.mark.extra("search")
+
 EACH = 5
 
 

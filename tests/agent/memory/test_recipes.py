@@ -21,6 +21,8 @@ from alita_mcp.agent.memory.recipes import (
 from alita_mcp.agent.memory.wording.likeness import covers, likeness
 from tests.agent.memory.labelled import KEPT, SEEN, UNLIKE_KEPT, UNLIKE_SEEN, Kind
 
+pytestmark = pytest.mark.extra("search")
+
 
 def episode(
     task: str, arguments: dict[str, Any] | None = None, tool: str = "sum_column", **others: Any

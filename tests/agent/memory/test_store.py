@@ -20,6 +20,8 @@ from alita_mcp.settings import Settings
 from tests.agent.memory.conftest import Opened, counts, forget
 from tests.agent.memory.remembered import SUM, SUM_AGAIN, stated, summed
 
+pytestmark = pytest.mark.extra("search")
+
 SECRET = "wombat-Under-7-bridges"
 
 

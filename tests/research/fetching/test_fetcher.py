@@ -14,7 +14,7 @@ from alita_mcp.research.fetching.fetcher import FetchLimits, WebFetcher, open_fe
 from alita_mcp.settings import Settings
 from tests.research.local_site import Asked, Reply, Site, local_site
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.extra("web")]
 WORDS = "Owls hunt at night and fly without a sound. They see well in the dark. "
 ARTICLE = Reply(
     f"""<html><head><title>Owls</title></head><body><nav><a href="/">Start</a></nav><article><h1>Owls</h1>

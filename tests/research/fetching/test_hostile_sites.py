@@ -23,7 +23,7 @@ from alita_mcp.settings import Settings
 from tests.research.fetching.test_fetcher import ARTICLE, fetcher_of
 from tests.research.local_site import Asked, Reply, local_site
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.extra("web")]
 BOMB = gzip.compress(b"\0" * 50_000_000)
 SMALL = FetchLimits(bytes=1_000_000, seconds=20)
 

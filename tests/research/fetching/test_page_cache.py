@@ -15,7 +15,7 @@ from alita_mcp.research.fetching.cache import PageCache, page_key
 from alita_mcp.research.fetching.freshness import LONGEST_S, UNSAID_S, Freshness, freshness
 from alita_mcp.research.values import Document
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.extra("web")]
 FRESH = Freshness(may_keep=True, fresh_s=60.0, etag='"1"')
 KEY = page_key("http://a.example/", is_allowed=False)
 

@@ -11,7 +11,7 @@ from alita_mcp.errors import UsageError
 from alita_mcp.research.fetching import robots
 from alita_mcp.research.fetching.robots import Robots
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.extra("web")]
 
 
 class Rules:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from alita_mcp.research.reading.fencing import inside, seen
 
+pytestmark = pytest.mark.extra("web")
+
 TAG = "untrusted_text"
 
 

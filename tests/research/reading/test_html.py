@@ -10,6 +10,8 @@ from alita_mcp.errors import UsageError
 from alita_mcp.research.reading.documents import read_document
 from alita_mcp.research.values import Document
 
+pytestmark = pytest.mark.extra("web")
+
 URL = "https://example.org/guide/page?page=2"
 SENTENCES = (
     "Owls hunt at night and fly without a sound. They see well in the dark, and hear better still. " * 3

@@ -17,6 +17,8 @@ from alita_mcp.research.reading.documents import read_document
 from alita_mcp.research.reading.pdf import pdf_document
 from alita_mcp.research.values import Document
 
+pytestmark = pytest.mark.extra("web")
+
 
 def pdf(*pages: str, password: str | None = None, owner: str = "") -> bytes:
     made = FPDF()

@@ -13,6 +13,8 @@ from alita_mcp.research.reading.decoding import decoded
 from alita_mcp.research.reading.documents import read_document
 from alita_mcp.research.reading.kinds import kind_of
 
+pytestmark = pytest.mark.extra("web")
+
 RUSSIAN = "Совы охотятся ночью и летают без звука. Они хорошо видят в темноте и ещё лучше слышат. " * 3
 JAPANESE = "フクロウは夜に狩りをし、音もなく飛ぶ。暗闇でもよく見える。" * 5
 GERMAN = "Eulen jagen nachts und fliegen geräuschlos. Größere Käuze hören übrigens besser, sagt man. " * 3

@@ -21,7 +21,7 @@ from alita_mcp.research.reading.readers import Readers, ReadingLimits, open_read
 from alita_mcp.sandbox.wasm import process
 from tests.research.reading.test_pdf import pdf
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.extra("web")]
 PAGE = b"<html><title>Owls</title><body><p>Owls hunt at night.</p></body></html>"
 SLOW = b"<p " + b" ".join(b"a%d=1" % number for number in range(60_000)) + b">words</p>"
 
