@@ -81,8 +81,8 @@ def no_model_for_tasks(settings: Settings) -> UsageError:
 
 def what_to_do_for_a_model(settings: Settings) -> str:
     """What a person does so that there is a model, as in `set ALITA_MODEL`; empty where there is one."""
-    steps = [find_installation().command("models")] if find_problem("models") else []
-    return " and ".join([*steps, *([] if choose(settings) else ["set ALITA_MODEL"])])
+    steps = [f"run `{find_installation().command('models')}`"] if find_problem("models") else []
+    return ", then ".join([*steps, *([] if choose(settings) else ["set ALITA_MODEL"])])
 
 
 def _for_tester(settings: Settings, configured: list[Chosen]) -> Chosen:

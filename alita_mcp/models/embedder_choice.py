@@ -29,7 +29,7 @@ def configured_embedder(settings: Settings) -> Embedder | None:
     try:
         return choose_embedder(settings.embedder, settings.embedder_base_url)
     except ExtraMissing as absent:
-        _log.warning("Words are searched for, not meaning: %s", absent)
+        _log.warning("Search goes by words: %s", absent)
         return None
 
 

@@ -1,0 +1,103 @@
+"""Without any extra: what needs one is not here, and says which command adds it; all else works."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.errors import ExtraMissing, UsageError
+from alita_mcp.extras import EXTRAS, find_problem, importing
+from alita_mcp.library.opening import open_library
+from alita_mcp.research.fetching.fetcher import open_fetcher
+from alita_mcp.research.reading.files import read_file
+from alita_mcp.sandbox.interface import RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
+from alita_mcp.settings import Settings
+from tests.research.local_site import Reply, local_site
+from tests.server.in_memory import Build, connected, names_of, refused, succeeded
+
+pytestmark = pytest.mark.skipif(
+    any(find_problem(extra) is None for extra in EXTRAS),
+    reason="tests/test_core_install.py runs this where no extra is installed",
+)
+AGENTS = {"solve_task", "research_web"}
+
+
+@pytest.fixture
+def with_model() -> dict[str, Any]:
+    return {"model": "openai/x", "search": "package_index"}
+
+
+async def test_a_model_without_its_packages_is_no_model(
+    build: Build, era: str, with_model: dict[str, Any]
+) -> None:
+    sandbox = ScriptedSandbox(lambda _job: RunResult(status="ok", value="x"), kind="bubblewrap")
+    async with connected(build(sandbox=sandbox, settings=with_model), era) as client:
+        names = await names_of(client)
+        found = await succeeded(client, "search_capabilities", query="summarise this article")
+        called = await refused(client, "summarize_text", text="x")
+        read = await refused(client, "research_web", query="owls")
+        asked = await succeeded(client, "synthesize_tool", description="adds two numbers")
+    assert not AGENTS & {*names}
+    assert found["results"][0]["call"] == "not here"
+    assert "[models]'`" in found["results"][0]["reason"]
+    assert "needs a model: run `" in called
+    assert "research_web needs the extra 'web'" in read
+    assert "[web]'" in read
+    assert asked["status"] == "needs_code"
+
+
+async def test_the_embedder_yields_to_words_with_one_line(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        async with open_library(settings.model_copy(update={"embedder": "model2vec/x"})) as library:
+            found = await library.search("compute an arithmetic expression", 3)
+    assert found.hits[0].name == "calculate"
+    (line,) = (record.getMessage() for record in caplog.records if "extra" in record.getMessage())
+    assert "ALITA_EMBEDDER='model2vec/x' needs the extra 'search'" in line
+
+
+async def test_no_page_is_asked_for_where_it_cannot_be_read(settings: Settings) -> None:
+    with local_site({"/": Reply(b"x")}) as site, anyio.fail_after(60):
+        async with open_fetcher(settings.model_copy(update={"web_allow": site.place})) as fetcher:
+            with pytest.raises(ExtraMissing, match="Reading a web page needs the extra 'web'"):
+                await fetcher.fetch(site.url("/"))
+    assert not site.asked
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("name", "body", "kind"),
+    [("a.pdf", b"%PDF-1.7", "a PDF file"), ("a.html", b"<html>x", "HTML"), ("a.xml", b"<?xml", "XML")],
+)
+async def test_a_file_that_needs_the_extra_says_so(tmp_path: Path, name: str, body: bytes, kind: str) -> None:
+    (tmp_path / name).write_bytes(body)
+    with pytest.raises(UsageError, match=f"Reading {kind} needs the extra 'web'") as refusal:
+        await read_file(tmp_path / name, name)
+    assert "[web]'" in refusal.value.hint
+
+
+@pytest.mark.process
+async def test_text_and_tables_are_read_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    assert (await read_file(tmp_path / "a.csv", "a.csv")).text == "a,b\n1,2\n"
+
+
+def test_half_an_installation_is_told_from_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "litellm-1.101.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: litellm\nVersion: 1.101.0\n")
+    (tmp_path / "litellm").mkdir()  # without its modules
+    monkeypatch.syspath_prepend(tmp_path)
+    assert distribution("litellm").version == "1.101.0"
+    with pytest.raises(ExtraMissing, match="is installed only in part") as missing, importing("models"):
+        from litellm import acompletion  # noqa: F401
+    assert "--reinstall" in missing.value.hint
+    assert sys.modules.pop("litellm")

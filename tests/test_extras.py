@@ -1,0 +1,220 @@
+"""The command that adds an extra fits the way in which the server was installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+from alita_mcp.extras import ALIASES, DISTRIBUTION, EXTRAS, PACKAGES, Installation
+
+PYTHON = "/opt/it/bin/python"
+FOLDER = {"url": "file:///home/me/my%20check%20out", "dir_info": {}}
+EDITABLE = {**FOLDER, "dir_info": {"editable": True}}
+WHEEL = {"url": "file:///tmp/alita_mcp_server-0.1.0-py3-none-any.whl", "archive_info": {}}
+REPOSITORY = {"url": "https://example.org/alita.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}
+
+
+def installed(prefix: Path, direct_url: dict[str, Any], *, has_pip: bool = True) -> Installation:
+    return Installation(prefix, PYTHON, direct_url, has_pip, present=("web",))
+
+
+def receipt(prefix: Path, own: str = "", beside: str = "", python: str = "") -> None:
+    requirements = f'{{ name = "{DISTRIBUTION}"{own} }}{beside}'
+    (prefix / "uv-receipt.toml").write_text(f"[tool]\nrequirements = [{requirements}]\n{python}")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="its shells quote otherwise")
+@pytest.mark.parametrize(
+    ("direct_url", "requirement"),
+    [
+        ({}, "alita-mcp-server[models]"),
+        (FOLDER, "/home/me/my check out[models]"),
+        (WHEEL, f"alita-mcp-server[models] @ {WHEEL['url']}"),
+        (REPOSITORY, "alita-mcp-server[models] @ git+https://example.org/alita.git@abc"),
+    ],
+)
+def test_pip_is_told_where_the_server_came_from(
+    tmp_path: Path, direct_url: dict[str, Any], requirement: str
+) -> None:
+    line = installed(tmp_path, direct_url).command("models")
+    assert shlex.split(line) == [PYTHON, "-m", "pip", "install", requirement]
+
+
+def test_brackets_and_blanks_are_quoted_for_the_shell(tmp_path: Path) -> None:
+    line = installed(tmp_path, FOLDER).command("models", "search", "web")
+    assert line.endswith("'/home/me/my check out[all]'" if os.name != "nt" else '[all]"')
+
+
+def test_an_editable_checkout_stays_one(tmp_path: Path) -> None:
+    words = shlex.split(installed(tmp_path, EDITABLE).command("web"))
+    assert words[-2:] == ["--editable", "/home/me/my check out[web]"]
+
+
+def test_an_environment_without_pip_is_served_by_uv(tmp_path: Path) -> None:
+    words = shlex.split(installed(tmp_path, FOLDER, has_pip=False).command("web"))
+    assert words[1:] == ["pip", "install", "--python", PYTHON, "/home/me/my check out[web]"]
+
+
+@pytest.mark.parametrize(
+    ("own", "beside", "python", "words"),
+    [
+        ("", "", "", ["/home/me/my check out[models]"]),
+        (', extras = ["web"]', "", "", ["/home/me/my check out[models,web]"]),
+        (', extras = ["embeddings", "web"]', "", "", ["/home/me/my check out[all]"]),
+        (
+            "",
+            ', { name = "numpy", specifier = ">=2" }, { name = "mine", directory = "/a b" }',
+            'python = "3.12"',
+            ["--python", "3.12", "--with", "numpy>=2", "--with", "/a b", "/home/me/my check out[models]"],
+        ),
+    ],
+)
+def test_a_tool_of_uv_keeps_what_it_has(
+    tmp_path: Path, own: str, beside: str, python: str, words: list[str]
+) -> None:
+    receipt(tmp_path, own, beside, python)
+    assert shlex.split(installed(tmp_path, FOLDER).command("models")) == ["uv", "tool", "install", *words]
+
+
+def test_a_tool_of_uv_from_the_index_keeps_its_version(tmp_path: Path) -> None:
+    receipt(tmp_path, ', specifier = "==0.1.0"')
+    assert installed(tmp_path, {}).command("web") == "uv tool install 'alita-mcp-server[web]==0.1.0'"
+
+
+def test_pipx_installs_again_with_what_was_there(tmp_path: Path) -> None:
+    said = {"main_package": {"package": DISTRIBUTION, "package_or_url": "/home/me/my check out[web]"}}
+    (tmp_path / "pipx_metadata.json").write_text(json.dumps(said))
+    words = shlex.split(installed(tmp_path, FOLDER).command("models"))
+    assert words == ["pipx", "install", "--force", "/home/me/my check out[models,web]"]
+
+
+def test_an_environment_of_uvx_is_named_anew(tmp_path: Path) -> None:
+    prefix = tmp_path / "archive-v0" / "x1"
+    words = shlex.split(installed(prefix, {}).command("models"))
+    assert words == ["uvx", "--from", "alita-mcp-server[models,web]", "alita-mcp-server"]
+
+
+@pytest.mark.parametrize("damage", ["", "[tool", "[]"])
+def test_a_damaged_receipt_is_as_good_as_none(tmp_path: Path, damage: str) -> None:
+    for name in ("uv-receipt.toml", "pipx_metadata.json"):
+        (tmp_path / name).write_text(damage)
+    assert installed(tmp_path, {}).command("web").startswith(PYTHON)
+
+
+def test_what_is_broken_is_installed_again(tmp_path: Path) -> None:
+    assert "--force-reinstall" in installed(tmp_path, {}).command("web", repair=True)
+    receipt(tmp_path)
+    assert "--reinstall" in installed(tmp_path, {}).command("web", repair=True)
+
+
+def test_the_packages_are_those_of_the_project_file() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    named = {
+        extra: {Requirement(line).name for line in lines}
+        for extra, lines in project["optional-dependencies"].items()
+    }
+    assert {extra: {name.replace("-", "_") for name in named.pop(extra)} for extra in EXTRAS} == {
+        extra: set(packages) for extra, packages in PACKAGES.items()
+    }
+    assert set(named) == set(ALIASES)
+    for alias, extras in ALIASES.items():
+        (line,) = project["optional-dependencies"][alias]
+        assert Requirement(line).extras == set(extras)
+
+
+def distribution(folder: Path, name: str, version: str, module: str) -> None:
+    """An installed distribution of one module."""
+    info = folder / f"{name}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (folder / name).mkdir()
+    (folder / name / "__init__.py").write_text(module)
+
+
+ASK = """
+import sys
+from alita_mcp.extras import import_problem, find_problem
+from alita_mcp.errors import ExtraMissing
+print(find_problem("models"))
+print(import_problem("models"))
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("version", "module", "cheap", "tried", "is_broken"),
+    [
+        (
+            "1.80.0",
+            "",
+            "litellm 1.80.0 is installed, and this version of alita needs",
+            "litellm 1.80.0",
+            False,
+        ),
+        ("1.82.7", "", "litellm 1.82.7 is installed, and", "litellm 1.82.7", False),
+        ("1.101.0", "def broken(:", "None", "cannot be imported (SyntaxError", True),
+        ("1.101.0", "import no_such_module", "None", "cannot be imported (ModuleNotFoundError", True),
+        ("1.101.0", "", "None", "None", False),
+    ],
+)
+def test_an_extra_that_is_old_or_damaged_is_told_apart(
+    tmp_path: Path, version: str, module: str, cheap: str, tried: str, is_broken: bool
+) -> None:
+    distribution(tmp_path, "litellm", version, module)
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found, imported = done.stdout.splitlines()
+    assert cheap in found
+    assert tried in imported
+    assert ("is_broken=True" in imported) == is_broken
+
+
+def core_of(lock: dict[str, Any], environment: dict[str, str]) -> set[str]:
+    """The distributions that the lock installs with the core alone."""
+    from packaging.markers import Marker
+
+    packages: dict[str, list[dict[str, Any]]] = {}
+    for package in lock["package"]:
+        packages.setdefault(package["name"], []).append(package)
+    found: set[str] = set()
+    waiting = [{"name": DISTRIBUTION, "extra": []}]
+    asked: set[tuple[str, str]] = set()
+    while waiting:
+        wanted = waiting.pop()
+        for package in packages[wanted["name"]]:
+            found.add(wanted["name"])
+            optional = package.get("optional-dependencies", {})
+            for part in ("", *wanted.get("extra", [])):
+                if (wanted["name"], part) in asked:
+                    continue
+                asked.add((wanted["name"], part))
+                waiting += [
+                    each
+                    for each in (optional.get(part, []) if part else package.get("dependencies", []))
+                    if "marker" not in each or Marker(each["marker"]).evaluate(environment)
+                ]
+    return found
+
+
+def test_the_core_is_light() -> None:
+    lock = tomllib.loads((Path(__file__).parents[1] / "uv.lock").read_text())
+    linux = {
+        "python_full_version": "3.11.7", "python_version": "3.11", "implementation_name": "cpython",
+        "platform_python_implementation": "CPython", "os_name": "posix", "sys_platform": "linux",
+        "platform_system": "Linux", "platform_machine": "x86_64",
+    }  # fmt: skip
+    core = core_of(lock, linux)
+    assert 40 < len(core) <= 55, sorted(core)
+    assert not core & {name.replace("_", "-") for packages in PACKAGES.values() for name in packages}
