@@ -21,8 +21,10 @@ NEVER = (*(package for packages in PACKAGES.values() for package in packages), "
 """Packages of the extras, and some that they bring."""
 MAIN_JOB = (
     "tests/server/test_without_extras.py",
-    "tests/library/test_search.py",
-    "tests/server/test_flow.py",
+    "tests/library/test_search.py::test_six_tools_answer_their_own_needs_and_no_others",
+    "tests/library/test_search.py::test_what_is_published_is_found_at_once_and_what_is_gone_is_not",
+    "tests/server/test_flow.py::test_an_agent_brings_a_tool_that_no_one_had",
+    "tests/server/test_flow.py::test_run_tool_gives_exactly_what_a_direct_call_gives",
     "tests/server/test_stdio.py::test_many_requests_written_at_once_are_all_answered",
     "tests/server/test_http.py::test_a_token_in_the_settings_is_what_the_sdk_client_needs",
     "tests/sandbox/wasm/test_packages.py::TestPackages::test_a_tool_has_the_packages_of_its_lock_and_no_others",
@@ -73,7 +75,7 @@ def alita(core: Path, home: Path, *words: str, **settings: str) -> subprocess.Co
     return run(core, home, "-m", "alita_mcp.cli.main", *words, **settings)
 
 
-def tested(core: Path, home: Path, *words: str) -> str:
+def passing(core: Path, home: Path, *words: str) -> str:
     """The output of tests in the environment of the core, which all pass."""
     done = run(core, home, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-cov", *words)
     assert done.returncode == 0, done.stdout[-6_000:] + done.stderr[-2_000:]
@@ -111,17 +113,17 @@ def test_a_task_without_the_packages_of_its_model_ends_with_one_line(core: Path,
 
 
 def test_the_main_job_works(core: Path, home: Path) -> None:
-    output = tested(core, home, *MAIN_JOB)
+    output = passing(core, home, *MAIN_JOB)
     (passed,) = re.findall(r"(\d+) passed", output)
-    assert int(passed) > 40
+    assert int(passed) >= 18
     assert "skipped" not in output, output
 
 
 @pytest.mark.docker
 def test_so_does_docker(core: Path, home: Path) -> None:
-    tested(core, home, "tests/sandbox/test_docker.py::TestDockerKeeps")
+    passing(core, home, "tests/sandbox/test_docker.py::TestDockerKeeps")
 
 
 @pytest.mark.bubblewrap
 def test_so_does_bubblewrap(core: Path, home: Path) -> None:
-    tested(core, home, "tests/sandbox/test_bubblewrap.py::TestBubblewrapKeeps")
+    passing(core, home, "tests/sandbox/test_bubblewrap.py::TestBubblewrapKeeps")

@@ -71,7 +71,8 @@ def test_a_command_is_one_that_exists(command: Command) -> None:
         case "alita":
             assert callable(build_parser().parse_args(words[1:]).command)
         case "uv":
-            assert words[2:] in [[verb, project["name"]] for verb in ("install", "upgrade", "uninstall")]
+            published = [[verb, project["name"]] for verb in ("upgrade", "uninstall")]
+            assert words[2:] in [["install", "."], ["install", ".[all]"], *published]
         case "make":
             makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
             assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE)

@@ -133,7 +133,7 @@ def test_without_the_extra_it_is_said_what_to_install() -> None:
         "from alita_mcp.models.embedder_choice import choose_embedder\n"
         "anyio.run(choose_embedder('model2vec/any').embed, ['a'])"
     )
-    assert "pip install 'alita-mcp-server[embeddings]'" in done.stderr
+    assert "needs the extra 'search'" in done.stderr
     assert "ModelError" in done.stderr
 
 
