@@ -23,7 +23,8 @@ from alita_mcp.sandbox.owner import ProcessOwner
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.contract import WAIT_SECONDS, ConfinedContract
-from tests.sandbox.contract_environments import EnvironmentContract
+from tests.sandbox.contract_calls import CallContract
+from tests.sandbox.contract_environments import BuilderContract, EnvironmentContract
 from tests.sandbox.contract_kept import KeptContract
 from tests.sandbox.leftovers import (
     Leftovers,
@@ -107,6 +108,14 @@ class TestBubblewrap(BubblewrapFixtures, ConfinedContract):
         environment = Environment(digest=digest, location=location)
         assert (await sandbox.run(job.model_copy(update={"environment": environment}))).value == 41
         assert location.startswith(str(home / "environments"))
+
+
+class TestBubblewrapCalls(BubblewrapFixtures, CallContract):
+    pass
+
+
+class TestBubblewrapBuilders(BubblewrapFixtures, BuilderContract):
+    pass
 
 
 class TestBubblewrapEnvironments(BubblewrapFixtures, EnvironmentContract):

@@ -24,7 +24,8 @@ from alita_mcp.sandbox.packages.builder import BuilderFailed
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.contract import WAIT_SECONDS, ConfinedContract
-from tests.sandbox.contract_environments import EnvironmentContract
+from tests.sandbox.contract_calls import CallContract
+from tests.sandbox.contract_environments import BuilderContract, EnvironmentContract
 from tests.sandbox.contract_kept import KeptContract
 from tests.sandbox.leftovers import Leftovers, docker_leftovers, nothing_left
 from tests.sandbox.registry import running_registry
@@ -62,6 +63,15 @@ class TestDockerKeeps(DockerFixtures, KeptContract):
 
 
 class TestDocker(DockerFixtures, ConfinedContract):
+    pass
+
+
+class TestDockerCalls(DockerFixtures, CallContract):
+    pass
+
+
+@pytest.mark.exhaustive
+class TestDockerBuilders(DockerFixtures, BuilderContract):
     pass
 
 
