@@ -241,7 +241,7 @@ async def test_a_weakened_container_is_refused_here_too(
     await sandbox.aclose()
 
 
-def test_it_conforms(arena: Arena) -> None:
+def test_it_isolates(arena: Arena) -> None:
     report = arena.call(conform, arena.sandbox)
     assert [verdict for verdict in report.failures if not is_known(verdict)] == []
 
