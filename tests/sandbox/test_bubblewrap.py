@@ -92,9 +92,9 @@ class TestBubblewrap(BubblewrapFixtures, ConfinedContract):
     ) -> None:
         with anyio.fail_after(WAIT_SECONDS):
             async with await busy_host("bubblewrap", tmp_path / "other") as host:
+                assert control_groups(host.pid) != []
                 host.kill()
             await nothing_left(bubblewrap_leftovers, host.pid)
-            assert control_groups(host.pid) != []
             async with aclosing(BubblewrapSandbox(settings)) as later:
                 await later.run(ADD)
         assert control_groups(host.pid) == []
