@@ -52,7 +52,7 @@ PACKAGES = frozenset({
     "test_environments_in_sandboxes", "test_environments_killed", "test_hostile_packages", "test_faults",
 })  # fmt: skip
 """Modules of tests/sandbox that fill an engine's environments. They share a group with what tests of other folders ask
-of that engine, since environments are the engine's and not a process's; the rest of tests/sandbox is the other group."""
+of that engine, since environments are the engine's and not a process's; the rest of tests/sandbox is the other."""
 
 BACK_ENDS = {"docker": "*/sandbox/docker/*.py", "bubblewrap": "*/sandbox/bubblewrap/*.py"}
 """What nothing covers where the engine is missing."""
@@ -63,7 +63,7 @@ _UNHURRIED: Any = {"deadline": None, "suppress_health_check": [hypothesis.Health
 hypothesis.settings.register_profile("same", derandomize=True, max_examples=30, **_UNHURRIED)
 hypothesis.settings.register_profile("new", print_blob=True, max_examples=100, **_UNHURRIED)
 hypothesis.settings.load_profile("same")
-"""Property tests try the same thirty examples in each run: a change is judged by itself. `make test-all` draws new ones."""
+"""Property tests try the same examples in each run: a change is judged by itself. `make test-all` draws new ones."""
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """A runner in the background may hand its children an ignored Ctrl-C; the tests that send one need it heard."""
