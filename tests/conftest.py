@@ -48,7 +48,12 @@ NEEDS = {
 """Fixtures for what a cheap tier does without, and the mark of a test that uses one."""
 
 SHARED = ("docker", "bubblewrap", "node")
-"""Marks whose tests run one after the other, in one process for each mark."""
+"""Marks whose tests share processes: two for each engine, one for Node.js."""
+PACKAGES = frozenset({
+    "test_environments_in_sandboxes", "test_environments_killed", "test_hostile_packages", "test_faults",
+})  # fmt: skip
+"""Modules of tests/sandbox that fill an engine's environments. They share a group with what tests of other folders ask
+of that engine, since environments are the engine's and not a process's; the rest of tests/sandbox is the other."""
 
 BACK_ENDS = {"docker": "*/sandbox/docker/*.py", "bubblewrap": "*/sandbox/bubblewrap/*.py"}
 """What nothing covers where the engine is missing."""
@@ -56,8 +61,8 @@ RAN: Counter[tuple[str, str]] = Counter()
 """How many tests of each engine passed or were skipped; a few of them pass without it."""
 
 _UNHURRIED: Any = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
-hypothesis.settings.register_profile("same", derandomize=True, **_UNHURRIED)
-hypothesis.settings.register_profile("new", print_blob=True, **_UNHURRIED)
+hypothesis.settings.register_profile("same", derandomize=True, max_examples=30, **_UNHURRIED)
+hypothesis.settings.register_profile("new", print_blob=True, max_examples=100, **_UNHURRIED)
 hypothesis.settings.load_profile("same")
 """Property tests try the same examples in each run: a change is judged by itself. `make test-all` draws new ones."""
 
@@ -88,9 +93,14 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.addaudithook(refuse)
 
 
+def is_confinement(path: Path) -> bool:
+    """Whether tests of this file are about the sandbox itself, not about what is installed or runs in it."""
+    return path.parent.name == "sandbox" and path.stem not in PACKAGES
+
+
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks tests by their fixtures; those of one engine share a process, as do those that import litellm.
+    """Marks tests by their fixtures; those of one engine share two processes, those that import litellm one.
 
     Tests that need an extra are skipped where it is not installed.
     """
@@ -104,6 +114,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for fixture in NEEDS.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(NEEDS[fixture])
         group = next((mark for mark in SHARED if item.get_closest_marker(mark)), None)
+        if group in BACK_ENDS and is_confinement(item.path):
+            group = f"{group}-confinement"
         if not group and not item.get_closest_marker("process"):
             group = "litellm" if hasattr(getattr(item, "module", None), "openai_server") else None
         if group and not item.get_closest_marker("xdist_group"):

@@ -1,7 +1,8 @@
-"""`alita doctor --sandbox`: the conformance suite run on back ends, as a table or as JSON."""
+"""`alita doctor --sandbox`: claims about isolation tried on back ends, as a table or as JSON."""
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 from typing import Any
 
@@ -9,15 +10,15 @@ from alita_mcp import __version__
 from alita_mcp.cli.output import Output
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.choose import BACK_ENDS, load_sandbox, open_sandbox
-from alita_mcp.sandbox.conformance import ConformanceReport, Verdict, conform
+from alita_mcp.sandbox.conformance import ConformanceReport, Verdict, VerdictKind, conform
 from alita_mcp.sandbox.preparation import Preparable
 from alita_mcp.settings import Settings
 
 ALL = "all"
-_SIGNS = {"passed": "✓", "refused": "-", "failed": "✗", "skipped": "·"}
+_SIGNS: dict[VerdictKind, str] = {"passed": "✓", "refused": "-", "failed": "✗"}
 
 
-async def examine(kind: str, settings: Settings, output: Output, *, offline: bool) -> int:
+async def examine(kind: str, settings: Settings, output: Output) -> int:
     """Tries every claim on `kind`, on each back end for `all`, on the one that is set for an empty word.
 
     Returns:
@@ -27,7 +28,7 @@ async def examine(kind: str, settings: Settings, output: Output, *, offline: boo
     missing: dict[str, SandboxError] = {}
     for name in BACK_ENDS if kind == ALL else (kind,):
         try:
-            reports.append(await _examined(name, settings, output, offline=offline))
+            reports.append(await _examined(name, settings, output))
         except SandboxUnavailable as unavailable:
             if kind != ALL:
                 raise
@@ -36,7 +37,7 @@ async def examine(kind: str, settings: Settings, output: Output, *, offline: boo
     return 0 if reports and all(report.conforms for report in reports) else SandboxError.exit_status
 
 
-async def _examined(name: str, settings: Settings, output: Output, *, offline: bool) -> ConformanceReport:
+async def _examined(name: str, settings: Settings, output: Output) -> ConformanceReport:
     kind = name or settings.sandbox
     sandbox = load_sandbox(kind, settings) if name or kind != "auto" else await open_sandbox(settings)
     try:
@@ -48,7 +49,7 @@ async def _examined(name: str, settings: Settings, output: Output, *, offline: b
 
             if isinstance(sandbox, Preparable):
                 await sandbox.ready(on_stage)
-            return await conform(sandbox, skip=("environments",) if offline else (), on_verdict=tell)
+            return await conform(sandbox, on_verdict=tell)
     finally:
         await sandbox.aclose()
 
@@ -66,13 +67,14 @@ def _findings(reports: list[ConformanceReport], missing: dict[str, SandboxError]
 def _lines(reports: list[ConformanceReport], missing: dict[str, SandboxError]) -> list[str]:
     lines = []
     for report in reports:
-        counts = ", ".join(f"{report.count(outcome)} {outcome}" for outcome in _SIGNS)  # type: ignore[arg-type]
+        found = Counter(verdict.outcome for verdict in report.verdicts)
+        counts = ", ".join(f"{found[outcome]} {outcome}" for outcome in _SIGNS)
         verdict = "conforms" if report.conforms else "does not conform"
         for chapter, verdicts in groupby(report.verdicts, key=lambda verdict: verdict.chapter):
             lines.append(f"{report.kind}: {chapter}")
-            for found in verdicts:
-                detail = f" ({found.outcome}: {found.detail})" if found.outcome != "passed" else ""
-                lines.append(f"  {_SIGNS[found.outcome]} {found.claim}{detail}")
+            for each in verdicts:
+                detail = f" ({each.outcome}: {each.detail})" if each.outcome != "passed" else ""
+                lines.append(f"  {_SIGNS[each.outcome]} {each.claim}{detail}")
         lines.append(f"{report.kind} {verdict}: {counts}, in {report.seconds:.1f} s")
     lines += [f"{name} does not work here: {problem}" for name, problem in missing.items()]
     return lines

@@ -38,9 +38,6 @@ def add_commands(family: Family) -> None:
         help="try every claim about a sandbox: docker, bubblewrap, wasm, module:Class or all;"
         " without a KIND the one that is set",
     )
-    doctor_parser.add_argument(
-        "--offline", action="store_true", help="with --sandbox: leave out what needs the package index"
-    )
 
 
 def address(text: str) -> tuple[str, int]:
@@ -87,9 +84,7 @@ async def doctor(options: argparse.Namespace, output: Output) -> int:
     if options.sandbox is not None:
         from alita_mcp.cli.conforming import examine
 
-        return await examine(options.sandbox, settings, output, offline=options.offline)
-    if options.offline:
-        raise UsageError("--offline goes with --sandbox.")
+        return await examine(options.sandbox, settings, output)
     lag = LoopLag()
     with output.progress("doctor") as on_stage:
         async with background() as tasks:

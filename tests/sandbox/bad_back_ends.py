@@ -1,6 +1,6 @@
-"""Back ends that nobody should use, each wrong in a way of its own: the conformance suite must find it out.
+"""Back ends that nobody should use, each wrong in a way of its own: `alita doctor --sandbox` must find it out.
 
-The suite's programs are bounded, so that even a bare process does no harm; nothing else may be run in these.
+Its programs are bounded, so that even a bare process does no harm; nothing else may be run in these.
 """
 
 from __future__ import annotations
@@ -149,18 +149,3 @@ class Stumbling(ScriptedSandbox):
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         raise LookupError("Where am I?")
-
-
-class Confusing(WasmSandbox):
-    """Gives the next caller what was meant for the last one, once in a while."""
-
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
-        self._last: RunResult | None = None
-        self._calls = 0
-
-    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
-        result = await super().run(job, broker)
-        self._calls += 1
-        last, self._last = self._last, result
-        return last if last is not None and self._calls % 5 == 0 else result

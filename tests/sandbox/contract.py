@@ -1,4 +1,4 @@
-"""What back ends promise beyond the claims of the conformance suite: mostly what only the host can see.
+"""What back ends promise that only the host can see, and what a job decides: clocks, seeds, objects.
 
 Each back end's test module subclasses it and gives the fixtures. `SandboxContract` holds for every back end,
 `ConfinedContract` adds what only a process in a sandbox can try.
@@ -25,16 +25,6 @@ ADDS = Job(code="def f(a, b):\n    return a + b\n", function="f", arguments={"a"
 
 class SandboxContract:
     """Subclasses give the fixtures `sandbox` and `left`."""
-
-    async def test_a_cancelled_call_is_killed_and_leaves_nothing(
-        self, sandbox: Sandbox, left: Leftovers
-    ) -> None:
-        code = "def f():\n    while True:\n        pass\n"
-        with anyio.fail_after(WAIT_SECONDS):
-            with anyio.move_on_after(1.5):
-                await sandbox.run(Job(code=code, function="f", arguments={}, limits=Limits(wall_seconds=600)))
-                pytest.fail("the call ended by itself")
-            await nothing_left(left, os.getpid())
 
     async def test_probes_pass_where_it_isolates(self, sandbox: Sandbox) -> None:
         with anyio.fail_after(WAIT_SECONDS):
@@ -63,7 +53,7 @@ class SandboxContract:
 class ConfinedContract(SandboxContract):
     """For back ends whose tools are processes: programs that attack the sandbox, each in its own."""
 
-    @pytest.mark.parametrize("delay", [0, 0.02, 0.1, 0.3])
+    @pytest.mark.parametrize("delay", [0.02, 0.2])
     async def test_cancelling_while_it_starts_leaves_nothing(
         self, sandbox: Sandbox, left: Leftovers, delay: float
     ) -> None:
@@ -95,16 +85,14 @@ class ConfinedContract(SandboxContract):
             outcome = refused.message
         assert outcome in {"ok", "memory"} or str(16 << 20) in outcome
 
-    @pytest.mark.parametrize(("seed", "other"), [(0, 1), (1, 4_294_967_295)])
-    async def test_the_hash_seed_decides_the_order_of_sets(
-        self, sandbox: Sandbox, seed: int, other: int
-    ) -> None:
+    async def test_the_hash_seed_decides_the_order_of_sets(self, sandbox: Sandbox) -> None:
         code = "def f():\n    return [hash(word) for word in ('a', 'b', 'c')]\n"
-        first, again, different = [
+        first, again, *others = [
             (await sandbox.run(Job(code=code, function="f", arguments={}, hash_seed=number))).value
-            for number in (seed, seed, other)
+            for number in (0, 0, 1, 4_294_967_295)
         ]
-        assert first == again != different
+        assert first == again
+        assert len({str(hashes) for hashes in (first, *others)}) == 3
 
     async def test_a_hash_seed_that_no_job_names_tells_nobody_a_rehearsal_from_a_call(
         self, sandbox: Sandbox

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tarfile
 from typing import Any
 
 import anyio
@@ -28,6 +27,15 @@ with open(payload, "rb") as source, open(result, "wb") as target:
     target.write(data * 2)
 """
 
+FAILING_BUILDERS = [
+    ("import sys\nprint('oh')\nsys.exit(3)\n", 3, "oh"),
+    ("import sys\nsys.exit('why')\n", 1, "why"),
+    ("1 / 0\n", 1, "ZeroDivisionError: division by zero"),
+    ("def (\n", 1, "SyntaxError: invalid syntax"),
+    ("import os\nprint('x', flush=True)\nos.kill(os.getpid(), 11)\n", None, "x"),
+]
+"""Programs, the exit status that each ends with, and its last line."""
+
 
 class Builds:
     """Runs builder programs and remembers their lines."""
@@ -48,11 +56,7 @@ class Builds:
 
 
 class EnvironmentContract:
-    """Subclasses give the fixtures `sandbox`, `left` and `digest`, which is new for each test and cleaned up."""
-
-    @pytest.fixture
-    def builds(self, sandbox: IsolatedSandbox) -> Builds:
-        return Builds(sandbox)
+    """Subclasses give the fixtures `sandbox` and `digest`, which is new for each test and cleaned up."""
 
     async def test_an_environment_is_found_once_it_is_stored(
         self, sandbox: IsolatedSandbox, digest: str
@@ -102,28 +106,34 @@ class EnvironmentContract:
             await sandbox.store.store_environment(digest, b"no tar " * 1000)
         assert await sandbox.store.has_environment(digest) is None
 
-    @pytest.mark.parametrize(
-        "entry", [link("l", "/etc/passwd"), folder("../up"), folder("/abs")], ids=range(3)
-    )
     async def test_a_tar_that_leads_elsewhere_is_no_environment(
-        self, sandbox: IsolatedSandbox, digest: str, entry: tarfile.TarInfo
+        self, sandbox: IsolatedSandbox, digest: str
     ) -> None:
-        with pytest.raises(SandboxError, match="no plain file below"):
-            await sandbox.store.store_environment(digest, tar_of(HELLO, entry))
-        assert await sandbox.store.has_environment(digest) is None
+        for entry in (link("l", "/etc/passwd"), folder("../up"), folder("/abs")):
+            with pytest.raises(SandboxError, match="no plain file below"):
+                await sandbox.store.store_environment(digest, tar_of(HELLO, entry))
+            assert await sandbox.store.has_environment(digest) is None
 
-    @pytest.mark.parametrize("name", ["../up", "/abs", "", "a/b", "A B", ".hidden", "x" * 200])
-    async def test_a_digest_is_never_a_path(self, sandbox: IsolatedSandbox, name: str) -> None:
-        with pytest.raises(SandboxError, match="no digest"):
-            await sandbox.store.store_environment(name, tar_of(HELLO))
-        with pytest.raises(SandboxError, match="no digest"):
-            await sandbox.store.has_environment(name)
+    async def test_a_digest_is_never_a_path(self, sandbox: IsolatedSandbox) -> None:
+        for name in ("../up", "/abs", "", "a/b", "A B", ".hidden", "x" * 200):
+            with pytest.raises(SandboxError, match="no digest"):
+                await sandbox.store.store_environment(name, tar_of(HELLO))
+            with pytest.raises(SandboxError, match="no digest"):
+                await sandbox.store.has_environment(name)
 
     async def test_the_python_inside_has_a_tag(self, sandbox: IsolatedSandbox) -> None:
         tag = await sandbox.python_tag()
         assert tag.startswith("cp3")
         assert "-linux_" in tag
         assert await sandbox.python_tag() == tag
+
+
+class BuilderContract:
+    """Subclasses give the fixtures `sandbox` and `left`; the builder inside is one program for all back ends."""
+
+    @pytest.fixture
+    def builds(self, sandbox: IsolatedSandbox) -> Builds:
+        return Builds(sandbox)
 
     async def test_a_builder_reads_its_payload_and_writes_its_result(self, builds: Builds) -> None:
         payload = os.urandom(1 << 20) * 5
@@ -134,23 +144,11 @@ class EnvironmentContract:
         assert await builds.run("print('done', end='')") == b""
         assert builds.lines == ["done"]
 
-    @pytest.mark.parametrize(
-        ("program", "exit_code", "line"),
-        [
-            ("import sys\nprint('oh')\nsys.exit(3)\n", 3, "oh"),
-            ("import sys\nsys.exit('why')\n", 1, "why"),
-            ("1 / 0\n", 1, "ZeroDivisionError: division by zero"),
-            ("def (\n", 1, "SyntaxError: invalid syntax"),
-            ("import os\nprint('x', flush=True)\nos.kill(os.getpid(), 11)\n", None, "x"),
-        ],
-    )
-    async def test_a_builder_that_fails_says_how(
-        self, builds: Builds, program: str, exit_code: int | None, line: str
-    ) -> None:
-        with pytest.raises(BuilderFailed) as failed:
-            await builds.run(program)
-        assert failed.value.exit_code == exit_code
-        assert failed.value.output[-1] == line
+    async def test_a_builder_that_fails_says_how(self, builds: Builds) -> None:
+        for program, exit_code, line in FAILING_BUILDERS:
+            with pytest.raises(BuilderFailed) as failed:
+                await builds.run(program)
+            assert (failed.value.exit_code, failed.value.output[-1]) == (exit_code, line), program
 
     async def test_a_builder_ends_when_its_program_does_whatever_it_left_behind(self, builds: Builds) -> None:
         program = "import os, sys, time\nif os.fork() == 0:\n    time.sleep(600)\nopen(sys.argv[2], 'w').write('x')\n"
@@ -166,11 +164,11 @@ class EnvironmentContract:
         assert "OSError" in failed.value.output[-1]
 
     async def test_a_builder_may_write_much_and_slowly_be_read(self, builds: Builds) -> None:
-        await builds.run("for n in range(200_000):\n    print('line', n)\nprint('x' * 5000)\n")
+        await builds.run("for n in range(20_000):\n    print('line', n)\nprint('x' * 5000)\n")
         assert builds.lines[:2] == ["line 0", "line 1"]
-        assert builds.lines[-2] == "line 199999"
+        assert builds.lines[-2] == "line 19999"
         assert builds.lines[-1] == "x" * 1000
-        assert len(builds.lines) == 200_001
+        assert len(builds.lines) == 20_001
 
     async def test_a_builder_cannot_pass_off_another_file_as_its_result(self, builds: Builds) -> None:
         program = "import os, sys\nos.symlink('/etc/hostname', sys.argv[2])\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from typing import Any
 
 import anyio
@@ -69,29 +70,17 @@ MESSAGES = {
         "import os, time\ndef f():\n    while True:\n        if os.fork() == 0:\n            time.sleep(600)\n",
         {"processes": 12}, "12 processes and threads (processes)",
     ),
-    "programs": (
-        "from subprocess import Popen\nHELD = []\ndef f():\n    while 1:\n        HELD.append(Popen(['sleep', '60']))\n",  # noqa: E501
-        {"processes": 12}, "12 processes and threads (processes)",
-    ),
     "threads": (
         "from threading import Timer\ndef f():\n    while True:\n        Timer(600, print).start()\n",
         {"processes": 12}, "12 processes and threads (processes)",
     ),
     "result_bytes": ("def f():\n    return 'x' * 5000\n", {"result_bytes": 4096}, "4096 (result_bytes)"),
     "json_depth": ("def f():\n    return [[[[1]]]]\n", {"json_depth": 3}, "3 (json_depth)"),
-    "output": (
-        "def f():\n    while True:\n        print('x' * 1000)\n", {"output_bytes": 4096}, "16 x output_bytes"
-    ),
-    "cpu": ("def f():\n    while True:\n        pass\n", {"cpu_seconds": 1}, "1 s of CPU time (cpu_seconds)"),
-    "wall": ("import time\ndef f():\n    time.sleep(600)\n", {"wall_seconds": 1}, "1 s (wall_seconds)"),
     "import": (
         "import time\ntime.sleep(600)\n", {"wall_seconds": 1}, "1 s (wall_seconds), while the module was imported"
     ),
-    "memory": (
-        "def f():\n    return len(bytearray(b'x') * (200 << 20))\n",
-        {"memory_bytes": 64 << 20}, f"{64 << 20} bytes of memory",
-    ),
 }  # fmt: skip
+"""Calls that hit a limit and words of their message, beyond the claims of `alita doctor --sandbox` about limits."""
 
 
 class Oracle:
@@ -112,6 +101,9 @@ class Oracle:
 class KeptContract:
     """Subclasses give the fixtures `sandbox` and `left`."""
 
+    absent_limits: Collection[str] = ()
+    """Limits that bite otherwise or bound nothing in this back end."""
+
     async def test_calls_of_one_tool_share_a_worker_and_nothing_else(self, sandbox: IsolatedSandbox) -> None:
         values = [await value(sandbox, COUNTS, path="/tmp/trace") for _ in range(3)]
         assert values == [[1, False]] * 3
@@ -123,17 +115,16 @@ class KeptContract:
             assert (await run(sandbox, job)).value == [1, False]
         assert (sandbox.figures().started, sandbox.figures().idle) == (2, 0)
 
-    @pytest.mark.parametrize("signal", ["SIGKILL", "SIGSTOP", "SIGTERM"])
     async def test_a_call_that_takes_the_loaded_process_away_hurts_nobody_after_it(
-        self, sandbox: IsolatedSandbox, signal: str
+        self, sandbox: IsolatedSandbox
     ) -> None:
         code = OTHERS + "def f(signal, n):\n"
         code += "    for pid in others() if signal else ():\n        try:\n"
         code += "            os.kill(pid, getattr(signal_, signal))\n"
         code += "        except ProcessLookupError:  # it ended by itself\n            pass\n    return n\n"
         code = code.replace("import os, signal", "import os, signal as signal_")
-        for n in range(6):
-            assert await value(sandbox, code, signal=signal if n % 2 == 0 else "", n=n) == n
+        for n, signal in enumerate(["SIGKILL", "", "SIGSTOP", "", "SIGTERM", ""]):
+            assert await value(sandbox, code, signal=signal, n=n) == n
         assert sandbox.figures().started == 1
 
     async def test_what_a_call_leaves_running_is_gone_before_the_next(self, sandbox: IsolatedSandbox) -> None:
@@ -142,13 +133,14 @@ class KeptContract:
         assert max(seen) <= 2  # the process that forked this one in between may still be on its way out
         assert sandbox.figures().started == 1
 
-    @pytest.mark.parametrize("left_behind", SINGLE_USE)
     async def test_an_import_that_leaves_what_calls_would_share_gets_workers_of_one_call(
-        self, sandbox: IsolatedSandbox, left_behind: str
+        self, sandbox: IsolatedSandbox
     ) -> None:
-        code = SINGLE_USE[left_behind] + "def f(n):\n    return n\n"
-        assert [await value(sandbox, code, n=n) for n in range(2)] == [0, 1]
-        assert (sandbox.figures().started, sandbox.figures().idle) == (2, 0)
+        for done, left_behind in enumerate(SINGLE_USE, 1):
+            code = SINGLE_USE[left_behind] + "def f(n):\n    return n\n"
+            assert [await value(sandbox, code, n=n) for n in range(2)] == [0, 1]
+            figures = sandbox.figures()
+            assert (figures.started, figures.idle) == (2 * done, 0), left_behind
 
     async def test_libraries_that_would_start_threads_are_asked_not_to(
         self, sandbox: IsolatedSandbox
@@ -168,20 +160,31 @@ class KeptContract:
             await nothing_left(left, os.getpid())
         assert sandbox.figures().idle == 0
 
-    async def test_hundreds_of_calls_leave_no_process(self, sandbox: IsolatedSandbox) -> None:
+    async def test_many_calls_leave_no_process(self, sandbox: IsolatedSandbox) -> None:
         code = OTHERS + "def f():\n    return len(others())\n"
         with anyio.fail_after(WAIT_SECONDS):
-            assert max([await value(sandbox, code) for _ in range(300)]) <= 2
+            assert max([await value(sandbox, code) for _ in range(60)]) <= 2
         assert sandbox.figures().started == 1
 
-    @pytest.mark.parametrize("limit", MESSAGES)
+    @pytest.mark.parametrize("kind", ["files", "others"])
     async def test_who_hits_a_limit_is_told_which_and_how_large_it_is(
-        self, sandbox: IsolatedSandbox, limit: str
+        self, sandbox: IsolatedSandbox, kind: str
     ) -> None:
-        code, limits, message = MESSAGES[limit]
-        result = await run(sandbox, Job(code=code, function="f", arguments={}, limits=Limits(**limits)))
-        assert not result.ok
-        assert message in result.message, result
+        found: dict[str, str] = {}
+
+        async def hit(limit: str) -> None:
+            code, limits, message = MESSAGES[limit]
+            result = await run(sandbox, Job(code=code, function="f", arguments={}, limits=Limits(**limits)))
+            if result.ok or message not in result.message:
+                found[limit] = str(result)
+
+        async with anyio.create_task_group() as tasks:
+            for limit in MESSAGES:
+                if limit not in self.absent_limits and ("file" in limit or "scratch" in limit) == (
+                    kind == "files"
+                ):
+                    tasks.start_soon(hit, limit)
+        assert found == {}
         assert await value(sandbox, "def f():\n    return 1\n") == 1
 
     async def test_too_few_processes_for_the_sandbox_itself_are_refused(

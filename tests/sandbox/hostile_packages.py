@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tests.sandbox.package_index import Index, sdist, wheel
 
 RUNS = "import sys; sys.modules['hostile_code_ran'] = sys\n"
-BOMB_BYTES = 2 << 30
+BOMB_BYTES = (1 << 30) + (64 << 20)
 """More than the builder's scratch holds, in a file of a few megabytes."""
 TOO_MANY = 45_000
 """More files than an environment may have."""
@@ -77,7 +77,7 @@ def _bomb(index: Index) -> None:
     name, content = wheel("bomb", "1", {"bomb.py": ""})
     buffer = io.BytesIO(content)
     with (
-        zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive,
+        zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
         archive.open("zeros", "w", force_zip64=True) as member,
     ):
         for _ in range(BOMB_BYTES >> 20):
@@ -189,3 +189,10 @@ HOSTILE_PACKAGES = (
     HostilePackage("a compiled module that lies about its source", _stale, "stale", files=("stale.py",)),
     HostilePackage("no zip", _no_zip, "nozip", "nozip"),
 )  # fmt: skip
+SLOW = frozenset({"more files than there is room for"})
+"""Takes the builder as long as ten others; the zip bomb meets the same limit."""
+SAMPLE = frozenset({
+    "sources whose set-up runs code", "a data file that climbs out", "an entry point that replaces python",
+    "files that Python runs at its start", "a zip bomb", "symbolic links", "metadata of another package",
+})  # fmt: skip
+"""One of each kind, for engines on which each of them is slow."""

@@ -64,7 +64,7 @@ def control_groups(pid: int) -> list[Path]:
 def mounts_of_ours(kind: str) -> set[str]:
     """Mount points of this machine that carry our name; those of the engine count for `docker` alone.
 
-    Tests of the engine run beside those of the other back ends.
+    Other tests run beside: what they mount comes and goes, and only what stays was left behind.
     """
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     places = {line.split()[4] for line in lines if "alita" in line}

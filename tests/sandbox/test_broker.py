@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from alita_mcp.sandbox.interface import EgressRefused, RunResult
 from alita_mcp.sandbox.network.egress_policies import GrantedHosts
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.sites import HERE, resolved, running_site
+from tests.tables import each_case
 
 SECRET = "hunter2 & co/\u00e4"
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
@@ -63,7 +65,7 @@ def broker(
     return GrantedBroker(Grants(**grants), Limits(), services)
 
 
-@pytest.mark.parametrize(("door", "words"), QUESTIONS)
+@each_case("door, words", QUESTIONS)
 async def test_without_grants_each_door_is_refused_by_the_name_of_its_grant(
     door: str, words: dict[str, Any]
 ) -> None:
@@ -74,7 +76,7 @@ async def test_without_grants_each_door_is_refused_by_the_name_of_its_grant(
     assert [event.status for event in pure.events] == ["refused"]
 
 
-@pytest.mark.parametrize("grant", ["network", "workspace", "model", "tools", "secrets"])
+@each_case("grant", ["network", "workspace", "model", "tools", "secrets"])
 async def test_one_grant_opens_no_other_door(grant: str) -> None:
     grants = Grants(
         network=("a.test",), workspace="write", model=True, tools=("other_tool",), secrets=("KEY",)
@@ -90,7 +92,7 @@ async def test_one_grant_opens_no_other_door(grant: str) -> None:
     assert (one.egress_policy is not None) == (grant == "network")
 
 
-@pytest.mark.parametrize("door", ["", "shell", "__class__", "_complete", "answer", "workspace", "x" * 10_000])
+@each_case("door", ["", "shell", "__class__", "_complete", "answer", "workspace", "x" * 10_000])
 async def test_a_door_that_is_not_there_is_refused(door: str) -> None:
     everything = broker(model=True, tools=("a",), secrets=("KEY",), workspace="write", network=("a.test",))
     with pytest.raises(PermissionError):
@@ -98,8 +100,8 @@ async def test_a_door_that_is_not_there_is_refused(door: str) -> None:
     assert everything.events[0].status == "refused"
 
 
-@pytest.mark.parametrize(
-    ("door", "words"),
+@each_case(
+    "door, words",
     [
         ("complete", {}),
         ("complete", {"prompt": 1}),
@@ -144,8 +146,8 @@ async def test_completions_are_capped_in_size_and_number() -> None:
         await granted.answer("complete", {"prompt": "x"})
 
 
-@pytest.mark.parametrize(
-    ("problem", "kind", "text"),
+@each_case(
+    "problem, kind, text",
     [
         (FileNotFoundError(2, "no", "/home/me/key"), RuntimeError, "the host failed with FileNotFoundError"),
         (TimeoutError("too slow"), TimeoutError, "too slow"),
@@ -213,8 +215,8 @@ def test_a_secret_that_could_not_be_kept_out_of_results_is_refused_without_being
     assert not value or value not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("grants", "door", "words", "setting"),
+@each_case(
+    "grants, door, words, setting",
     [
         (Grants(model=True), *QUESTIONS[0], "ALITA_MODEL"),
         (Grants(tools=("other_tool",)), *QUESTIONS[1], "no library"),
@@ -289,9 +291,14 @@ def test_secrets_leave_neither_as_they_are_nor_in_their_usual_forms() -> None:
         assert left == " ".join(["[secret]"] * 5)
 
 
-@pytest.mark.parametrize("value", [SECRET, "sk-Live_0123?>~\u00ff\u00fe", "Pin9", "t0ken" * 40])
-@pytest.mark.parametrize("before", ["", "u", "me", "user:", "\u00e4lso"])
-@pytest.mark.parametrize("after", ["", "!", "\r\n", "@host"])
+@each_case(
+    "value, before, after",
+    itertools.product(
+        [SECRET, "sk-Live_0123?>~\u00ff\u00fe", "Pin9", "t0ken" * 40],
+        ["", "u", "me", "user:", "\u00e4lso"],
+        ["", "!", "\r\n", "@host"],
+    ),
+)
 def test_a_secret_inside_longer_base64_is_hidden_at_each_alignment(
     value: str, before: str, after: str
 ) -> None:
@@ -313,7 +320,7 @@ def test_no_text_around_a_secret_brings_its_base64_out(value: str, before: bytes
     assert "[secret]" in redact(code, [value])
 
 
-@pytest.mark.parametrize(
+@each_case(
     "form",
     [
         SECRET.upper(), SECRET.lower(), SECRET[::-1], SECRET.upper()[::-1],

@@ -114,6 +114,132 @@ def f(port):
         assert decimal[0] == sixth[0] == 403
         assert [event.status for event in broker.events if event.door == "network"].count("ok") == 2
 
+    async def test_without_the_grant_there_is_no_proxy_and_no_variable(
+        self, sandbox: IsolatedSandbox
+    ) -> None:
+        code = f"""{GET}
+def f():
+    proxies = [name for name in os.environ if name.lower().endswith("_proxy")]
+    return [proxies, attempt(lambda: through()), attempt(lambda: get("http://api.test/"))[0]]
+def through():
+    with socket.create_connection(("127.0.0.1", 3128), 5) as connection:
+        connection.sendall(b"GET http://api.test/ HTTP/1.0\\r\\n\\r\\n")
+        return connection.recv(1000).decode()
+"""
+        for grants in (Grants(), Grants(model=True)):
+            result, _ = await self.call(sandbox, code, grants)
+            assert result.ok, result
+            assert result.value[0] == []
+            assert "200" not in str(result.value[1])
+            assert result.value[2] == "URLError"
+
+    async def test_many_connections_at_once_all_get_their_answers(
+        self, sandbox: IsolatedSandbox, site: Site
+    ) -> None:
+        code = f"""{GET}
+from concurrent.futures import ThreadPoolExecutor
+def f(port):
+    with ThreadPoolExecutor(16) as threads:
+        return [len(text) for _, text in threads.map(get, [f"http://api.test:{{port}}/big/100000"] * 40)]
+"""
+        result, broker = await self.call(
+            sandbox, code, Grants(network=(f"api.test:{site.port}",)), port=site.port
+        )
+        assert result.ok, result
+        assert result.value == [100_000] * 40
+        assert len(broker.events) == 40
+
+    async def test_every_door_opens_with_its_grant(self, sandbox: IsolatedSandbox, tmp_path: Path) -> None:
+        async def complete(prompt: str, **_options: Any) -> str:
+            return prompt.upper()
+
+        async def call_tool(name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]) -> Any:
+            inner = "def f(numbers):\n    return sum(numbers)\n"
+            result, _ = await self.call(sandbox, inner, Grants(), **arguments)
+            return [result.value, list(chain)]
+
+        (tmp_path / "in.txt").write_text("from the host")
+        code = """
+import alita_tool
+def f():
+    text = alita_tool.read_text("in.txt")
+    alita_tool.write_text("out.txt", text.upper())
+    secret = alita_tool.secret("KEY")
+    print(secret)
+    return [text, alita_tool.complete("hello"), alita_tool.call_tool("other_tool", numbers=[1, 2]), secret]
+"""
+        grants = Grants(workspace="write", model=True, tools=("other_tool",), secrets=("KEY",))
+        services = HostServices(
+            complete=complete,
+            call_tool=call_tool,
+            secrets={"KEY": "hunter2"},
+            workspace=tmp_path,
+            chain=("f",),
+        )
+        result, broker = await self.call(sandbox, code, grants, services)
+        assert result.ok, result
+        assert result.value == ["from the host", "HELLO", [3, ["f", "other_tool"]], "hunter2"]
+        assert (tmp_path / "out.txt").read_text() == "FROM THE HOST"
+        cleaned = broker.cleaned(result)
+        assert (cleaned.value[3], cleaned.stdout) == ("[secret]", "[secret]\n")
+        assert {event.door for event in broker.events} == {"workspace", "complete", "call_tool", "secret"}
+
+    async def test_every_door_stays_shut_without_its_grant(
+        self, sandbox: IsolatedSandbox, tmp_path: Path
+    ) -> None:
+        code = """
+import alita_tool
+def f():
+    told = []
+    for use in (lambda: alita_tool.complete("x"), lambda: alita_tool.call_tool("x"), lambda: alita_tool.secret("x"),
+                lambda: alita_tool.write_text("out.txt", "x")):
+        try:
+            told.append(use())
+        except PermissionError as refused:
+            told.append(str(refused))
+    return told
+"""
+        services = HostServices(workspace=tmp_path, secrets={"x": "hunter2"})
+        for grants, last in (
+            (Grants(), "'workspace', which"),
+            (Grants(workspace="read"), "'workspace': 'write'"),
+        ):
+            result, _ = await self.call(sandbox, code, grants, services)
+            assert result.ok, result
+            words = ("'model'", "'tools'", "'secrets'", last)
+            assert all(word in text for word, text in zip(words, result.value, strict=True)), result.value
+        assert contents(tmp_path) == {}
+
+    async def test_questions_made_by_hand_get_no_further(
+        self, sandbox: IsolatedSandbox, tmp_path: Path
+    ) -> None:
+        (tmp_path / "root").mkdir()
+        (tmp_path / "key").write_text("outside")
+        (tmp_path / "root" / "link").symlink_to(tmp_path / "key")
+        code = """
+import alita_tool
+def f():
+    told = []
+    for door, words in (
+        ("workspace.read", {"path": "../key", "offset": 0, "length": 9}),
+        ("workspace.read", {"path": "link", "offset": 0, "length": 9}),
+        ("workspace.change", {"operations": [{"path": "x"}], "last": True}),
+        ("secret", {"name": "KEY"}), ("complete", {"prompt": "x"}), ("call_tool", {"name": "x"}), ("shell", {}),
+    ):
+        try:
+            told.append(alita_tool._ask(door, words))
+        except Exception as refused:
+            told.append(type(refused).__name__)
+    return told
+"""
+        services = HostServices(workspace=tmp_path / "root", secrets={"KEY": "hunter2"})
+        result, _ = await self.call(sandbox, code, Grants(workspace="read"), services)
+        assert result.value == ["PermissionError"] * 7, result
+
+
+class BrokerDetails(BrokerContract):
+    """What proxy and broker decide, which are the same programs on each engine."""
+
     async def test_requests_and_httpx_go_through_the_proxy_with_and_without_tls(
         self, sandbox: IsolatedSandbox, site: Site, digest: str
     ) -> None:
@@ -196,25 +322,6 @@ def f(port):
         assert result.value == [403, "api.test is at 127.0.0.1, not a public address"]
         assert site.seen == []
 
-    async def test_without_the_grant_there_is_no_proxy_and_no_variable(
-        self, sandbox: IsolatedSandbox
-    ) -> None:
-        code = f"""{GET}
-def f():
-    proxies = [name for name in os.environ if name.lower().endswith("_proxy")]
-    return [proxies, attempt(lambda: through()), attempt(lambda: get("http://api.test/"))[0]]
-def through():
-    with socket.create_connection(("127.0.0.1", 3128), 5) as connection:
-        connection.sendall(b"GET http://api.test/ HTTP/1.0\\r\\n\\r\\n")
-        return connection.recv(1000).decode()
-"""
-        for grants in (Grants(), Grants(model=True)):
-            result, _ = await self.call(sandbox, code, grants)
-            assert result.ok, result
-            assert result.value[0] == []
-            assert "200" not in str(result.value[1])
-            assert result.value[2] == "URLError"
-
     async def test_the_limit_of_bytes_is_named_to_the_tools_author(
         self, sandbox: IsolatedSandbox, site: Site
     ) -> None:
@@ -224,22 +331,6 @@ def through():
         result, broker = await self.call(sandbox, code, grants, limits=limits, port=site.port)
         assert result.status == "error"
         assert "more than 1000000 bytes over the network (network_bytes)" in broker.cleaned(result).message
-
-    async def test_many_connections_at_once_all_get_their_answers(
-        self, sandbox: IsolatedSandbox, site: Site
-    ) -> None:
-        code = f"""{GET}
-from concurrent.futures import ThreadPoolExecutor
-def f(port):
-    with ThreadPoolExecutor(16) as threads:
-        return [len(text) for _, text in threads.map(get, [f"http://api.test:{{port}}/big/100000"] * 40)]
-"""
-        result, broker = await self.call(
-            sandbox, code, Grants(network=(f"api.test:{site.port}",)), port=site.port
-        )
-        assert result.ok, result
-        assert result.value == [100_000] * 40
-        assert len(broker.events) == 40
 
     async def test_more_connections_than_allowed_are_refused_by_the_limits_name(
         self, sandbox: IsolatedSandbox, site: Site
@@ -258,67 +349,6 @@ def f(port):
         result, broker = await self.call(sandbox, code, grants, limits=limits, port=site.port)
         assert result.status == "timeout"
         assert [event.door for event in broker.events] == ["network"]
-
-    async def test_every_door_opens_with_its_grant(self, sandbox: IsolatedSandbox, tmp_path: Path) -> None:
-        async def complete(prompt: str, **_options: Any) -> str:
-            return prompt.upper()
-
-        async def call_tool(name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]) -> Any:
-            inner = "def f(numbers):\n    return sum(numbers)\n"
-            result, _ = await self.call(sandbox, inner, Grants(), **arguments)
-            return [result.value, list(chain)]
-
-        (tmp_path / "in.txt").write_text("from the host")
-        code = """
-import alita_tool
-def f():
-    text = alita_tool.read_text("in.txt")
-    alita_tool.write_text("out.txt", text.upper())
-    secret = alita_tool.secret("KEY")
-    print(secret)
-    return [text, alita_tool.complete("hello"), alita_tool.call_tool("other_tool", numbers=[1, 2]), secret]
-"""
-        grants = Grants(workspace="write", model=True, tools=("other_tool",), secrets=("KEY",))
-        services = HostServices(
-            complete=complete,
-            call_tool=call_tool,
-            secrets={"KEY": "hunter2"},
-            workspace=tmp_path,
-            chain=("f",),
-        )
-        result, broker = await self.call(sandbox, code, grants, services)
-        assert result.ok, result
-        assert result.value == ["from the host", "HELLO", [3, ["f", "other_tool"]], "hunter2"]
-        assert (tmp_path / "out.txt").read_text() == "FROM THE HOST"
-        cleaned = broker.cleaned(result)
-        assert (cleaned.value[3], cleaned.stdout) == ("[secret]", "[secret]\n")
-        assert {event.door for event in broker.events} == {"workspace", "complete", "call_tool", "secret"}
-
-    async def test_every_door_stays_shut_without_its_grant(
-        self, sandbox: IsolatedSandbox, tmp_path: Path
-    ) -> None:
-        code = """
-import alita_tool
-def f():
-    told = []
-    for use in (lambda: alita_tool.complete("x"), lambda: alita_tool.call_tool("x"), lambda: alita_tool.secret("x"),
-                lambda: alita_tool.write_text("out.txt", "x")):
-        try:
-            told.append(use())
-        except PermissionError as refused:
-            told.append(str(refused))
-    return told
-"""
-        services = HostServices(workspace=tmp_path, secrets={"x": "hunter2"})
-        for grants, last in (
-            (Grants(), "'workspace', which"),
-            (Grants(workspace="read"), "'workspace': 'write'"),
-        ):
-            result, _ = await self.call(sandbox, code, grants, services)
-            assert result.ok, result
-            words = ("'model'", "'tools'", "'secrets'", last)
-            assert all(word in text for word, text in zip(words, result.value, strict=True)), result.value
-        assert contents(tmp_path) == {}
 
     async def test_a_call_that_fails_leaves_the_workspace_as_it_was(
         self, sandbox: IsolatedSandbox, tmp_path: Path
@@ -348,35 +378,9 @@ def f():
             result, _ = await self.call(sandbox, code, Grants(workspace="read"), services)
             assert result.value == name, result
 
-    async def test_questions_made_by_hand_get_no_further(
-        self, sandbox: IsolatedSandbox, tmp_path: Path
-    ) -> None:
-        (tmp_path / "root").mkdir()
-        (tmp_path / "key").write_text("outside")
-        (tmp_path / "root" / "link").symlink_to(tmp_path / "key")
-        code = """
-import alita_tool
-def f():
-    told = []
-    for door, words in (
-        ("workspace.read", {"path": "../key", "offset": 0, "length": 9}),
-        ("workspace.read", {"path": "link", "offset": 0, "length": 9}),
-        ("workspace.change", {"operations": [{"path": "x"}], "last": True}),
-        ("secret", {"name": "KEY"}), ("complete", {"prompt": "x"}), ("call_tool", {"name": "x"}), ("shell", {}),
-    ):
-        try:
-            told.append(alita_tool._ask(door, words))
-        except Exception as refused:
-            told.append(type(refused).__name__)
-    return told
-"""
-        services = HostServices(workspace=tmp_path / "root", secrets={"KEY": "hunter2"})
-        result, _ = await self.call(sandbox, code, Grants(workspace="read"), services)
-        assert result.value == ["PermissionError"] * 7, result
-
 
 @pytest.mark.bubblewrap
-class TestBubblewrapBroker(BrokerContract):
+class TestBubblewrapBroker(BrokerDetails):
     @pytest.fixture
     def sandbox(self, bubblewrap_sandbox: BubblewrapSandbox) -> BubblewrapSandbox:
         return bubblewrap_sandbox
@@ -386,8 +390,7 @@ class TestBubblewrapBroker(BrokerContract):
         return f"sha256:{uuid.uuid4().hex}"
 
 
-@pytest.mark.docker
-class TestDockerBroker(BrokerContract):
+class DockerFixtures:
     @pytest.fixture
     def sandbox(self, docker_sandbox: DockerSandbox) -> DockerSandbox:
         return docker_sandbox
@@ -399,3 +402,14 @@ class TestDockerBroker(BrokerContract):
         subprocess.run(
             ["docker", "volume", "rm", "--force", volume_name(digest)], check=True, capture_output=True
         )
+
+
+@pytest.mark.docker
+class TestDockerBroker(DockerFixtures, BrokerContract):
+    pass
+
+
+@pytest.mark.docker
+@pytest.mark.exhaustive
+class TestDockerBrokerInDetail(DockerFixtures, BrokerDetails):
+    pass

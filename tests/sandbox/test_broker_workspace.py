@@ -17,6 +17,7 @@ from alita_mcp.sandbox.broker import workspace as limits
 from alita_mcp.sandbox.broker.folder import ASIDE, HAS_DESCRIPTORS, OpenFolder
 from alita_mcp.sandbox.broker.requests import Operation
 from alita_mcp.sandbox.broker.workspace import Workspace
+from tests.tables import each_case
 
 OUTSIDE = "the secret outside"
 
@@ -76,7 +77,7 @@ def test_a_file_is_read_in_pieces(workspace: Workspace) -> None:
     assert text(workspace, "sub/b.txt") == "b"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "path",
     [
         "link", "linked/key", "sub/up/a.txt", "sub/up/../a.txt", "linked", "dangling", "..", "../outside/key",
@@ -98,13 +99,13 @@ def test_no_path_leads_out_and_no_link_is_followed(workspace: Workspace, root: P
     assert [path.name for path in (root.parent / "outside").iterdir()] == ["key"]
 
 
-@pytest.mark.parametrize("path", ["linked", "sub/up", "..", "link", "a.txt"])
+@each_case("path", ["linked", "sub/up", "..", "link", "a.txt"])
 def test_no_folder_outside_is_listed(workspace: Workspace, path: str) -> None:
     with pytest.raises((PermissionError, NotADirectoryError)):
         workspace.names(path)
 
 
-@pytest.mark.parametrize("path", ["link", "linked", "dangling", "linked/key", ".."])
+@each_case("path", ["link", "linked", "dangling", "linked/key", ".."])
 def test_no_link_is_replaced(workspace: Workspace, root: Path, path: str) -> None:
     with pytest.raises(PermissionError):
         carry_out(workspace, write(path, stamp="1-1-1"))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.sandbox.network.client_hello import MAX_HELLO, NotTls, server_name
+from tests.tables import each_case
 
 
 def hello(name: str | None) -> bytes:
@@ -65,7 +66,7 @@ def test_a_hello_may_come_in_records_of_any_size(size: int) -> None:
     assert server_name(cut) == "api.example.org"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "data",
     [
         b"GET / HTTP/1.1\r\n",

@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import anyio
 import docker
@@ -18,17 +17,19 @@ from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.docker.engine import OWNER_LABEL, Engine
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.docker.volumes import volume_name
-from alita_mcp.sandbox.interface import Environment, Job
+from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.owner import ProcessOwner
 from alita_mcp.sandbox.packages.builder import BuilderFailed
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.contract import WAIT_SECONDS, ConfinedContract
-from tests.sandbox.contract_environments import EnvironmentContract
+from tests.sandbox.contract_calls import CallContract
+from tests.sandbox.contract_environments import BuilderContract, EnvironmentContract
 from tests.sandbox.contract_kept import KeptContract
 from tests.sandbox.leftovers import Leftovers, docker_leftovers, nothing_left
 from tests.sandbox.registry import running_registry
 from tests.sandbox.tars import HELLO, tar_of
+from tests.sandbox.test_weakened import Weakened
 
 pytestmark = pytest.mark.docker
 ADD = Job(code="def f(a, b):\n    return a + b\n", function="f", arguments={"a": 2, "b": 40})
@@ -65,6 +66,15 @@ class TestDocker(DockerFixtures, ConfinedContract):
     pass
 
 
+class TestDockerCalls(DockerFixtures, CallContract):
+    pass
+
+
+@pytest.mark.exhaustive
+class TestDockerBuilders(DockerFixtures, BuilderContract):
+    pass
+
+
 class TestDockerEnvironments(DockerFixtures, EnvironmentContract):
     async def test_a_volume_without_its_marker_is_filled_again(
         self, sandbox: DockerSandbox, digest: str
@@ -94,48 +104,6 @@ class TestDockerEnvironments(DockerFixtures, EnvironmentContract):
         with anyio.fail_after(WAIT_SECONDS):
             assert await sandbox.store.store_environment(digest, tar_of(HELLO)) == volume_name(digest)
         assert holder not in run(["docker", "ps", "--all", "--format", "{{.Names}}"]).split()
-
-
-class Weakened(DockerSandbox):
-    """Starts containers that are confined less than they should be."""
-
-    def __init__(self, settings: Settings, **changes: Any) -> None:
-        super().__init__(settings)
-        self._changes = changes
-
-    def parameters(self, limits: Limits, environment: Environment | None) -> dict[str, Any]:
-        return super().parameters(limits, environment) | self._changes
-
-
-@pytest.mark.parametrize(
-    ("changes", "weakness"),
-    [
-        ({"network_mode": "bridge"}, "interfaces"),
-        ({"user": "0:0"}, "uid 0"),
-        ({"user": "65532:0"}, "root"),
-        ({"cap_drop": [], "cap_add": ["NET_RAW"]}, "capabilities"),
-        ({"read_only": False}, "writable"),
-        ({"security_opt": []}, "privileges"),
-        ({"security_opt": ["no-new-privileges:true", "seccomp=unconfined"]}, "seccomp"),
-        ({"tmpfs": {"/tmp": "rw,mode=1777"}}, "scratch"),
-        ({"tmpfs": {"/tmp": "rw,mode=1777,size=64m,nr_inodes=9000000"}}, "files"),
-        ({"mem_limit": "2g", "memswap_limit": "2g"}, "memory limit"),
-        ({"mem_limit": None, "memswap_limit": None}, "memory limit"),
-        ({"pids_limit": 65}, "process limit"),
-        ({"pids_limit": None}, "process limit"),
-        ({"ulimits": []}, "core"),
-        ({"pid_mode": "host"}, "pid"),
-    ],
-    ids=str,
-)
-async def test_a_container_weaker_than_asked_is_refused_and_removed(
-    docker_engine: None, settings: Settings, changes: dict[str, Any], weakness: str
-) -> None:
-    sandbox = Weakened(settings, **changes)
-    with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match=weakness):
-        await sandbox.run(ADD)
-    await sandbox.aclose()
-    await nothing_left(docker_leftovers, ProcessOwner.this_process().pid)
 
 
 async def test_a_frozen_container_is_killed_by_the_outer_clock(docker_sandbox: DockerSandbox) -> None:
@@ -232,16 +200,16 @@ async def test_an_image_that_is_not_here_is_pulled_once_with_progress(
 async def test_an_image_without_python_is_an_error_of_the_sandbox(
     docker_engine: None, settings: Settings
 ) -> None:
-    sandbox = Weakened(settings, entrypoint=["/no/such/python3"])
+    sandbox = Weakened(settings, {"entrypoint": ["/no/such/python3"]})
     with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match="no/such/python3"):
         await sandbox.run(ADD)
     await sandbox.aclose()
 
 
 async def test_an_old_python_says_so(docker_engine: None, settings: Settings) -> None:
-    words = Weakened(settings).parameters(Limits(), None)["entrypoint"]
+    words = DockerSandbox(settings).parameters(Limits(), None)["entrypoint"]
     older = [word.replace("< (3, 11)", "< (9, 0)") for word in words]
-    sandbox = Weakened(settings, entrypoint=older)
+    sandbox = Weakened(settings, {"entrypoint": older})
     with (
         anyio.fail_after(WAIT_SECONDS),
         pytest.raises(SandboxError, match=r"Python 3\.11 or newer is needed"),

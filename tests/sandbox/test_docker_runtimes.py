@@ -18,12 +18,13 @@ from alita_mcp.sandbox.docker.sandbox import (
 from alita_mcp.sandbox.docker.transport import running_container
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
+from tests.tables import each_case
 
 ABLE = {"MemoryLimit": True, "SwapLimit": True, "PidsLimit": True}
 LIMITS = Limits()
 
 
-@pytest.mark.parametrize("runtime", ["", "runc", "crun", "kata"])
+@each_case("runtime", ["", "runc", "crun", "kata"])
 def test_nothing_is_excused_by_a_runtime_that_shares_the_kernel_or_is_not_known(runtime: str) -> None:
     asked = confinement(LIMITS, runtime)
     assert asked.demands.ambient_set
@@ -34,7 +35,7 @@ def test_nothing_is_excused_by_a_runtime_that_shares_the_kernel_or_is_not_known(
     assert "pids_limit" not in runtime_parameters(runtime, LIMITS)
 
 
-@pytest.mark.parametrize("runtime", ["runsc", "runsc-kvm", "io.containerd.runsc.v1", "gvisor"])
+@each_case("runtime", ["runsc", "runsc-kvm", "io.containerd.runsc.v1", "gvisor"])
 def test_gvisor_is_excused_from_what_it_cannot_show_and_counts_processes_itself(runtime: str) -> None:
     assert is_gvisor(runtime)
     asked = confinement(LIMITS, runtime)
@@ -44,8 +45,8 @@ def test_gvisor_is_excused_from_what_it_cannot_show_and_counts_processes_itself(
     assert runtime_parameters(runtime, LIMITS) == {"runtime": runtime, "pids_limit": FEWEST_SENTRY_THREADS}
 
 
-@pytest.mark.parametrize(
-    ("told", "missing"),
+@each_case(
+    "told, missing",
     [
         (ABLE, ()),
         (ABLE | {"MemoryLimit": False}, ("memory",)),

@@ -19,12 +19,13 @@ from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream, Pace
 from alita_mcp.sandbox.network.public_addresses import address_problem, addresses_of
 from alita_mcp.values import Limits
 from tests.sandbox.sites import HERE, resolved, running_site
+from tests.tables import each_case
 
 WAIT_SECONDS = 60
 
 
-@pytest.mark.parametrize(
-    ("pattern", "host", "port", "covered"),
+@each_case(
+    "pattern, host, port, covered",
     [
         ("api.example.org", "api.example.org", 443, True),
         ("api.example.org", "api.example.org", 80, True),
@@ -50,7 +51,7 @@ def test_a_granted_host_covers_what_it_says(pattern: str, host: str, port: int, 
     assert read_pattern(pattern).covers(host, port) is covered
 
 
-@pytest.mark.parametrize(
+@each_case(
     "pattern",
     [
         "*", "*.", "*.org", "*.co.uk", "*.com.au", "*.*.org", "a.*.org", "", ".", "a b.org", "http://a.org",
@@ -64,7 +65,7 @@ def test_everybodys_names_and_addresses_in_any_notation_cannot_be_granted(patter
         read_pattern(pattern)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "github.io", "s3.amazonaws.com", "vercel.app", "pages.dev", "googleapis.com", "GitHub.io.",
@@ -80,7 +81,7 @@ def test_a_wildcard_over_a_public_suffix_stands_for_names_of_everybody(name: str
             read_pattern(wildcard)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "github.com", "me.github.io", "bucket.s3.amazonaws.com", "example.co.uk", "www.ck", "city.kobe.jp",
@@ -104,7 +105,7 @@ def test_no_pattern_is_an_address_to_any_resolver(text: str) -> None:
     assert not last.startswith("0x") or set(last[2:]) - set("0123456789abcdef")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "address",
     [
         "127.0.0.1", "127.255.0.1", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254",
@@ -124,7 +125,7 @@ def test_addresses_that_are_not_public_are_refused(address: str) -> None:
     assert address_problem(address)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "address", ["8.8.8.8", "93.184.215.14", "2606:4700:4700::1111", "2a00:1450:4001::8a", "2001:200::1"]
 )
 def test_public_addresses_are_fine(address: str) -> None:
@@ -169,7 +170,7 @@ async def test_a_host_that_is_not_granted_is_named_and_never_resolved() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_case(
     "addresses",
     [["10.0.0.1"], ["8.8.8.8", "10.0.0.1"], ["::ffff:10.0.0.1"], ["169.254.169.254"], ["127.0.0.2"]],
 )

@@ -27,6 +27,7 @@ from alita_mcp.sandbox.packages.uses import Record, Use, Uses
 from alita_mcp.settings import Settings
 from tests.sandbox.environment_homes import unmark
 from tests.sandbox.trusting_back_end import TrustingBackEnd
+from tests.tables import each_case
 
 GENEROUS = Bounds(keep_seconds=1000 * DAY_SECONDS, max_bytes=1 << 40)
 NOW = 1_000_000.0
@@ -250,7 +251,7 @@ async def test_a_home_has_one_name_for_all_kinds_and_processes(home: Path, kept:
     )
 
 
-@pytest.mark.parametrize("digest", ["../up", "/abs", "a/b", "", ".hidden"])
+@each_case("digest", ["../up", "/abs", "a/b", "", ".hidden"])
 async def test_a_digest_is_never_a_path(kept: EnvironmentCache, digest: str) -> None:
     with pytest.raises(SandboxError, match="no digest"):
         await kept.obtain(digest, (), tar)

@@ -24,6 +24,7 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
 from tests.sandbox.package_index import Index, sdist, serving, wheel
 from tests.sandbox.trusting_back_end import TrustingBackEnd
+from tests.tables import each_case
 
 pytestmark = [pytest.mark.measured, pytest.mark.process]
 
@@ -211,7 +212,7 @@ async def test_an_index_that_is_not_there_is_not_the_packages_fault(
         await resolve(EnvironmentBuilder(back_end, nowhere), "anything")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "package",
     [
         "",
@@ -258,7 +259,7 @@ def test_no_text_becomes_an_option_or_a_second_line(text: str) -> None:
     assert "@" not in requirements[0]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         "numpy",
@@ -390,9 +391,7 @@ def test_another_index_is_the_only_host(settings: Settings, url: str, hosts: set
     assert (index.url, index.hosts) == (url, hosts)
 
 
-@pytest.mark.parametrize(
-    "url", ["packages", "ftp://packages.example.org", "https://", "https://h:port/", "file:///x"]
-)
+@each_case("url", ["packages", "ftp://packages.example.org", "https://", "https://h:port/", "file:///x"])
 def test_what_is_no_index_url_is_the_persons_mistake(settings: Settings, url: str) -> None:
     with pytest.raises(UsageError, match="ALITA_PACKAGE_INDEX"):
         package_index(settings.model_copy(update={"package_index": url}))

@@ -91,7 +91,13 @@ class KilledBuilders:
         result = await sandbox.run(Job(code=TOOL, function="f", arguments={}, environment=environment))
         assert result.value == [int(package.removeprefix("X = ")), LARGE], result
 
-    @pytest.mark.parametrize("silent_path", ["/simple/large/", "/files/large-1-py3-none-any.whl"])
+    @pytest.mark.parametrize(
+        "silent_path",
+        [
+            pytest.param("/simple/large/", marks=pytest.mark.exhaustive),
+            "/files/large-1-py3-none-any.whl",
+        ],
+    )
     async def test_a_builder_that_is_killed_while_it_waits_for_the_index(
         self, sandbox: IsolatedSandbox, settings: Settings, index: Index, package: str, silent_path: str
     ) -> None:
@@ -123,6 +129,7 @@ class KilledBuilders:
             environment = await sandbox.prepare(await sandbox.resolve(("large",), silent), silent)
             await self.is_whole(sandbox, environment, package)
 
+    @pytest.mark.exhaustive
     async def test_a_builder_that_is_killed_while_uv_is_stored(
         self, sandbox: IsolatedSandbox, index: Index, tmp_path: Path, package: str
     ) -> None:
@@ -150,6 +157,7 @@ class KilledBuilders:
         for digest in before - recorded(settings.home, sandbox.kind):
             assert not self.stored(settings.home, digest)
 
+    @pytest.mark.exhaustive
     async def test_two_processes_that_build_one_environment_agree(
         self, sandbox: IsolatedSandbox, settings: Settings, index: Index, package: str
     ) -> None:

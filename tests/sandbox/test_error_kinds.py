@@ -12,6 +12,7 @@ import pytest
 
 from alita_mcp.sandbox.runner.supervisor.zygote_link import cleaned
 from alita_mcp.sandbox.runner.tool.failures import MAX_KIND, MAX_KINDS, head, kinds_of
+from tests.tables import each_case
 
 PLAIN = ["builtins.Exception", "builtins.BaseException"]
 
@@ -33,8 +34,8 @@ def tool(code: str, monkeypatch: pytest.MonkeyPatch) -> type[BaseException]:
     return caught.type
 
 
-@pytest.mark.parametrize(
-    ("code", "kinds"),
+@each_case(
+    "code, kinds",
     [
         (
             "class Late(KeyError): pass\ndef f(): raise Late",
@@ -80,7 +81,7 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("lie", LIES)
+@each_case("lie", LIES)
 def test_no_class_passes_for_a_builtin_that_it_is_not(lie: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("fake", "odd"):
         monkeypatch.setitem(sys.modules, module, ModuleType(module))

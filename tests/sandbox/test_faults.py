@@ -193,7 +193,7 @@ async def test_a_frame_that_is_cut_short_anywhere_is_the_sandboxes_failure(
     await sandbox.aclose()
     whole = sum(sizes)
     ends = {sum(sizes[:count]) for count in range(len(sizes))}
-    cuts = {0, 1, 7, 8, 12, 16, 17, *ends, *(end + 9 for end in ends), whole - 1}
+    cuts = {0, 1, 8, *ends, whole - 1}
     for cut in sorted(cut for cut in cuts if cut < whole):
         sandbox = CuttingSandbox(settings)
         sandbox.cut_after = cut
@@ -247,7 +247,7 @@ SLEEPS = "import time\ndef sleeps(seconds):\n    time.sleep(seconds)\n    return
 
 
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("calls", [80, pytest.param(1_000, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("calls", [40, pytest.param(1_000, marks=pytest.mark.exhaustive)])
 async def test_calls_that_time_out_one_after_the_other_hang_nothing_and_leave_nothing(
     sandbox: IsolatedSandbox, calls: int
 ) -> None:

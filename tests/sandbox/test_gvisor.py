@@ -21,7 +21,7 @@ from alita_mcp.settings import Settings
 from tests.conftest import skip_or_fail
 from tests.sandbox.arena import Arena, opened_arena
 from tests.sandbox.hostile import TRY, Expected, Hostile, ends, fails, gives
-from tests.sandbox.hostile_programs import HOSTILE
+from tests.sandbox.hostile_programs import BATCHES, HOSTILE, offenders
 from tests.sandbox.private_engine import PrivateEngine
 from tests.sandbox.test_weakened import ADD, WAIT_SECONDS, Weakened
 
@@ -159,9 +159,12 @@ def test_the_kernel_is_not_the_hosts(arena: Arena) -> None:
     assert told.value != Path("/proc/version").read_text()
 
 
-@pytest.mark.parametrize("program", [expected_here(it) for it in HOSTILE], ids=lambda program: program.name)
-def test_a_hostile_program_harms_nobody(arena: Arena, program: Hostile) -> None:
-    arena.attack(program, may_fall=program.name in FALLS)
+@pytest.mark.parametrize("batch", BATCHES)
+def test_hostile_programs_harm_nobody(arena: Arena, batch: str) -> None:
+    def attack(program: Hostile) -> None:
+        arena.attack(program, may_fall=program.name in FALLS)
+
+    assert offenders(map(expected_here, BATCHES[batch]), attack) == {}
 
 
 ORDERS_FORGED = Hostile(
@@ -238,7 +241,7 @@ async def test_a_weakened_container_is_refused_here_too(
     await sandbox.aclose()
 
 
-def test_it_conforms(arena: Arena) -> None:
+def test_it_isolates(arena: Arena) -> None:
     report = arena.call(conform, arena.sandbox)
     assert [verdict for verdict in report.failures if not is_known(verdict)] == []
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from alita_mcp.sandbox.interface import EgressRefused
 from alita_mcp.sandbox.network.proxy_request import MAX_HEAD, ProxyRequest
+from tests.tables import each_case
 
 HOST = "Host: api.test\r\n"
 GET = f"GET http://api.test/ HTTP/1.1\r\n{HOST}"
@@ -86,8 +87,8 @@ def test_framing_cannot_be_dropped_as_a_hop(framing: str) -> None:
     assert framing.lower().encode() in sent
 
 
-@pytest.mark.parametrize(
-    ("head", "written"),
+@each_case(
+    "head, written",
     [
         (f"{GET}X: a\r\n b\r\n\r\n", b"x: a b\r\n"),
         (f"{GET}X: a\r\n\tb\r\n\r\n", b"x: a b\r\n"),
@@ -103,8 +104,8 @@ def test_what_servers_read_in_several_ways_is_written_in_one(head: str, written:
     assert sent.count(b"content-length") <= 1
 
 
-@pytest.mark.parametrize(
-    ("head", "reason"),
+@each_case(
+    "head, reason",
     [
         ("GET / HTTP/1.1", "absolute"),
         ("GET ftp://api.test/ HTTP/1.1", "absolute"),
@@ -134,8 +135,8 @@ def test_targets_that_somebody_may_read_otherwise_are_refused(head: str, reason:
     assert reason in refusal(f"{head}\r\n{HOST}\r\n")
 
 
-@pytest.mark.parametrize(
-    ("head", "reason"),
+@each_case(
+    "head, reason",
     [
         ("GET http://api.test/ HTTP/1.1", "Host"),
         ("GET http://api.test/ HTTP/1.1\r\nHost: evil.test", "another host"),
@@ -165,9 +166,7 @@ def test_headers_that_hide_a_second_request_are_refused(head: str, reason: str) 
     assert reason in refusal(f"{head}\r\n\r\n")
 
 
-@pytest.mark.parametrize(
-    "body", ["x\r\n", "-1\r\n", "3\r\nabcd\r\n", "f" * 30 + "\r\n", "1;" + "x" * MAX_HEAD]
-)
+@each_case("body", ["x\r\n", "-1\r\n", "3\r\nabcd\r\n", "f" * 30 + "\r\n", "1;" + "x" * MAX_HEAD])
 def test_chunks_that_are_none_are_refused(body: str) -> None:
     assert "no HTTP request" in refusal(CHUNKED + body)
 

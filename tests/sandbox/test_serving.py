@@ -20,6 +20,7 @@ from alita_mcp.sandbox.wire.outbox import Outbox
 from alita_mcp.sandbox.workers.call_session import CallSession
 from alita_mcp.values import Limits
 from tests.sandbox.in_memory import DEMANDS
+from tests.tables import each_case
 
 WAIT_SECONDS = 60
 
@@ -145,8 +146,8 @@ async def test_several_questions_are_answered_each_under_its_number() -> None:
         assert await inside.answer(3) == {"ok": None}
 
 
-@pytest.mark.parametrize(
-    ("name", "error", "message"),
+@each_case(
+    "name, error, message",
     [
         ("grant", "PermissionError", "alita_tool.x needs the grant 'x'"),
         ("file", "FileNotFoundError", "[Errno 2] no such file: 'a.txt'"),
@@ -166,7 +167,7 @@ async def test_errors_travel_by_name_and_what_belongs_to_the_host_stays_there(
         assert await inside.answer(1) == {"error": [error, message]}
 
 
-@pytest.mark.parametrize("name", ["nan", "object", "deep", "large"])
+@each_case("name", ["nan", "object", "deep", "large"])
 async def test_an_answer_that_cannot_travel_is_an_error_of_the_call(name: str) -> None:
     async with serving(Answers()) as (served, inside):
         served.take(ask(1, "give", name=name))
@@ -179,7 +180,7 @@ async def test_the_largest_answer_fits_into_a_frame() -> None:
         assert await inside.answer(1) == {"ok": GIFTS["full"]}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "payload",
     [
         b"", b"\xff", b"[]", b"null", b"{}", b'{"door":"x"}', b'{"door":1,"words":{}}', b'{"door":"x","words":[]}',
@@ -193,8 +194,8 @@ async def test_a_question_that_is_none_is_the_programs_own_error(payload: bytes)
         assert (await inside.answer(1))["error"][0] == "ValueError"
 
 
-@pytest.mark.parametrize(
-    ("door", "message"),
+@each_case(
+    "door, message",
     [
         ("complete", "alita_tool.complete needs the grant 'model', which this tool does not have"),
         ("call_tool", "alita_tool.call_tool needs the grant 'tools', which this tool does not have"),
@@ -250,7 +251,7 @@ def take_all(served: CallSession, frames: list[Frame]) -> None:
         served.take(frame)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "frames",
     [
         [Frame(Kind.HELLO, 0, b"")],

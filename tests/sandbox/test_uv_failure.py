@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from alita_mcp.errors import PackagesRejected, SandboxError
 from alita_mcp.sandbox.packages.uv_failure import failure_of
+from tests.tables import each_case
 
 NO_SOLUTION = "error: No solution found when resolving dependencies"
 DOWNLOAD = "error: Failed to download `a==1`"
@@ -18,8 +17,8 @@ def unsolved(because: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("notes", "told"),
+@each_case(
+    "notes, told",
     [
         ([DOWNLOAD, "  cause: No space left on device (os error 28)"], "a, b take more room"),
         (["error: Failed to install", "  cause: File too large (os error 27)"], "a, b take more room"),
@@ -53,8 +52,8 @@ def test_packages_at_fault_are_rejected_and_named(notes: list[str], told: str) -
     assert failure.hint or notes[0].startswith("unsafe")
 
 
-@pytest.mark.parametrize(
-    ("notes", "told"),
+@each_case(
+    "notes, told",
     [
         (["error: Failed to fetch: https://u:secret@h/a/",
           "  cause: HTTP status server error (503 Service Unavailable) for url (https://u:secret@h/a/)"], "503 Serv"),

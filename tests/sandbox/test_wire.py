@@ -26,6 +26,7 @@ from alita_mcp.sandbox.workers.calls import call
 from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, key_of
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.in_memory import FACTS, Answer, Played, greeted, result
+from tests.tables import each_case
 
 JOB = Job(
     code="def f(): return 1\n", function="f", arguments={}, limits=Limits(result_bytes=1000, output_bytes=10)
@@ -113,13 +114,13 @@ NOT_JSON = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NOT_JSON)
+@each_case("name", NOT_JSON)
 def test_what_is_no_json_is_refused(name: str) -> None:
     with pytest.raises(NotJson):
         encode_strict(NOT_JSON[name], 1 << 30)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "data",
     [
         b"NaN",
@@ -132,7 +133,6 @@ def test_what_is_no_json_is_refused(name: str) -> None:
         b"1" * 5000,
         b"",
     ],
-    ids=range(9),
 )
 def test_hostile_json_is_refused(data: bytes) -> None:
     with pytest.raises(NotJson):
@@ -163,8 +163,8 @@ def test_the_limits_of_strict_json_are_where_they_are_said_to_be() -> None:
         sys.set_int_max_str_digits(allowed)
 
 
-@pytest.mark.parametrize(
-    ("changes", "weakness"),
+@each_case(
+    "changes, weakness",
     [
         ({"pid": 2}, "pid 2"),
         ({"status": {"Uid": "0 0"}}, "root"),
@@ -203,7 +203,7 @@ async def test_an_old_python_is_refused() -> None:
         await greeted(Played(hello=FACTS | {"python": "3.9.2"}))
 
 
-@pytest.mark.parametrize("hello", [[], {}, {**FACTS, "more": 1}, {**FACTS, "pid": "x"}])
+@each_case("hello", [[], {}, {**FACTS, "more": 1}, {**FACTS, "pid": "x"}])
 async def test_an_attestation_that_cannot_be_read_is_refused(hello: Any) -> None:
     with pytest.raises(SandboxError, match="attested nothing"):
         await greeted(Played(hello=hello))
@@ -226,7 +226,7 @@ async def test_a_wrong_token_ends_it() -> None:
         await greeted(Played(token=b"0123456789abcdef"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answers",
     [
         [(Kind.OPEN, 1, b"")],
@@ -250,7 +250,6 @@ async def test_a_wrong_token_ends_it() -> None:
         [b"\x00" * 40],
         [b""],
     ],
-    ids=range(20),
 )
 async def test_a_sandbox_that_breaks_the_protocol_is_an_error_of_the_sandbox(answers: list[Answer]) -> None:
     worker = await greeted(Played(LOADED, *answers), JOB.limits)
@@ -258,8 +257,8 @@ async def test_a_sandbox_that_breaks_the_protocol_is_an_error_of_the_sandbox(ans
         await call(worker, JOB)
 
 
-@pytest.mark.parametrize(
-    ("answers", "status", "message"),
+@each_case(
+    "answers, status, message",
     [
         ([(Kind.CHUNK, 0, b"41"), result(status="ok")], "ok", ""),
         ([(Kind.CHUNK, 0, b"NaN"), result(status="ok")], "bad_result", "NaN"),
@@ -300,8 +299,8 @@ async def _ignore(line: str) -> None:
     return None
 
 
-@pytest.mark.parametrize(
-    ("answers", "message"),
+@each_case(
+    "answers, message",
     [
         ([(Kind.OUTPUT, 3, b"x")], "output of no stream"),
         ([(Kind.CALL, 0, b"")], "CALL is not expected"),
@@ -310,7 +309,6 @@ async def _ignore(line: str) -> None:
         ([(Kind.OPEN, 1, b""), (Kind.CREDIT, 1, b"x")], "credit"),
         ([(Kind.OPEN, number, b"") for number in range(300)], "too many streams"),
     ],
-    ids=range(6),
 )
 async def test_a_builder_that_breaks_the_protocol_is_an_error(answers: list[Answer], message: str) -> None:
     worker = await greeted(Played(*answers))
@@ -373,7 +371,7 @@ async def test_a_worker_takes_the_next_call_once_it_is_clean() -> None:
     assert worker.owes_clean
 
 
-@pytest.mark.parametrize(
+@each_case(
     "said",
     [
         (Kind.CLEAN, 0, b'{"clean": false}'),
@@ -382,7 +380,6 @@ async def test_a_worker_takes_the_next_call_once_it_is_clean() -> None:
         b"\x00" * 40,
         b"",
     ],
-    ids=range(5),
 )
 async def test_a_worker_that_was_not_cleaned_takes_no_call(said: Answer | bytes) -> None:
     worker = await greeted(Played(LOADED, (Kind.CHUNK, 0, b"1"), result(status="ok"), said), JOB.limits)
@@ -400,7 +397,7 @@ async def test_a_worker_that_speaks_between_calls_takes_none() -> None:
         await call(worker, JOB)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answers",
     [
         [(Kind.CHUNK, 0, b"1"), LOADED],
@@ -409,7 +406,6 @@ async def test_a_worker_that_speaks_between_calls_takes_none() -> None:
         [(Kind.LOADED, 0, b"[]")],
         [(Kind.LOADED, 0, b'{"status": "ok"}')],
     ],
-    ids=range(5),
 )
 async def test_a_sandbox_that_breaks_the_protocol_while_it_loads_is_an_error(answers: list[Answer]) -> None:
     worker = await greeted(Played(*answers), JOB.limits)

@@ -1,6 +1,5 @@
-"""Conformance suite that any sandbox back end can run on itself: named claims of the interface, a verdict on each."""
+"""Isolation claims that any sandbox back end can be tried on, and a verdict on each."""
 
-from alita_mcp.sandbox.conformance.report import ConformanceReport, Verdict
-from alita_mcp.sandbox.conformance.suite import conform
+from alita_mcp.sandbox.conformance.suite import ConformanceReport, Verdict, VerdictKind, conform
 
-__all__ = ["ConformanceReport", "Verdict", "conform"]
+__all__ = ["ConformanceReport", "Verdict", "VerdictKind", "conform"]

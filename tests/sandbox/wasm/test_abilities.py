@@ -15,6 +15,7 @@ from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Check
 from alita_mcp.verification.static.missing import missing_checks
+from tests.tables import each_case
 from tests.verification.drafts import SHOUT
 
 NAMES = tuple(name for lack in LACKS for name in lack.names)
@@ -47,8 +48,8 @@ def missing(code: str) -> Check | None:
     return found[0] if found else None
 
 
-@pytest.mark.parametrize(
-    ("code", "named", "instead"),
+@each_case(
+    "code, named, instead",
     [
         ("import bz2\n", "bz2", "zlib, gzip or zipfile"),
         ("from compression import zstd\n", "compression.zstd", "zlib, gzip or zipfile"),
@@ -86,7 +87,7 @@ def test_what_it_lacks_is_named_with_what_to_write_instead(code: str, named: str
     assert "Install Docker" in check.fix
 
 
-@pytest.mark.parametrize(
+@each_case(
     "code",
     [
         "import threading\n_LOCK = threading.Lock()\n_EVENT = threading.Event\n_LOCAL = threading.local\n",
@@ -152,8 +153,8 @@ async def test_nothing_that_works_is_refused(sandbox: WasmSandbox) -> None:
     assert set(result.value or ()) == {*WORKS_IN_PART, "threading.Lock"}
 
 
-@pytest.mark.parametrize(
-    ("code", "error", "instead"),
+@each_case(
+    "code, error, instead",
     [
         (
             "getattr(__import__('threading'), 'Thr' + 'ead')(target=print).start()",

@@ -16,6 +16,7 @@ from alita_mcp.sandbox.wasm.attestation import in_words, judge
 from alita_mcp.sandbox.wasm.process import environment
 from alita_mcp.sandbox.wasm.worker import confinement
 from alita_mcp.sandbox.wasm.worker.system_calls import worker_filter
+from tests.tables import each_case
 
 ROOT = Path(confinement.__file__).parents[4]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="rights of Linux")
@@ -142,8 +143,8 @@ def test_a_worker_that_is_weaker_is_refused(loaded: Path, before: str, words: st
 
 
 @linux
-@pytest.mark.parametrize(
-    ("change", "words"),
+@each_case(
+    "change, words",
     [
         ({"compiled": "another"}, "it loaded 'another'"),
         ({"linux": None}, "it dropped nothing"),
@@ -173,7 +174,7 @@ def test_each_right_that_is_left_is_named(loaded: Path, change: dict[str, Any], 
     assert words in weak.value.message
 
 
-@pytest.mark.parametrize("payload", [b"", b"[]", b"{", b"\xff", b'{"engine": 1}'])
+@each_case("payload", [b"", b"[]", b"{", b"\xff", b'{"engine": 1}'])
 def test_what_is_no_attestation_is_refused(payload: bytes) -> None:
     with pytest.raises(SandboxError, match="attested nothing"):
         judge(payload, "")

@@ -9,6 +9,7 @@ import pytest
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from tests.sandbox.contract import ConfinedContract
+from tests.sandbox.contract_calls import CallContract
 from tests.sandbox.contract_kept import KeptContract
 from tests.sandbox.leftovers import Leftovers, wasm_leftovers
 
@@ -19,7 +20,7 @@ ABSENT = {
     "test_what_a_call_leaves_running_is_gone_before_the_next": "no processes",
     "test_an_import_that_leaves_what_calls_would_share_gets_workers_of_one_call": "calls share no memory",
     "test_libraries_that_would_start_threads_are_asked_not_to": "no threads",
-    "test_hundreds_of_calls_leave_no_process": "no processes",
+    "test_many_calls_leave_no_process": "no processes",
     "test_too_few_processes_for_the_sandbox_itself_are_refused": "no processes",
     "test_running_clocks_and_times_of_files_move_with_it": "no file of a kernel to ask",
     "test_it_says_what_code_can_do_in_it": "`tests/sandbox/wasm` has the words for it",
@@ -29,7 +30,6 @@ ABSENT_LIMITS = {
     "shared_memory": "no memory to share",
     "forks": "no processes",
     "threads": "no threads",
-    "programs": "no processes",
     "file_size": "one file may fill the scratch, whose limit is named",
     "scratch_bytes": "buffers are larger than what it writes, and nothing closes its files",
 }
@@ -40,8 +40,7 @@ class WasmFixtures:
     @pytest.fixture(autouse=True)
     def what_exists(self, request: pytest.FixtureRequest) -> None:
         name = request.node.originalname
-        limit = request.node.callspec.params.get("limit", "") if hasattr(request.node, "callspec") else ""
-        if reason := ABSENT.get(name) or ABSENT_LIMITS.get(limit):
+        if reason := ABSENT.get(name):
             pytest.skip(reason)
 
     @pytest.fixture
@@ -65,3 +64,9 @@ class TestWasm(WasmFixtures, ConfinedContract):
 
 class TestWasmKeeps(WasmFixtures, KeptContract):
     """Those of its promises that are about more than processes."""
+
+    absent_limits = ABSENT_LIMITS
+
+
+class TestWasmCalls(WasmFixtures, CallContract):
+    """What a call gives and what it leaves."""

@@ -14,6 +14,7 @@ from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.values import Limits
 from tests.forked import printed
 from tests.sandbox.arena import Arena
+from tests.tables import each_case
 
 TOLD = """
 import csv, configparser, errno, fileinput, glob, gzip, io, json, linecache, logging, os, pathlib, shelve, shutil, stat
@@ -253,16 +254,18 @@ def value(arena: Arena, body: str, **limits: Any) -> Any:
     return result.value
 
 
-@pytest.mark.parametrize("name", SAME)
+@each_case("name", SAME)
 def test_the_scratch_folder_behaves_as_a_folder_of_linux(arena: Arena, name: str, tmp_path: Path) -> None:
-    code = f"import os\nos.chdir({str(tmp_path)!r})\n{program(SAME[name])}\nprint(json.dumps(f()))\n"
+    folder = tmp_path / name
+    folder.mkdir()
+    code = f"import os\nos.chdir({str(folder)!r})\n{program(SAME[name])}\nprint(json.dumps(f()))\n"
     there = json.loads(printed(code).splitlines()[-1])
     here = value(arena, f"os.mkdir('work'); os.chdir('work')\n{textwrap.dedent(SAME[name]).strip()}")
-    assert here == json.loads(json.dumps(there).replace(str(tmp_path), "/tmp/work"))
+    assert here == json.loads(json.dumps(there).replace(str(folder), "/tmp/work"))
 
 
-@pytest.mark.parametrize(
-    ("attempt", "error"),
+@each_case(
+    "attempt, error",
     [
         ("open('/etc/passwd')", "[Errno 2] No such file or directory: '/etc/passwd'"),
         ("open('/proc/self/environ')", "[Errno 2] No such file or directory: '/proc/self/environ'"),

@@ -17,7 +17,7 @@ from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.sites import HERE, resolved, running_site
-from tests.sandbox.test_broker_in_sandboxes import GET, WAIT_SECONDS, BrokerContract
+from tests.sandbox.test_broker_in_sandboxes import GET, WAIT_SECONDS, BrokerDetails
 
 pytestmark = pytest.mark.process
 
@@ -61,7 +61,7 @@ async def call(
         return await sandbox.run(job, broker), broker
 
 
-class TestWasmBroker(BrokerContract):
+class TestWasmBroker(BrokerDetails):
     @pytest.fixture
     def sandbox(self, wasm_sandbox: WasmSandbox) -> WasmSandbox:
         return wasm_sandbox
@@ -198,5 +198,5 @@ async def test_a_door_that_never_answers_ends_with_the_calls_time(wasm_sandbox: 
 
 def test_the_contract_of_the_other_sandboxes_is_asked_as_it_is() -> None:
     own = {name for name in vars(TestWasmBroker) if name.startswith("test_")}
-    asked = {name for name in vars(BrokerContract) if name.startswith("test_")}
+    asked = {name for name in dir(BrokerDetails) if name.startswith("test_")}
     assert len(asked - own) >= 12, Path(__file__).name

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
-from _pytest.mark import ParameterSet
 
 from alita_mcp.sandbox.interface import RunResult
 from tests.sandbox.arena import Arena
 from tests.sandbox.hostile import Expected, Hostile, ends, gives
-from tests.sandbox.hostile_programs import HOSTILE
+from tests.sandbox.hostile_programs import BATCHES, HOSTILE, offenders
 
 pytestmark = pytest.mark.no_cover
 
@@ -53,23 +54,32 @@ HERE: dict[str, Expected] = {
 """What comes of programs that run here to another end."""
 
 
-def attack(program: Hostile) -> ParameterSet:
-    marks = [pytest.mark.exhaustive] if program.name in {"wide", "closes_everything_and_waits"} else []
-    return pytest.param(program, id=program.name, marks=marks)
+SLOW = frozenset({"wide", "closes_everything_and_waits"})
+"""Programs that compute or wait until their time is over: `make test-all` runs them."""
 
 
 def is_absent(result: RunResult) -> bool:
     return result.status in {"error", "load_failed"} and any(words in result.message for words in ABSENT)
 
 
-@pytest.mark.parametrize("program", [attack(program) for program in HOSTILE])
-def test_a_hostile_program_harms_nobody(arena: Arena, program: Hostile) -> None:
+def attack(arena: Arena, program: Hostile) -> None:
     for _ in range(program.times):
         result = arena.run(arena.job(program, bare=True))
         expected = [program.expected, HERE.get(program.name, program.embedded or program.expected), is_absent]
         assert any(holds(result) for holds in expected), result
         arena.canaries.assert_untouched(result)
     assert arena.add() == 42
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_hostile_programs_harm_nobody(arena: Arena, batch: str) -> None:
+    programs = [program for program in BATCHES[batch] if program.name not in SLOW]
+    assert offenders(programs, partial(attack, arena)) == {}
+
+
+@pytest.mark.exhaustive
+def test_slow_hostile_programs_harm_nobody(arena: Arena) -> None:
+    assert offenders((it for it in HOSTILE if it.name in SLOW), partial(attack, arena)) == {}
 
 
 @pytest.mark.exhaustive

@@ -16,6 +16,7 @@ from alita_mcp.sandbox.wasm.worker.engine import OsCallbacks
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.arena import Arena, Fussy
 from tests.sandbox.leftovers import wasm_leftovers
+from tests.tables import each_case
 
 SURROUNDINGS = """
 import os, sys, glob, platform, socket
@@ -109,7 +110,7 @@ def test_nothing_survives_a_call_however_it_ended(arena: Arena, how: str) -> Non
     assert arena.add() == 42
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answer",
     [
         "''", "'x'", "'{}'", "'null\\n1'", "'[' * 100000", "'{\"status\": 1}\\n1'", "'{\"status\": \"timeout\"}\\n'",

@@ -6,11 +6,10 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-import pytest
-
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from tests.sandbox.arena import Arena
+from tests.tables import each_case
 
 WORDS = [
     "red",
@@ -187,7 +186,7 @@ def value(arena: Arena, body: str, seed: int | None = None) -> Any:
     return result.value
 
 
-@pytest.mark.parametrize("name", VARIES)
+@each_case("name", VARIES)
 def test_what_depends_on_the_order_of_a_set_differs_under_other_seeds(arena: Arena, name: str) -> None:
     few = name in {"first", "longest"}  # one of a handful of values comes out
     seeds = (None, 1, 2, 3, 4, 5, *(range(6, 16) if few else ()), 1)
@@ -197,7 +196,7 @@ def test_what_depends_on_the_order_of_a_set_differs_under_other_seeds(arena: Are
     assert len(set(found)) > 2
 
 
-@pytest.mark.parametrize("name", SAME)
+@each_case("name", SAME)
 def test_code_that_does_not_depend_on_it_is_not_touched(arena: Arena, name: str) -> None:
     plain = value(arena, SAME[name])
     assert [value(arena, SAME[name], seed) for seed in (1, 2)] == [plain, plain]

@@ -17,7 +17,7 @@ from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.arena import Arena
-from tests.sandbox.test_broker_in_sandboxes import BrokerContract
+from tests.sandbox.test_broker_in_sandboxes import BrokerDetails
 from tests.sandbox.test_workspace_inside import OUTSIDE
 
 WAIT_SECONDS = 120
@@ -172,12 +172,12 @@ def test_at_import_time_no_file_is_read(arena: Arena) -> None:
 class TestWasmDoors:
     """What of the broker's contract needs no network."""
 
-    call = BrokerContract.call
-    test_every_door_opens = BrokerContract.test_every_door_opens_with_its_grant
-    test_every_door_stays_shut = BrokerContract.test_every_door_stays_shut_without_its_grant
-    test_a_call_that_fails = BrokerContract.test_a_call_that_fails_leaves_the_workspace_as_it_was
-    test_one_call_does_not_see = BrokerContract.test_one_call_does_not_see_the_workspace_of_another
-    test_questions_made_by_hand = BrokerContract.test_questions_made_by_hand_get_no_further
+    call = BrokerDetails.call
+    test_every_door_opens = BrokerDetails.test_every_door_opens_with_its_grant
+    test_every_door_stays_shut = BrokerDetails.test_every_door_stays_shut_without_its_grant
+    test_a_call_that_fails = BrokerDetails.test_a_call_that_fails_leaves_the_workspace_as_it_was
+    test_one_call_does_not_see = BrokerDetails.test_one_call_does_not_see_the_workspace_of_another
+    test_questions_made_by_hand = BrokerDetails.test_questions_made_by_hand_get_no_further
 
     @pytest.fixture
     async def sandbox(self, settings: Settings) -> AsyncIterator[WasmSandbox]:
