@@ -13,11 +13,20 @@ from mcp import Client
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import jobs
 from tests.conftest import require_mark, skip_or_fail
-from tests.server.in_memory import ERAS, Build, builder, connected
+from tests.server.in_memory import Build, builder, connected
 from tests.server.node_tools import NodeTools, NoNode, installed
 
 if TYPE_CHECKING:
     from alita_mcp.server.build import DualEraServer
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests of clients take the newer era of the protocol; `make test` runs the older one where marked `both_eras`."""
+    named = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "era" in metafunc.fixturenames and not any("era" in names for names in named):
+        both = metafunc.definition.get_closest_marker("both_eras")
+        older = pytest.param("legacy", marks=[] if both else [pytest.mark.exhaustive])
+        metafunc.parametrize("era", ["modern", older])
 
 
 @pytest.fixture(scope="session")
@@ -40,11 +49,6 @@ def home(tmp_path: Path, stocked: Path) -> Path:
 def nobody_misses_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same request again is a second one, however long a busy machine took over the first."""
     monkeypatch.setattr(jobs, "MISSED_AFTER_S", 3_600.0)
-
-
-@pytest.fixture(params=[ERAS[0], pytest.param(ERAS[1], marks=pytest.mark.slow)])
-def era(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture

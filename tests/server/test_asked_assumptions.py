@@ -66,6 +66,7 @@ async def kept(client: Client) -> dict[str, Any]:
 # --- what people say
 
 
+@pytest.mark.both_eras
 async def test_a_person_is_asked_once_before_anything_is_drawn_and_their_words_hold(
     build: Build, era: str
 ) -> None:

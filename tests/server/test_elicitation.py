@@ -100,6 +100,7 @@ async def journal(home: Path, event: str) -> list[dict[str, Any]]:
 # --- what people say
 
 
+@pytest.mark.both_eras
 async def test_a_person_who_approves_makes_the_tool_callable_at_once(build: Build, era: str) -> None:
     person = Person(YES)
     async with at(build, era, person) as client:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import anyio
 import mcp_types as types
+import pytest
 from mcp import Client
 
 from alita_mcp.server.build import DualEraServer
@@ -12,6 +13,7 @@ from tests.server.drafts import REPEAT, VOWEL_SHARE, draft
 from tests.server.in_memory import Build, called, connected, names_of, refused, succeeded, text_of
 
 
+@pytest.mark.both_eras
 async def test_an_agent_brings_a_tool_that_no_one_had(client: Client) -> None:
     found = await succeeded(client, "search_capabilities", query="share of vowels in a text")
     assert found["fit"] == "none"
@@ -47,6 +49,7 @@ async def test_the_meta_tools_are_listed_first(client: Client) -> None:
     assert tuple((await names_of(client))[: len(META_TOOLS)]) == META_TOOLS
 
 
+@pytest.mark.both_eras
 async def test_the_greeting_promises_changing_lists(client: Client) -> None:
     capabilities = client.server_capabilities
 
@@ -107,6 +110,7 @@ async def test_a_tool_is_there_after_a_restart(build: Build, era: str) -> None:
         }
 
 
+@pytest.mark.both_eras
 async def test_run_tool_gives_exactly_what_a_direct_call_gives(client: Client) -> None:
     await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
     await succeeded(client, "synthesize_tool", **REPEAT)

@@ -27,6 +27,7 @@ async def listed(client: Client) -> list[str]:
     return [str(each.uri) for each in (await client.list_resources(cache_mode="bypass")).resources]
 
 
+@pytest.mark.both_eras
 async def test_every_part_of_a_tool_can_be_read(client: Client) -> None:
     await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
 
@@ -105,6 +106,7 @@ NOT_THERE = [
 ]
 
 
+@pytest.mark.both_eras
 async def test_what_is_not_there_is_an_error_that_names_it(client: Client, era: str) -> None:
     await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
 

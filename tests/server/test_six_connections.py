@@ -13,7 +13,6 @@ from alita_mcp.server.build import build_server
 from alita_mcp.settings import Settings
 from tests.server.connections import (
     CONNECTIONS,
-    ERAS,
     META_TOOLS,
     SHOUT,
     SPIN,
@@ -62,7 +61,7 @@ async def test_the_maker_sees_the_stages_hears_of_its_tool_and_calls_it_natively
     assert "examples" in stages
 
 
-@pytest.mark.parametrize("maker_era", ERAS)
+@pytest.mark.parametrize("maker_era", ["legacy", pytest.param("modern", marks=pytest.mark.exhaustive)])
 async def test_all_clients_of_one_http_server_hear_of_a_tool_that_any_of_them_makes(
     tmp_path: Path, maker_era: str
 ) -> None:
@@ -104,7 +103,7 @@ async def test_a_cancelled_call_leaves_no_sandbox_running(tmp_path: Path, kind: 
         assert again.structured_content == {"result": 6}
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.both_eras
 async def test_pages_together_hold_every_tool_once_with_the_fixed_ones_first(
     tmp_path: Path, era: str
 ) -> None:

@@ -9,7 +9,7 @@ import zlib
 import pytest
 from fpdf import FPDF
 from fpdf.enums import EncryptionMethod
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
@@ -102,7 +102,6 @@ def test_a_stream_that_unpacks_to_gigabytes_takes_no_gigabytes() -> None:
 SOUND = pdf("Owls hunt at night", "and fly without a sound")
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(8, len(SOUND) - 1), st.integers(0, 255)), min_size=1, max_size=30))
 def test_no_damage_breaks_it(changes: list[tuple[int, int]]) -> None:
     body = bytearray(SOUND)

@@ -37,6 +37,8 @@ SUM = [
 ]
 
 ANSWER = Calls(("finish", {"answer": "55", "solved": True}))
+MIXED = ("stdio modern", "http legacy")
+"""Connections that have both transports and both eras between them."""
 CHOSEN: dict[str, Any] = {"model": "openai/x", "task_plans": 0, "memory": False}
 
 
@@ -144,7 +146,10 @@ async def test_files_that_come_with_a_task_are_read_by_its_steps(settings: Setti
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("kind", CONNECTIONS)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=[] if kind in MIXED else pytest.mark.exhaustive) for kind in CONNECTIONS],
+)
 async def test_every_connection_lists_and_answers_solve_task(
     kind: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
