@@ -93,6 +93,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for fixture in NEEDS.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(NEEDS[fixture])
+        if item.get_closest_marker("embedded_first") and any(map(item.get_closest_marker, BACK_ENDS)):
+            item.add_marker("exhaustive")
         group = next((mark for mark in SHARED if item.get_closest_marker(mark)), None)
         if not group and not item.get_closest_marker("process"):
             group = "litellm" if hasattr(getattr(item, "module", None), "openai_server") else None
