@@ -611,9 +611,7 @@ async def test_more_than_a_person_reads_is_approved_by_the_command_only(build: B
 @pytest.mark.process
 @pytest.mark.bubblewrap
 @pytest.mark.usefixtures("bubblewrap")
-@pytest.mark.parametrize(
-    "kind", [kind for kind in connections("stdio legacy", "http modern") if "memory" not in kind.id]
-)
+@pytest.mark.parametrize("kind", connections("stdio legacy", "http modern")[2:])
 async def test_over_real_connections_a_yes_publishes_and_says_so(home: Path, kind: str) -> None:
     transport, era = kind.split()
     person = Person()
