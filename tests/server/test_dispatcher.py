@@ -31,8 +31,8 @@ async def call_of(build: Build, source: HandlerTools, era: str, **arguments: Any
         return await called(client, "try_me", **arguments)
 
 
+@pytest.mark.usefixtures("vowel_share")
 async def test_an_unknown_tool_names_those_that_look_alike(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
 
     direct = await refused(client, "vowel_sahre")
     through = await refused(client, "run_tool", name="vowel_sahre")

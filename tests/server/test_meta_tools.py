@@ -133,8 +133,8 @@ async def test_a_template_comes_with_all_that_an_agent_needs(client: Client) -> 
     assert again["status"] == "created"
 
 
+@pytest.mark.usefixtures("vowel_share")
 async def test_a_tool_that_raises_says_which_error_and_where(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
 
     text = await refused(client, "vowel_share", text="42")
 
