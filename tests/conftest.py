@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -98,6 +99,17 @@ def is_confinement(path: Path) -> bool:
     return path.parent.name == "sandbox" and path.stem not in PACKAGES
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Collecting makes a million objects and no garbage; looking for some took half of its time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks tests by their fixtures; those of one engine share two processes, those that import litellm one.
@@ -113,6 +125,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=f"needs the extra {extra!r}: {problem.said}"))
         for fixture in NEEDS.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(NEEDS[fixture])
+        if item.get_closest_marker("embedded_first") and any(map(item.get_closest_marker, BACK_ENDS)):
+            item.add_marker("exhaustive")
         group = next((mark for mark in SHARED if item.get_closest_marker(mark)), None)
         if group in BACK_ENDS and is_confinement(item.path):
             group = f"{group}-confinement"

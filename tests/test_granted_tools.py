@@ -57,12 +57,16 @@ TELL_SECRET: dict[str, Any] = {
 }
 
 
-@pytest.fixture(
-    params=[
-        pytest.param("docker", marks=pytest.mark.docker),
-        pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
-    ]
+BUBBLEWRAP = pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)
+IN_BUBBLEWRAP = pytest.mark.parametrize(
+    "sandbox",
+    [pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.exhaustive]), BUBBLEWRAP],
+    indirect=True,
 )
+"""For what does not differ by the engine: `make test` runs it in bubblewrap alone."""
+
+
+@pytest.fixture(params=[pytest.param("docker", marks=pytest.mark.docker), BUBBLEWRAP])
 def sandbox(request: pytest.FixtureRequest, settings: Settings) -> Sandbox:
     if request.param == "docker":
         request.getfixturevalue("docker_engine")
@@ -102,6 +106,7 @@ async def opened(
             yield app
 
 
+@IN_BUBBLEWRAP
 async def test_files_are_written_and_read_in_the_workspace_and_nowhere_else(
     settings: Settings, sandbox: Sandbox
 ) -> None:
@@ -125,6 +130,7 @@ async def test_files_are_written_and_read_in_the_workspace_and_nowhere_else(
         assert any(event["door"] == "workspace" for event in called[0].detail["events"])
 
 
+@IN_BUBBLEWRAP
 async def test_the_model_is_asked_and_an_unapproved_tool_is_not_run(
     settings: Settings, sandbox: Sandbox
 ) -> None:
@@ -180,6 +186,7 @@ def sum_and_double(text: str) -> str:
 }
 
 
+@IN_BUBBLEWRAP
 async def test_a_tool_calls_others_each_in_a_sandbox_of_its_own(settings: Settings, sandbox: Sandbox) -> None:
     grants = {"sum_and_double": {"tools": ["csv_query", "calculate"], "any_version": True}}
     async with opened(settings, sandbox, grants) as app:
@@ -243,6 +250,7 @@ async def web_server() -> AsyncIterator[tuple[int, list[bytes]]]:
         tasks.cancel_scope.cancel()
 
 
+@IN_BUBBLEWRAP
 async def test_one_tool_fetches_and_another_computes(settings: Settings, sandbox: Sandbox) -> None:
     async with web_server() as (port, seen), opened(settings, sandbox, {}) as app:
         host = f"data.example.org:{port}"

@@ -15,7 +15,7 @@ from tests.server.api.calling import messages
 from tests.server.connections import http_process
 from tests.server.processes import PATIENCE_S
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.exhaustive]
 
 
 async def test_a_model_that_obeys_a_page_sends_nothing_from_a_server_either(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from benchmarks.agent import materials, reference, scripted_solver, site
 from benchmarks.agent.scripts import made_tools, on_files, on_site, talk
 from benchmarks.agent.scripts.talk import Call, Opened, Turns
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.exhaustive]
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 300

@@ -20,7 +20,7 @@ from alita_mcp.synthesis.requests.request import read_request
 from tests.models.openai_server import openai_server
 from tests.synthesis.authors import COUNT, EDGES, GOOD, LOOPED, PLAIN, REQUEST, SPEC, WRONG, Script, suite_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover, pytest.mark.embedded_first]
 
 WAIT_S = 300
 Make = Callable[[Script], AbstractAsyncContextManager[App]]

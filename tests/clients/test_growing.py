@@ -14,7 +14,7 @@ from tests.clients.agents import AGENTS
 from tests.clients.growing import NEED, PICTURE, PNG, STEPS, TOOL, VALUES, WITH_TOOL, growing
 from tests.clients.test_agent_clients import conversation
 from tests.conftest import CACHE
-from tests.server.in_memory import ERAS, called, connected, succeeded
+from tests.server.in_memory import called, connected, succeeded
 from tests.server.processes import ENTRY, environment
 
 pytestmark = pytest.mark.process
@@ -23,7 +23,7 @@ SHOWS_NO_PICTURES = {"opencode", "Codex CLI"}
 """Chat completions have no pictures in results of tools; Codex shows its model the structured part alone."""
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("era", ["modern", pytest.param("legacy", marks=pytest.mark.exhaustive)])
 async def test_code_a_picture_a_tool_in_code_and_a_tool_of_like_runs(era: str, tmp_path: Path) -> None:
     program, *words = ENTRY
     env = environment(home=tmp_path, sandbox="wasm") | CACHE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,21 @@ from tests.server.processes import environment, started
 pytestmark = pytest.mark.process
 
 
-@pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-@pytest.mark.parametrize("kind", ["follower", "non-follower", "poller"])
+OFTEN = {
+    *(("follower", transport, era) for transport in ("stdio", "http") for era in ERAS),
+    ("non-follower", "stdio", "legacy"), ("non-follower", "http", "modern"),
+    ("poller", "stdio", "modern"), ("poller", "http", "legacy"),
+}  # fmt: skip
+"""What `make test` runs: each kind over both transports and in both eras."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "transport", "era"),
+    [
+        pytest.param(*way, marks=[] if way in OFTEN else pytest.mark.exhaustive)
+        for way in product(("follower", "non-follower", "poller"), ("stdio", "http"), ERAS)
+    ],
+)
 async def test_the_very_next_request_holds_what_the_answer_promised(
     tmp_path: Path, kind: str, transport: str, era: str
 ) -> None:

@@ -53,6 +53,7 @@ async def test_figures_are_shown_when_they_are_shown_and_at_the_end(client: Clie
     assert told["figures"] == 2
 
 
+@pytest.mark.embedded_first
 async def test_whatever_a_script_leaves_costs_no_result_and_is_gone_afterwards(client: Client) -> None:
     told = await succeeded(client, "run_code", code=HOSTILE)
     assert [file["name"] for file in told["files"]] == [f"sub/{number:04}" for number in range(20)]
@@ -62,6 +63,7 @@ async def test_whatever_a_script_leaves_costs_no_result_and_is_gone_afterwards(c
     assert "files" not in after
 
 
+@pytest.mark.embedded_first
 async def test_large_files_come_beside_large_values_of_the_script(client: Client) -> None:
     code = "held = bytearray(120 << 20)\nopen('large', 'wb').write(bytes(16 << 20))\nopen('more', 'w').write('x')"
     told = await succeeded(client, "run_code", code=code)
@@ -69,6 +71,7 @@ async def test_large_files_come_beside_large_values_of_the_script(client: Client
     assert "'more' (1 bytes)" in told["notes"][0]
 
 
+@pytest.mark.embedded_first
 async def test_a_figure_of_50_mb_costs_no_result(client: Client) -> None:
     told = await succeeded(client, "run_code", code="b'\\x89PNG\\r\\n\\x1a\\n' + bytes(50 << 20)")
     assert told["result"] == "<bytes of a picture, 52,428,808 long>"
@@ -86,6 +89,7 @@ async def test_a_script_that_forges_its_outputs_lies_about_itself_alone(client: 
     assert "crashed" in done.structured_content["error"]
 
 
+@pytest.mark.embedded_first
 async def test_what_hides_from_being_looked_at_costs_no_result(client: Client) -> None:
     code = "class M(type):\n    def __getattr__(cls, name): raise ValueError\nclass A(metaclass=M): pass\nA()"
     told = await succeeded(client, "run_code", code=code)

@@ -98,6 +98,7 @@ async def test_what_a_step_makes_the_next_one_finds(sandbox: Sandbox) -> None:
         assert (await step("n", "two")).error_type == "NameError"
 
 
+@pytest.mark.embedded_first
 async def test_a_result_is_that_of_its_own_step(sandbox: Sandbox) -> None:
     async with steps_in(sandbox) as step:
         assert await step.result("result = 5") == 5
@@ -107,6 +108,7 @@ async def test_a_result_is_that_of_its_own_step(sandbox: Sandbox) -> None:
         assert await step.result("import asyncio\nresult = await asyncio.sleep(0, 7)") == 7
 
 
+@pytest.mark.embedded_first
 async def test_each_step_has_its_own_output(sandbox: Sandbox) -> None:
     async with steps_in(sandbox) as step:
         first = await step(
@@ -127,6 +129,7 @@ async def test_what_processes_print_is_the_steps_output(sandbox: Sandbox) -> Non
         assert (await step("print('d')")).stdout == "d\n"
 
 
+@pytest.mark.embedded_first
 async def test_large_results_come_whole(sandbox: Sandbox) -> None:
     async with steps_in(sandbox) as step:
         assert await step.result("text * 1_000", text='é"\\' * 100) == 'é"\\' * 100_000
@@ -135,6 +138,7 @@ async def test_large_results_come_whole(sandbox: Sandbox) -> None:
         await step.assert_well()
 
 
+@pytest.mark.embedded_first
 async def test_a_flood_ends_its_step_and_not_the_session(sandbox: Sandbox) -> None:
     async with steps_in(sandbox) as step:
         await step("kept = 1")
@@ -240,6 +244,7 @@ async def test_no_session_finds_anything_of_another_one(sandbox: Sandbox) -> Non
         assert any(name.endswith("secret.txt") for name in seen)
 
 
+@pytest.mark.embedded_first
 async def test_tools_have_a_worker_while_every_session_works(sandbox: Sandbox) -> None:
     async with steps_in(sandbox, SHORT) as step:
         await step("1", "one")
@@ -271,6 +276,7 @@ class OneSecret:
         return result
 
 
+@pytest.mark.embedded_first
 async def test_each_step_has_the_rights_of_the_session_through_its_own_broker(sandbox: Sandbox) -> None:
     async with steps_in(sandbox) as step:
         code, told = "import alita_tool\nalita_tool.secret('KEY')", []
@@ -281,6 +287,7 @@ async def test_each_step_has_the_rights_of_the_session_through_its_own_broker(sa
         assert (await step(code, "two")).error_type == "PermissionError"
 
 
+@pytest.mark.embedded_first
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.exhaustive)])
 async def test_a_session_has_as_many_steps_as_come(sandbox: Sandbox, count: int) -> None:
     async with steps_in(sandbox) as step:

@@ -57,17 +57,25 @@ async def test_one_run_calls_ten_tools_and_gives_their_sum(client: Client) -> No
     assert await result(client, GATHER) == 90
 
 
+@pytest.mark.embedded_first
 @pytest.mark.parametrize("kind", KINDS)
 async def test_awaited_calls_are_under_way_at_the_same_time(client: Client) -> None:
     assert await result(client, MEET) == list(range(10))
 
 
-@pytest.mark.parametrize("kind", KINDS[1:])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.exhaustive]),
+        pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+    ],
+)
 async def test_threads_call_tools_side_by_side(client: Client) -> None:
     assert await result(client, MEET_IN_THREADS) == list(range(10))
     assert await result(client, THREADS) == [True, True]
 
 
+@pytest.mark.embedded_first
 @pytest.mark.parametrize("kind", KINDS)
 async def test_megabytes_are_summed_inside_and_only_the_sum_comes_out(client: Client) -> None:
     code = """

@@ -1,34 +1,31 @@
-"""What tests run as processes of their own: `python -m tests.library.processes WORD HOME …`."""
+"""What tests run in processes of their own, each forked from one that has imported the library."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 
 import anyio
 
 from alita_mcp.errors import NameTaken
 from alita_mcp.values import Example
+from tests.forked import Forked
 from tests.library.factory import accepted, opened, simple
 
-ROOT = Path(__file__).parents[2]
 
-
-def start(*words: str) -> subprocess.Popen[str]:
+def start(word: str, *arguments: str) -> Forked:
     """Starts one of the programs below; it says `ready` when it waits for a line."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.library.processes", *words],
-        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    return Forked(run, word, *arguments)
 
 
-def finish(process: subprocess.Popen[str], said: str = "go\n") -> tuple[int, str]:
+def finish(process: Forked, said: str = "go") -> tuple[int, str]:
     """Sends a line, waits, and answers exit status and output."""
-    output, _ = process.communicate(said, timeout=120)
-    return process.returncode, output.strip()
+    with suppress(BrokenPipeError):
+        process.send_line(said)
+    return process.wait()
 
 
 async def publish_and_die(home: Path, step: str, version: str) -> None:
@@ -141,7 +138,13 @@ PROGRAMS = {
     "write": write,
 }
 
-if __name__ == "__main__":
-    word, home, *rest = sys.argv[1:]
+
+def run(word: str, home: str, *rest: str) -> None:
     arguments = [Path(rest[0])] if word == "starters" else rest
     anyio.run(PROGRAMS[word], Path(home), *arguments)
+
+
+def run_into(place: str, *words: str) -> None:
+    """What it says stands in a file, and is read there after it was killed."""
+    with Path(place).open("w") as sink, redirect_stdout(sink):
+        run(*words)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import LibraryError, ToolQuarantined
@@ -129,7 +129,6 @@ def last_made_or_used(entries: list[CatalogueEntry]) -> list[CatalogueEntry]:
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(moves)
 def test_what_is_read_is_what_the_file_says_after_any_change(steps: list[tuple[str, str, bool]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

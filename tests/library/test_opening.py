@@ -97,13 +97,10 @@ async def test_two_processes_starting_at_once_install_the_starter_tools_once(
     with anyio.fail_after(120):
         processes = [start("starters", str(home), str(starters)) for _ in range(3)]
         for process in processes:
-            assert process.stdout is not None
-            await anyio.to_thread.run_sync(process.stdout.readline)
+            await anyio.to_thread.run_sync(process.read_line)
         for process in processes:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        ends = [await anyio.to_thread.run_sync(finish, process, "") for process in processes]
+            process.send_line("go")
+        ends = [await anyio.to_thread.run_sync(process.wait) for process in processes]
         assert ends == [(0, "slugify word_count")] * 3
         async with opened(home) as library:
             assert events(library).count("starter installed") == 3
@@ -288,17 +285,12 @@ async def open_and_close(home: Path) -> None:
 async def test_what_another_process_does_is_noticed_and_its_use_is_not_announced(home: Path) -> None:
     with anyio.fail_after(120):
         other = start("stay", str(home), "word_count")
-        assert other.stdin is not None
-        assert other.stdout is not None
 
         async def tell(expected: str) -> None:
-            assert other.stdin is not None
-            assert other.stdout is not None
-            other.stdin.write("go\n")
-            other.stdin.flush()
-            assert await anyio.to_thread.run_sync(other.stdout.readline) == f"{expected}\n"
+            other.send_line("go")
+            assert await anyio.to_thread.run_sync(other.read_line) == expected
 
-        assert await anyio.to_thread.run_sync(other.stdout.readline) == "ready\n"
+        assert await anyio.to_thread.run_sync(other.read_line) == "ready"
         async with opened(home) as library:
             announced: list[list[str]] = []
             changed = anyio.Event()

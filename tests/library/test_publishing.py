@@ -87,13 +87,10 @@ async def test_of_two_processes_racing_for_a_name_exactly_one_wins(home: Path, r
         name = f"raced_{round_number}"
         racers = [start("race", str(home), name) for _ in range(3)]
         for racer in racers:
-            assert racer.stdout is not None
-            assert await anyio.to_thread.run_sync(racer.stdout.readline) == "ready\n"
+            assert await anyio.to_thread.run_sync(racer.read_line) == "ready"
         for racer in racers:
-            assert racer.stdin is not None
-            racer.stdin.write("go\n")
-            racer.stdin.flush()
-        ends = [await anyio.to_thread.run_sync(finish, racer, "") for racer in racers]
+            racer.send_line("go")
+        ends = [await anyio.to_thread.run_sync(racer.wait) for racer in racers]
         assert sorted(said for _, said in ends) == ["taken at v1", "taken at v1", "won"]
         async with opened(home) as library:
             winner = racers[[said for _, said in ends].index("won")]

@@ -140,13 +140,10 @@ async def test_of_two_processes_raising_at_once_one_wins_and_the_other_is_told(h
             await published_thin(library)
             racers = [start("raise", str(home), str(number)) for number in range(3)]
             for racer in racers:
-                assert racer.stdout is not None
-                assert await anyio.to_thread.run_sync(racer.stdout.readline) == "ready\n"
+                assert await anyio.to_thread.run_sync(racer.read_line) == "ready"
             for racer in racers:
-                assert racer.stdin is not None
-                racer.stdin.write("go\n")
-                racer.stdin.flush()
-            ends = [await anyio.to_thread.run_sync(finish, racer, "") for racer in racers]
+                racer.send_line("go")
+            ends = [await anyio.to_thread.run_sync(racer.wait) for racer in racers]
             assert sorted(said for _, said in ends) == ["raised", "taken: verified", "taken: verified"]
             stored = await library.read("slugify")
             winner = [said for _, said in ends].index("raised")

@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import LibraryError
@@ -125,7 +125,6 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=30)
 @given(values=st.lists(VALUES, min_size=1, max_size=5))
 def test_every_value_comes_back_as_it_was(values: list[Any]) -> None:
     def typed(node: Any) -> Any:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -14,12 +12,13 @@ import anyio.to_thread
 import pytest
 
 from alita_mcp.library.library import Library
+from tests.forked import Forked
 from tests.library.factory import opened, simple
-from tests.library.processes import ROOT, finish, start
+from tests.library.processes import finish, run_into, start
 
 pytestmark = pytest.mark.process
 
-WRITERS, ROUNDS = 4, 6
+WRITERS, ROUNDS = 4, 4
 
 
 class Writer:
@@ -27,11 +26,8 @@ class Writer:
 
     def __init__(self, home: Path, number: int, rounds: int = ROUNDS) -> None:
         self._said = home.parent / f"said-{number}.txt"
-        with self._said.open("w") as sink:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.library.processes", "write", str(home), str(number), str(rounds)],
-                cwd=ROOT, stdout=sink,
-            )  # fmt: skip
+        self._said.touch()
+        self.process = Forked(run_into, str(self._said), "write", str(home), str(number), str(rounds))
 
     def said(self) -> list[tuple[str, str]]:
         """What it committed, in order; a line that was cut off by its death does not count."""
@@ -40,13 +36,14 @@ class Writer:
 
     async def kill_after(self, lines: int) -> None:
         """Kills it in the middle of what comes after so many commits."""
-        while len(self.said()) < lines and self.process.poll() is None:  # noqa: ASYNC110 - another process
+        while len(self.said()) < lines and self.process.is_alive():  # noqa: ASYNC110 - another process
             await anyio.sleep(0.005)
         self.process.kill()
         await self.ended()
 
     async def ended(self) -> int:
-        return await anyio.to_thread.run_sync(self.process.wait)
+        status, _ = await anyio.to_thread.run_sync(self.process.wait)
+        return status
 
 
 def searchable(home: Path) -> set[str]:
@@ -67,7 +64,7 @@ async def test_four_writers_of_which_some_are_killed_lose_nothing_and_repeat_not
             await library.publish(simple("shared", "Used by everybody."), expected_version=0)
         writers = [Writer(home, number) for number in range(WRITERS)]
         try:
-            for victim, lines in ((0, 2), (1, 7), (2, 12)):
+            for victim, lines in ((0, 2), (1, 5), (2, 8)):
                 await writers[victim].kill_after(lines)
                 writers.append(Writer(home, len(writers), 3))
             statuses = [await writer.ended() for writer in writers]
@@ -113,24 +110,17 @@ async def test_a_tool_of_another_process_is_found_by_the_very_next_search(home: 
             other = start("stay", str(home), "word_count")
             try:
                 assert await said_by(other) == "ready"
-                await told(other)
+                other.send_line("go")
                 assert await said_by(other) == "published"
                 hit = (await library.search("count the words of a text", 1)).results[0]
                 assert (hit.name, hit.score > 0.7) == ("word_count", True)
                 for _ in range(2):
-                    await told(other)
+                    other.send_line("go")
                     await said_by(other)
                 assert (await library.similar("count the words of a text")) == ()
             finally:
                 finish(other)
 
 
-async def said_by(process: subprocess.Popen[str]) -> str:
-    assert process.stdout
-    return (await anyio.to_thread.run_sync(process.stdout.readline)).strip()
-
-
-async def told(process: subprocess.Popen[str]) -> None:
-    assert process.stdin
-    process.stdin.write("go\n")
-    process.stdin.flush()
+async def said_by(process: Forked) -> str:
+    return await anyio.to_thread.run_sync(process.read_line)

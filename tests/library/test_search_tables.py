@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio.to_thread
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import LibraryError
@@ -84,7 +84,6 @@ def found(path: Path, query: str) -> list[str]:
         return corpus.candidates(corpus.distinct(query))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(MOVES)
 def test_after_any_changes_the_tables_are_those_that_are_made_anew(
     tmp_path_factory: pytest.TempPathFactory, moves: list[tuple[str, str, str]]

@@ -158,7 +158,7 @@ anyio.run(main)
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("level", ["DEBUG", "WARNING"])
+@pytest.mark.parametrize("level", ["DEBUG", pytest.param("WARNING", marks=pytest.mark.exhaustive)])
 def test_nothing_is_printed_to_stdout_and_no_key_or_text_to_stderr(level: str) -> None:
     def answer(request: Request) -> Embeds | Fails:
         failures = {
@@ -217,6 +217,7 @@ def test_a_server_serves_by_words_with_an_embedder_that_is_not_there(tmp_path: P
 
 
 @pytest.mark.process
+@pytest.mark.exhaustive
 def test_a_server_with_an_embedder_that_cannot_be_loaded_says_so(tmp_path: Path) -> None:
     found = searched(tmp_path / "home", ALITA_EMBEDDER="no_such_module:Class")
     assert "ALITA_EMBEDDER" in json.dumps(found)

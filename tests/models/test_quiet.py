@@ -50,7 +50,7 @@ def asked(url: str, level: str, cwd: Path, **environment: str) -> subprocess.Com
     )
 
 
-@pytest.mark.parametrize("level", ["DEBUG", "WARNING"])
+@pytest.mark.parametrize("level", ["DEBUG", pytest.param("WARNING", marks=pytest.mark.exhaustive)])
 def test_nothing_is_printed_to_stdout_and_no_key_to_stderr(level: str, tmp_path: Path) -> None:
     answers = [
         "ok",

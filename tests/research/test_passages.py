@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import ModelError
@@ -187,7 +187,6 @@ LINES = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.lists(LINES, max_size=30))
 def test_no_word_of_a_document_is_lost_by_splitting_it(lines: list[str]) -> None:
     parts = split([Document(url="u", text="\n".join(lines))])

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 from mcp import Client
 
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import jobs
 from tests.conftest import require_mark, skip_or_fail
-from tests.server.in_memory import ERAS, Build, builder, connected
+from tests.server.drafts import VOWEL_SHARE
+from tests.server.in_memory import PATIENCE_S, Build, builder, connected, succeeded
 from tests.server.node_tools import NodeTools, NoNode, installed
 
 if TYPE_CHECKING:
     from alita_mcp.server.build import DualEraServer
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests of clients take the newer era of the protocol; `make test` runs the older one where marked `both_eras`."""
+    named = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "era" in metafunc.fixturenames and not any("era" in names for names in named):
+        both = metafunc.definition.get_closest_marker("both_eras")
+        older = pytest.param("legacy", marks=[] if both else [pytest.mark.exhaustive])
+        metafunc.parametrize("era", ["modern", older])
 
 
 @pytest.fixture(scope="session")
@@ -36,15 +48,30 @@ def home(tmp_path: Path, stocked: Path) -> Path:
     return shutil.copytree(stocked, tmp_path / "home")
 
 
+@pytest.fixture(scope="session")
+def with_vowel_share(tmp_path_factory: pytest.TempPathFactory, stocked: Path) -> Path:
+    """A home with a tool that was made through every gate, which takes seconds, to be copied."""
+    home = shutil.copytree(stocked, tmp_path_factory.mktemp("vowel-share") / "home")
+
+    async def make() -> None:
+        async with connected(builder(Settings(home=home, answer_within_s=600))(), "modern") as client:
+            await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+
+    with ThreadPoolExecutor(1) as elsewhere:  # a loop may be running in this thread
+        elsewhere.submit(anyio.run, make).result(PATIENCE_S)
+    return home
+
+
+@pytest.fixture
+def vowel_share(home: Path, with_vowel_share: Path) -> None:
+    """The library of the test holds VOWEL_SHARE before anything opens it."""
+    shutil.copytree(with_vowel_share, home, dirs_exist_ok=True)
+
+
 @pytest.fixture(autouse=True)
 def nobody_misses_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same request again is a second one, however long a busy machine took over the first."""
     monkeypatch.setattr(jobs, "MISSED_AFTER_S", 3_600.0)
-
-
-@pytest.fixture(params=[ERAS[0], pytest.param(ERAS[1], marks=pytest.mark.slow)])
-def era(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture

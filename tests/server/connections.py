@@ -12,17 +12,27 @@ import anyio
 import anyio.abc
 import httpx2
 import mcp_types as types
+import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.session import IncomingMessage
 from mcp.client.streamable_http import streamable_http_client
 
 from alita_mcp.server.build import build_server
 from alita_mcp.settings import Settings
+from alita_mcp.values import Example
+from tests.library.factory import accepted, opened
 from tests.server.processes import ENTRY, PATIENCE_S, SERVE_HTTP, Peer, environment, started
 
 TRANSPORTS = ("memory", "stdio", "http")
 ERAS = ("legacy", "modern")
 CONNECTIONS = tuple(f"{transport} {era}" for transport in TRANSPORTS for era in ERAS)
+
+
+def connections(*often: str) -> list[Any]:
+    """The six ways as parameters of a test, of which `make test` takes these."""
+    return [pytest.param(kind, marks=[] if kind in often else pytest.mark.exhaustive) for kind in CONNECTIONS]
+
+
 META_TOOLS = [
     "search_capabilities", "synthesize_tool", "run_tool", "inspect_tool", "manage_tool", "run_code",
 ]  # fmt: skip
@@ -57,7 +67,7 @@ def request_for(name: str, mark: str = "!") -> dict[str, Any]:
 
 
 SHOUT = request_for("shout_it")
-SPIN = {
+SPIN: dict[str, Any] = {
     "name": "spin_around",
     "description": "Adds up numbers, for as long as it takes",
     "code": '''def spin_around(turns: int) -> int:
@@ -78,6 +88,23 @@ SPIN = {
     ],
 }
 """Never ends when asked for enough turns."""
+
+
+async def publish_spin(home: Path, sandbox: str = "wasm") -> None:
+    """Puts SPIN into the library at `home` as if it had passed its gates in that sandbox: a process pays for none."""
+    number = {"type": "object", "properties": {"turns": {"type": "integer"}}, "required": ["turns"]}
+    result = {"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"]}
+    made = accepted(
+        SPIN["name"],
+        SPIN["description"],
+        code=SPIN["code"],
+        examples=tuple(Example(**example) for example in SPIN["tests"]),
+        input_schema=number,
+        sandbox=sandbox,
+    )
+    contract = made.contract.model_copy(update={"output_schema": result})
+    async with opened(home) as library:
+        await library.publish(made.model_copy(update={"contract": contract}), expected_version=0)
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from mcp_types import methods
@@ -226,7 +226,6 @@ def assert_listable(tool: Manifest) -> None:
         methods.serialize_server_result("tools/list", era, answer)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.from_regex(r"[a-z_]{1,8}") | st.text(max_size=45), st.text(max_size=60), SCHEMAS, SCHEMAS)
 def test_nothing_that_passes_breaks_a_list_in_any_era(
     name: str, description: str, input_schema: dict[str, Any], output_schema: dict[str, Any]
@@ -239,7 +238,6 @@ def test_nothing_that_passes_breaks_a_list_in_any_era(
         assert_listable(tool)
 
 
-@settings(max_examples=200, deadline=None)
 @given(ROOTS)
 def test_an_admitted_input_schema_is_listed_as_it_is(input_schema: dict[str, Any]) -> None:
     tool = manifest(input_schema=input_schema)

@@ -8,7 +8,6 @@ from alita_mcp.errors import SandboxBusy, SandboxError
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from tests.server.drafts import VOWEL_SHARE
 from tests.server.in_memory import Build, called, connected, succeeded, text_of
 
 
@@ -38,13 +37,13 @@ BUSY, FULL = "64 calls wait already (ALITA_MAX_WAITING).", "All places are taken
     ],
     ids=["busy", "busy with a hint", "failed"],
 )
+@pytest.mark.usefixtures("vowel_share")
 async def test_a_failing_sandbox_is_never_told_as_a_failing_tool(
     build: Build, settings: Settings, era: str, failure: SandboxError, said: tuple[str, str, str]
 ) -> None:
     status, begins, ends = said
     box = Failing(settings)
     async with connected(build(sandbox=box), era) as client:
-        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
         box.failure = failure
         direct = await called(client, "vowel_share", text="abc")
         by_name = await called(client, "run_tool", name="vowel_share", arguments={"text": "abc"})
@@ -58,9 +57,9 @@ async def test_a_failing_sandbox_is_never_told_as_a_failing_tool(
         assert (card["calls"], card["failures"]) == (0, 0)
 
 
+@pytest.mark.usefixtures("vowel_share")
 async def test_a_kept_result_is_marked_and_otherwise_the_same(build: Build, era: str) -> None:
     async with connected(build(), era) as client:
-        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
         first = await called(client, "vowel_share", text="kept")
         again = await called(client, "vowel_share", text="kept")
         by_name = await called(client, "run_tool", name="vowel_share", arguments={"text": "kept"})

@@ -10,7 +10,7 @@ import pytest
 
 from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.values import Grants
-from tests.server.in_memory import ERAS, Build, called, connected, refused, succeeded, text_of
+from tests.server.in_memory import Build, called, connected, refused, succeeded, text_of
 from tests.server.test_elicitation import NO, YES, Person, at
 
 pytestmark = pytest.mark.slow
@@ -91,7 +91,6 @@ async def test_without_needs_the_same_code_reaches_nothing(build: Build, workspa
         assert "needs the grant 'workspace'" in await refused(client, "run_code", **READS)
 
 
-@pytest.mark.parametrize("era", ERAS)
 async def test_a_person_at_the_client_sees_the_code_and_decides(
     build: Build, workspace: Path, era: str
 ) -> None:

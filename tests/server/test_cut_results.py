@@ -54,6 +54,7 @@ async def read_on(client: Client, uri: str) -> str:
     return parts
 
 
+@pytest.mark.both_eras
 async def test_a_cut_result_says_so_to_every_reader(build: Build, era: str) -> None:
     async with connected(build(settings=SMALL), era) as client:
         await succeeded(client, "synthesize_tool", **REPEAT)

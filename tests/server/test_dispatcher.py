@@ -31,8 +31,8 @@ async def call_of(build: Build, source: HandlerTools, era: str, **arguments: Any
         return await called(client, "try_me", **arguments)
 
 
+@pytest.mark.usefixtures("vowel_share")
 async def test_an_unknown_tool_names_those_that_look_alike(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
 
     direct = await refused(client, "vowel_sahre")
     through = await refused(client, "run_tool", name="vowel_sahre")
@@ -94,6 +94,7 @@ async def test_an_error_of_ours_reaches_the_model(
 @pytest.mark.parametrize(
     "failure", [RuntimeError("secret /home/me"), ExceptionGroup("secret", [OSError("secret"), KeyError("k")])]
 )
+@pytest.mark.both_eras
 async def test_any_other_error_is_a_number_in_the_log(
     build: Build, era: str, failure: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -108,6 +109,7 @@ async def test_any_other_error_is_a_number_in_the_log(
     assert "secret" in caplog.text
 
 
+@pytest.mark.both_eras
 async def test_a_protocol_error_stays_one(build: Build, era: str) -> None:
     source = one_tool(raising(MCPError(types.INVALID_PARAMS, "on purpose")))
 
@@ -211,6 +213,7 @@ async def test_a_result_that_no_client_can_read_is_an_error(build: Build, value:
     assert result.is_error
 
 
+@pytest.mark.both_eras
 async def test_a_cancelled_call_is_cancelled_at_its_source(build: Build, era: str) -> None:
     started, ended = anyio.Event(), anyio.Event()
 
@@ -238,6 +241,7 @@ async def test_an_extra_source_never_hides_a_meta_tool(build: Build, era: str) -
         assert "mine" not in await refused(client, "inspect_tool", name="nothing")
 
 
+@pytest.mark.both_eras
 async def test_every_page_together_is_the_list(build: Build, era: str) -> None:
     source = HandlerTools()
     for number in range(9):

@@ -30,7 +30,7 @@ from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs.person_questions import Decision, Question
 from alita_mcp.values import Grants
 from tests.library.factory import no_starters, simple
-from tests.server.connections import client_of
+from tests.server.connections import client_of, connections
 from tests.server.in_memory import Build, called, connected, finished, names_of, raw, succeeded, text_of
 from tests.server.processes import ENTRY, SERVE_HTTP, environment, started
 from tests.synthesis.test_grants_of_drafts import FETCH_ITEM
@@ -100,6 +100,7 @@ async def journal(home: Path, event: str) -> list[dict[str, Any]]:
 # --- what people say
 
 
+@pytest.mark.both_eras
 async def test_a_person_who_approves_makes_the_tool_callable_at_once(build: Build, era: str) -> None:
     person = Person(YES)
     async with at(build, era, person) as client:
@@ -610,7 +611,7 @@ async def test_more_than_a_person_reads_is_approved_by_the_command_only(build: B
 @pytest.mark.process
 @pytest.mark.bubblewrap
 @pytest.mark.usefixtures("bubblewrap")
-@pytest.mark.parametrize("kind", ["stdio legacy", "stdio modern", "http legacy", "http modern"])
+@pytest.mark.parametrize("kind", connections("stdio legacy", "http modern")[2:])
 async def test_over_real_connections_a_yes_publishes_and_says_so(home: Path, kind: str) -> None:
     transport, era = kind.split()
     person = Person()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import anyio
 import mcp_types as types
+import pytest
 from mcp import Client
 
 from alita_mcp.server.build import DualEraServer
@@ -12,6 +13,7 @@ from tests.server.drafts import REPEAT, VOWEL_SHARE, draft
 from tests.server.in_memory import Build, called, connected, names_of, refused, succeeded, text_of
 
 
+@pytest.mark.both_eras
 async def test_an_agent_brings_a_tool_that_no_one_had(client: Client) -> None:
     found = await succeeded(client, "search_capabilities", query="share of vowels in a text")
     assert found["fit"] == "none"
@@ -41,12 +43,13 @@ async def test_an_agent_brings_a_tool_that_no_one_had(client: Client) -> None:
     assert again["results"][0]["call"] == "direct"
 
 
+@pytest.mark.usefixtures("vowel_share")
 async def test_the_meta_tools_are_listed_first(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
 
     assert tuple((await names_of(client))[: len(META_TOOLS)]) == META_TOOLS
 
 
+@pytest.mark.both_eras
 async def test_the_greeting_promises_changing_lists(client: Client) -> None:
     capabilities = client.server_capabilities
 
@@ -107,8 +110,9 @@ async def test_a_tool_is_there_after_a_restart(build: Build, era: str) -> None:
         }
 
 
+@pytest.mark.both_eras
+@pytest.mark.usefixtures("vowel_share")
 async def test_run_tool_gives_exactly_what_a_direct_call_gives(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
     await succeeded(client, "synthesize_tool", **REPEAT)
 
     for name, arguments in [
@@ -175,8 +179,8 @@ async def test_a_wrong_tool_is_rejected_with_what_a_model_needs(client: Client) 
     assert "vowel_share" not in await names_of(client)
 
 
+@pytest.mark.usefixtures("vowel_share")
 async def test_a_tool_is_managed_through_its_life(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
 
     pinned = await succeeded(client, "manage_tool", action="pin", name="vowel_share")
     assert pinned["pinned"] is True
@@ -217,8 +221,8 @@ async def test_inspect_shows_the_evidence_and_on_request_the_code(client: Client
     assert "def vowel_share" in text_of(full)
 
 
+@pytest.mark.usefixtures("vowel_share")
 async def test_search_gives_schemas_where_they_are_asked_for(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
 
     brief = await succeeded(client, "search_capabilities", query="vowels in a text", limit=1)
     full = await called(client, "search_capabilities", query="vowels in a text", limit=1, detail="schema")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.server.in_memory import ERAS, Build, called, connected, succeeded, text_of
+from tests.server.in_memory import Build, called, connected, succeeded, text_of
 
 pytestmark = pytest.mark.slow
 
@@ -14,7 +14,6 @@ CODE = "prices = {prices}\npercent = {percent}\ntotal = sum(prices)\ntotal - tot
 SEEN = (([10, 20, 30], 10, 54), ([5, 5], 50, 5), ([100], 3, 97))
 
 
-@pytest.mark.parametrize("era", ERAS)
 async def test_code_that_ran_becomes_a_tool_that_its_client_confirms(build: Build, era: str) -> None:
     async with connected(build(), era) as client:
         ran = [

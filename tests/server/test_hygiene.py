@@ -5,14 +5,16 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import psutil
 import pytest
 
 from alita_mcp.sandbox.docker.engine import OWNER_LABEL
-from tests.server.connections import SPIN
+from tests.server.connections import publish_spin
 from tests.server.processes import (
     PATIENCE_S,
     UNHURRIED,
@@ -30,12 +32,19 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(params=["wasm", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
-def sandbox(request: pytest.FixtureRequest) -> str:
-    """A kind of sandbox that works here."""
-    if request.param == "bubblewrap":
-        request.getfixturevalue("bubblewrap")
-    return str(request.param)
+ENDS = {
+    "end of input": (None, 0), "SIGTERM": (signal.SIGTERM, 143), "SIGINT": (signal.SIGINT, 130),
+    "SIGKILL": (signal.SIGKILL, -9),
+}  # fmt: skip
+
+
+def ways_to_end() -> Iterator[Any]:
+    for sandbox in ("wasm", "bubblewrap"):
+        for name, (number, status) in ENDS.items():
+            marks = [pytest.mark.bubblewrap] if sandbox == "bubblewrap" else []
+            if sandbox == "bubblewrap" and name in ("SIGTERM", "SIGINT"):
+                marks.append(pytest.mark.exhaustive)
+            yield pytest.param(sandbox, number, status, marks=marks, id=f"{sandbox}-{name}")
 
 
 def server_environment(tmp_path: Path, sandbox: str) -> dict[str, str]:
@@ -43,10 +52,10 @@ def server_environment(tmp_path: Path, sandbox: str) -> dict[str, str]:
 
 
 async def with_spinning_tool(peer: Peer) -> dict[psutil.Process, float]:
-    """Has a tool made and leaves it running for ever; gives what all processes had used before."""
+    """Calls a tool and leaves a second call of it running for ever; gives what all processes had used before."""
     await peer.initialize()
-    made = await peer.request("tools/call", {"name": "synthesize_tool", "arguments": SPIN})
-    assert made["result"]["structuredContent"]["status"] == "created", made
+    short = await peer.request("tools/call", {"name": "spin_around", "arguments": {"turns": 4}})
+    assert short["result"]["structuredContent"] == {"result": 6}, short
     before = processor_seconds(psutil.Process().pid)
     await peer.send("tools/call", {"name": "spin_around", "arguments": {"turns": 10**15}}, id=99)
     return before
@@ -59,14 +68,17 @@ async def end(peer: Peer, number: signal.Signals | None) -> None:
         peer.process.send_signal(number)
 
 
-@pytest.mark.parametrize(
-    ("number", "status"),
-    [(None, 0), (signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)],
-    ids=["end of input", "SIGTERM", "SIGINT", "SIGKILL"],
-)
+@pytest.mark.parametrize(("sandbox", "number", "status"), [*ways_to_end()])
 async def test_no_process_survives_the_server(
-    tmp_path: Path, sandbox: str, number: signal.Signals | None, status: int
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    sandbox: str,
+    number: signal.Signals | None,
+    status: int,
 ) -> None:
+    if sandbox == "bubblewrap":
+        request.getfixturevalue("bubblewrap")
+    await publish_spin(tmp_path / "home", sandbox)
     async with started(UNHURRIED, server_environment(tmp_path, sandbox), tmp_path) as peer:
         await busy_since(peer.pid, await with_spinning_tool(peer))
         everything = peer.descendants()
@@ -90,6 +102,7 @@ async def test_no_process_survives_an_orphaned_server_whose_input_is_held_open(
         for line in sys.stdin.buffer:
             os.write(writes, line)
     """
+    await publish_spin(tmp_path / "home", sandbox)
     async with started((sys.executable, "-c", host), server_environment(tmp_path, sandbox), tmp_path) as peer:
         holder, server = map(psutil.Process, map(int, (await peer.says("pids")).split()[1:]))
         try:
@@ -104,8 +117,13 @@ async def test_no_process_survives_an_orphaned_server_whose_input_is_held_open(
 
 @pytest.mark.docker
 @pytest.mark.usefixtures("docker_engine")
-@pytest.mark.parametrize("number", [None, signal.SIGTERM], ids=["end of input", "SIGTERM"])
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(None, marks=pytest.mark.exhaustive), signal.SIGTERM],
+    ids=["end of input", "SIGTERM"],
+)
 async def test_no_container_survives_the_server(tmp_path: Path, number: signal.Signals | None) -> None:
+    await publish_spin(tmp_path / "home", "docker")
     async with started(UNHURRIED, server_environment(tmp_path, "docker"), tmp_path) as peer:
         await with_spinning_tool(peer)
         await containers_of(peer.pid, there=True)

@@ -133,8 +133,8 @@ async def test_a_template_comes_with_all_that_an_agent_needs(client: Client) -> 
     assert again["status"] == "created"
 
 
+@pytest.mark.usefixtures("vowel_share")
 async def test_a_tool_that_raises_says_which_error_and_where(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
 
     text = await refused(client, "vowel_share", text="42")
 
@@ -201,6 +201,7 @@ async def test_a_tool_that_fails_names_the_reason_and_its_limits(
     assert len(text.splitlines()) <= 12
 
 
+@pytest.mark.both_eras
 async def test_progress_tells_the_stages_in_order(client: Client) -> None:
     told: list[tuple[float, str | None]] = []
 
@@ -235,6 +236,7 @@ async def test_a_cancelled_call_stops_the_tool_and_the_server_goes_on(build: Bui
 SLOW = draft(tests=[*VOWEL_SHARE["tests"], {"arguments": {"text": "now"}, "expected": 0.33}])
 
 
+@pytest.mark.both_eras
 async def test_a_cancelled_synthesis_leaves_nothing_behind(build: Build, era: str) -> None:
     sandbox = Moody()
     async with connected(build(sandbox=sandbox), era) as client:
@@ -247,6 +249,7 @@ async def test_a_cancelled_synthesis_leaves_nothing_behind(build: Build, era: st
         assert "vowel_share" in await refused(client, "inspect_tool", name="vowel_share")
 
 
+@pytest.mark.both_eras
 async def test_a_long_synthesis_answers_working_and_its_job_can_be_asked_again(
     build: Build, era: str
 ) -> None:

@@ -98,6 +98,7 @@ async def listed(client: Client) -> None:
         await anyio.sleep(0.02)
 
 
+@pytest.mark.both_eras
 async def test_a_client_whose_call_timed_out_finds_its_tool_by_the_same_request(
     build: Build, era: str, sandbox: Held
 ) -> None:

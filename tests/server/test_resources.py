@@ -27,8 +27,9 @@ async def listed(client: Client) -> list[str]:
     return [str(each.uri) for each in (await client.list_resources(cache_mode="bypass")).resources]
 
 
+@pytest.mark.both_eras
+@pytest.mark.usefixtures("vowel_share")
 async def test_every_part_of_a_tool_can_be_read(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
 
     base = "alita://tools/vowel_share/v1"
 
@@ -60,8 +61,8 @@ async def test_the_list_holds_the_catalogue_and_what_was_made_or_used_last(clien
     assert not [uri for uri in await listed(client) if "calculate" in uri]
 
 
+@pytest.mark.usefixtures("vowel_share")
 async def test_the_catalogue_has_a_row_for_every_tool(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
     await succeeded(client, "manage_tool", action="disable", name="vowel_share")
 
     rows = {row["name"]: row for row in json.loads(await text_at(client, "alita://tools"))}
@@ -105,8 +106,9 @@ NOT_THERE = [
 ]
 
 
+@pytest.mark.both_eras
+@pytest.mark.usefixtures("vowel_share")
 async def test_what_is_not_there_is_an_error_that_names_it(client: Client, era: str) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
 
     for uri in NOT_THERE:
         with pytest.raises(MCPError) as refusal:

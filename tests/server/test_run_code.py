@@ -6,13 +6,12 @@ import pytest
 from mcp import Client
 
 from alita_mcp.settings import Settings
-from tests.server.in_memory import ERAS, Build, called, connected, refused, succeeded, text_of
+from tests.server.in_memory import Build, called, connected, refused, succeeded, text_of
 from tests.server.test_http import listening
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("era", ERAS)
 async def test_the_last_expression_is_the_result_and_what_was_printed_comes_too(
     build: Build, era: str
 ) -> None:
@@ -128,7 +127,7 @@ def test_the_program_inside_needs_nothing_but_the_standard_library() -> None:
     assert "import anyio" not in program()
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.both_eras
 async def test_a_session_keeps_variables_and_says_which_step_it_was(build: Build, era: str) -> None:
     async with connected(build(), era) as client:
         await succeeded(client, "run_code", code="n = 20", session="sums")

@@ -15,7 +15,6 @@ from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.synthesis.jobs import jobs
 from tests.server.in_memory import (
-    ERAS,
     Build,
     called,
     connected,
@@ -55,7 +54,6 @@ async def until(claim: Any) -> None:
             await anyio.sleep(0.001)
 
 
-@pytest.mark.parametrize("era", ERAS)
 async def test_a_run_that_outlasts_its_call_is_a_job(build: Build, era: str) -> None:
     box = Held()
     async with connected(build(sandbox=box, settings={"answer_within_s": 0.05}), era) as client:

@@ -12,7 +12,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from tests.interpreter.pictures import png
-from tests.server.in_memory import ERAS, Build, called, connected, refused, succeeded, text_of
+from tests.server.in_memory import Build, called, connected, refused, succeeded, text_of
 
 pytestmark = pytest.mark.slow
 PICTURE = base64.b64encode(png()).decode()
@@ -27,7 +27,7 @@ async def read(client: Client, uri: str) -> types.TextResourceContents | types.B
     return (await client.read_resource(uri)).contents[0]
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.both_eras
 async def test_a_picture_is_seen_as_a_picture_and_files_are_read_as_resources(build: Build, era: str) -> None:
     code = f"open('a b.csv', 'w').write('1,2')\nopen('noise', 'wb').write(b'\\xff\\x00')\n{SHOWN}"
     async with connected(build(), era) as client:

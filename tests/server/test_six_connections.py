@@ -13,14 +13,14 @@ from alita_mcp.server.build import build_server
 from alita_mcp.settings import Settings
 from tests.server.connections import (
     CONNECTIONS,
-    ERAS,
     META_TOOLS,
     SHOUT,
-    SPIN,
     Connection,
     client_of,
     connected,
+    connections,
     http_process,
+    publish_spin,
     request_for,
 )
 from tests.server.processes import busy_since, gone, processor_seconds
@@ -39,7 +39,7 @@ async def uses(connection: Connection, name: str, mark: str) -> None:
     assert not answer.is_error
 
 
-@pytest.mark.parametrize("kind", CONNECTIONS)
+@pytest.mark.parametrize("kind", connections("stdio legacy", "stdio modern", "http legacy", "http modern"))
 async def test_the_maker_sees_the_stages_hears_of_its_tool_and_calls_it_natively(
     tmp_path: Path, kind: str
 ) -> None:
@@ -62,7 +62,7 @@ async def test_the_maker_sees_the_stages_hears_of_its_tool_and_calls_it_natively
     assert "examples" in stages
 
 
-@pytest.mark.parametrize("maker_era", ERAS)
+@pytest.mark.parametrize("maker_era", ["legacy", pytest.param("modern", marks=pytest.mark.exhaustive)])
 async def test_all_clients_of_one_http_server_hear_of_a_tool_that_any_of_them_makes(
     tmp_path: Path, maker_era: str
 ) -> None:
@@ -75,6 +75,7 @@ async def test_all_clients_of_one_http_server_hear_of_a_tool_that_any_of_them_ma
             await uses(client, "shout_it", "!")
 
 
+@pytest.mark.exhaustive
 async def test_six_clients_of_six_servers_on_one_library_hear_of_every_tool_that_any_of_them_makes(
     tmp_path: Path,
 ) -> None:
@@ -89,11 +90,12 @@ async def test_six_clients_of_six_servers_on_one_library_hear_of_every_tool_that
                 await uses(client, name, marks[kind])
 
 
-@pytest.mark.parametrize("kind", CONNECTIONS)
-async def test_a_cancelled_call_leaves_no_sandbox_running(tmp_path: Path, kind: str) -> None:
-    async with connected(kind, tmp_path / "home") as connection:
-        assert (await connection.make(SPIN))["status"] == "created"
-        await connection.tool("spin_around")
+@pytest.mark.parametrize("kind", connections("memory modern", "stdio legacy", "http modern"))
+async def test_a_cancelled_call_leaves_no_sandbox_running(home: Path, kind: str) -> None:
+    await publish_spin(home)
+    async with connected(kind, home) as connection:
+        short = await connection.client.call_tool("spin_around", {"turns": 4})
+        assert short.structured_content == {"result": 6}
         before = processor_seconds(os.getpid())
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(connection.client.call_tool, "spin_around", {"turns": 10**15})
@@ -104,7 +106,7 @@ async def test_a_cancelled_call_leaves_no_sandbox_running(tmp_path: Path, kind: 
         assert again.structured_content == {"result": 6}
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.both_eras
 async def test_pages_together_hold_every_tool_once_with_the_fixed_ones_first(
     tmp_path: Path, era: str
 ) -> None:

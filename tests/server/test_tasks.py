@@ -152,6 +152,7 @@ async def test_an_unknown_task_is_an_invalid_parameter(build: Build) -> None:
             assert refusal.value.error.code == types.INVALID_PARAMS
 
 
+@pytest.mark.both_eras
 async def test_clients_without_the_extension_get_no_tasks(build: Build, era: str) -> None:
     async def work(_task: Task) -> types.CallToolResult:
         return said("done")

@@ -42,6 +42,7 @@ async def target(build: Build, settings: Settings, transport: str) -> AsyncItera
 
 
 @pytest.mark.parametrize("way", ["follows", "follows late"])
+@pytest.mark.both_eras
 async def test_the_answer_comes_when_a_follower_has_the_tool_in_its_list(
     target: Any, era: str, way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,6 +58,7 @@ async def test_the_answer_comes_when_a_follower_has_the_tool_in_its_list(
         assert found["next"] == "call vowel_share"
 
 
+@pytest.mark.both_eras
 async def test_a_client_that_never_lists_again_is_waited_for_once(
     target: Any, era: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

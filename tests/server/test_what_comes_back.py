@@ -11,7 +11,7 @@ import pytest
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from tests.library.factory import found
-from tests.server.in_memory import ERAS, Build, called, connected, succeeded, text_of
+from tests.server.in_memory import Build, called, connected, succeeded, text_of
 
 CODE = "result = [word[:{cut}] for word in {words!r}]"
 
@@ -30,7 +30,6 @@ def scripted(job: Job) -> RunResult:
     return RunResult(status="ok", value=told, wall_seconds=0.001)
 
 
-@pytest.mark.parametrize("era", ERAS)
 async def test_the_third_like_run_says_how_to_keep_it_and_the_fourth_does_not(build: Build, era: str) -> None:
     async with connected(build(sandbox=ScriptedSandbox(scripted)), era) as client:
         told = [
@@ -51,7 +50,6 @@ async def test_the_text_of_the_answer_says_it_too(build: Build) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("era", ERAS)
 async def test_the_line_can_be_followed_and_is_then_not_said_again(build: Build, era: str) -> None:
     async with connected(build(), era) as client:
         for cut in (1, 2, 3):

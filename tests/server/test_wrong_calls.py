@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from tests.server.drafts import VOWEL_SHARE, draft
+from tests.server.drafts import draft
 from tests.server.in_memory import Build, connected, refused, succeeded
 
 SIGNATURE = "Call it as vowel_share(text: str, digits?: int) -> float."
@@ -34,10 +34,10 @@ CASES = draft(
     ("arguments", "problem"),
     [({"txt": "a"}, "'txt'"), ({}, "'text' is missing"), ({"text": 7}, "text: 7 is not a string")],
 )
+@pytest.mark.usefixtures("vowel_share")
 async def test_a_wrong_call_shows_the_signature(
     client: Client, arguments: dict[str, Any], problem: str
 ) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
     direct = await refused(client, "vowel_share", **arguments)
     by_name = await refused(client, "run_tool", name="vowel_share", arguments=arguments)
     assert direct == by_name
@@ -61,8 +61,8 @@ async def test_a_fixed_tool_that_is_called_wrongly_shows_its_parameters(client: 
 
 
 @pytest.mark.parametrize("name", ["zzzzqqq", "get_weather", "", "x" * 300])
+@pytest.mark.usefixtures("vowel_share")
 async def test_where_no_name_is_near_none_is_suggested(client: Client, name: str) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
     for text in (
         await refused(client, "run_tool", name=name),
         await refused(client, "inspect_tool", name=name),
@@ -75,8 +75,8 @@ async def test_where_no_name_is_near_none_is_suggested(client: Client, name: str
 
 
 @pytest.mark.parametrize("name", ["vowel_shares", "share_of_vowels", "vowel_ratio_share"])
+@pytest.mark.usefixtures("vowel_share")
 async def test_a_near_name_is_suggested_alone(client: Client, name: str) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
     for text in (
         await refused(client, "run_tool", name=name),
         await refused(client, "inspect_tool", name=name),

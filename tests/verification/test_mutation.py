@@ -79,6 +79,7 @@ async def score_of(candidate: Draft, sandbox: Sandbox) -> MutationScore:
     return score
 
 
+@pytest.mark.embedded_first
 async def test_thorough_examples_notice_every_mistake(sandbox: Sandbox) -> None:
     found = await measured(tool(BAND, THOROUGH), sandbox)
     (check,), score = found.checks, found.score
@@ -89,6 +90,7 @@ async def test_thorough_examples_notice_every_mistake(sandbox: Sandbox) -> None:
     assert check.stage == "mutation"
 
 
+@pytest.mark.embedded_first
 async def test_weak_examples_are_told_which_mistakes_they_miss(sandbox: Sandbox) -> None:
     found = await measured(tool(BAND, WEAK), sandbox)
     (check,), score = found.checks, found.score
@@ -102,6 +104,7 @@ async def test_weak_examples_are_told_which_mistakes_they_miss(sandbox: Sandbox)
     assert any(f"line {line}: `{now}` for `{was}`" in check.fix for line, was, now in missed)
 
 
+@pytest.mark.embedded_first
 async def test_examples_that_notice_next_to_nothing_end_the_run(sandbox: Sandbox) -> None:
     lines = "".join(
         f"    if value == {n}:\n        return 'n' * (value + {n}) + 's'\n" for n in range(20, 40)
@@ -111,6 +114,7 @@ async def test_examples_that_notice_next_to_nothing_end_the_run(sandbox: Sandbox
     assert (check.passed, check.hard) == (False, True)
 
 
+@pytest.mark.embedded_first
 async def test_check_expressions_and_errors_notice_too(sandbox: Sandbox) -> None:
     code = "def band(value: int) -> int:\n    if value < 0:\n        raise ValueError('no')\n    return value * 2\n"
     examples = (
@@ -122,6 +126,7 @@ async def test_check_expressions_and_errors_notice_too(sandbox: Sandbox) -> None
     assert {(one.was, one.now) for one in score.survivors} == set()
 
 
+@pytest.mark.embedded_first
 async def test_other_results_that_meet_a_check_as_well_are_no_mistake(sandbox: Sandbox) -> None:
     code = "def band(value: int) -> int:\n    return value + 5\n"
     examples = (
@@ -136,6 +141,7 @@ async def test_other_results_that_meet_a_check_as_well_are_no_mistake(sandbox: S
     }
 
 
+@pytest.mark.embedded_first
 async def test_mutants_that_never_end_end_soon(sandbox: Sandbox) -> None:
     code = (
         "def band(value: int) -> int:\n    total = 0\n    while value > 0:\n        total = total + value\n"

@@ -17,6 +17,7 @@ EACH = 5
 
 
 @pytest.mark.process
+@pytest.mark.exhaustive
 async def test_two_processes_that_remember_at_once_lose_nothing(opened: Opened, home: Path) -> None:
     processes = [start(home, name, EACH) for name in ("one", "two")]
     for process in processes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
@@ -177,7 +177,6 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(PIECES, max_size=40).map("".join))
 def test_no_markup_breaks_it(body: str) -> None:
     try:

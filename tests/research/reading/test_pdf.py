@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import zlib
 
 import pytest
-from fpdf import FPDF
-from fpdf.enums import EncryptionMethod
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
@@ -21,6 +20,9 @@ pytestmark = pytest.mark.extra("web")
 
 
 def pdf(*pages: str, password: str | None = None, owner: str = "") -> bytes:
+    from fpdf import FPDF  # takes a second, in each process that collects tests
+    from fpdf.enums import EncryptionMethod
+
     made = FPDF()
     made.set_title("Owl counts")
     made.set_font("helvetica", size=12)
@@ -62,12 +64,10 @@ def test_one_without_text_is_refused() -> None:
         read(pdf("", ""))
 
 
-@pytest.mark.parametrize(
-    "body", [b"%PDF-1.7", b"%PDF-1.7\n%%EOF", b"%PDF-" + b"\xff" * 5_000, pdf("words")[:300]]
-)
-def test_damaged_ones_are_refused(body: bytes) -> None:
-    with pytest.raises(UsageError):
-        read(body)
+def test_damaged_ones_are_refused() -> None:
+    for body in (b"%PDF-1.7", b"%PDF-1.7\n%%EOF", b"%PDF-" + b"\xff" * 5_000, pdf("words")[:300]):
+        with pytest.raises(UsageError):
+            read(body)
 
 
 def test_reading_ends_at_its_time_and_says_what_is_left() -> None:
@@ -101,15 +101,16 @@ def test_a_stream_that_unpacks_to_gigabytes_takes_no_gigabytes() -> None:
         read(made.getvalue())
 
 
-SOUND = pdf("Owls hunt at night", "and fly without a sound")
+@functools.cache
+def sound() -> bytes:
+    return pdf("Owls hunt at night", "and fly without a sound")
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(8, len(SOUND) - 1), st.integers(0, 255)), min_size=1, max_size=30))
+@given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=30))
 def test_no_damage_breaks_it(changes: list[tuple[int, int]]) -> None:
-    body = bytearray(SOUND)
+    body = bytearray(sound())
     for place, value in changes:
-        body[place] = value
+        body[8 + place % (len(body) - 8)] = value
     try:
         assert read(bytes(body)).pages >= 1
     except UsageError:

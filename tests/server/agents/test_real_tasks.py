@@ -24,8 +24,8 @@ from tests.agent.world import call, finish
 from tests.models.openai_server import Calls, openai_server
 from tests.server.agents.test_task_resources import texts_at
 from tests.server.api.calling import code_of, messages
-from tests.server.connections import CONNECTIONS, http_process
 from tests.server.connections import connected as connected_by
+from tests.server.connections import connections, http_process
 from tests.server.in_memory import connected, names_of, succeeded, text_of
 from tests.server.processes import PATIENCE_S
 from tests.server.test_http import listening
@@ -144,7 +144,7 @@ async def test_files_that_come_with_a_task_are_read_by_its_steps(settings: Setti
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("kind", CONNECTIONS)
+@pytest.mark.parametrize("kind", connections("stdio modern", "http legacy"))
 async def test_every_connection_lists_and_answers_solve_task(
     kind: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,7 @@ from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import jobs
 from tests.server.agents.scripted import Working, answers_at_once, never_answers, says, serving, solved
-from tests.server.in_memory import ERAS, called, connected, finished, raw, refused, succeeded, text_of
+from tests.server.in_memory import called, connected, finished, raw, refused, succeeded, text_of
 from tests.server.test_run_code_jobs import until
 
 RUN = "0" * 32
@@ -148,7 +148,7 @@ async def test_a_cancelled_task_of_the_protocol_stops_the_run(settings: Settings
         await until(lambda: all(job.finished for job in made.tasks.app.jobs._jobs.values()))
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.both_eras
 async def test_a_run_whose_caller_goes_ends_with_it(settings: Settings, era: str) -> None:
     made = serving(settings, never_answers)
     async with connected(made.server(), era) as client:

@@ -13,9 +13,7 @@ import anyio
 import anyio.from_thread
 import hypothesis
 import pytest
-import schemathesis
 from pydantic import SecretStr
-from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from alita_mcp.server.api.openapi import description
 from alita_mcp.server.api.values import NewTask, Problems
@@ -25,7 +23,7 @@ from tests.server.api.calling import api
 from tests.server.test_http import TOKEN
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
-EXAMPLES = 60
+EXAMPLES = 30
 """For each operation."""
 
 
@@ -72,6 +70,8 @@ def served(settings: Settings) -> Iterator[str]:
 
 @pytest.mark.slow
 def test_requests_made_from_the_description_meet_no_5xx_and_nothing_undocumented(settings: Settings) -> None:
+    import schemathesis  # takes a second, in each process that collects tests
+
     with served(settings) as base:
         schema = schemathesis.openapi.from_url(f"{base}/api/openapi.json", headers=BEARER)
         operations = [result.ok() for result in schema.get_all_operations()]
@@ -81,6 +81,9 @@ def test_requests_made_from_the_description_meet_no_5xx_and_nothing_undocumented
 
 
 def _try_out(operation: Any) -> None:
+    import schemathesis
+    from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
+
     modes = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
     strategies = [operation.as_strategy(generation_mode=mode) for mode in modes]
 
@@ -105,6 +108,9 @@ def _try_out(operation: Any) -> None:
 
 @pytest.mark.slow
 def test_so_do_requests_that_follow_the_links_of_a_task(settings: Settings) -> None:
+    import schemathesis
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
+
     with served(settings) as base:
         schema = schemathesis.openapi.from_url(f"{base}/api/openapi.json", headers=BEARER)
 

@@ -16,7 +16,7 @@ from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import jobs
 from tests.server.agents.scripted import Working, answers_at_once, never_answers, serving
 from tests.server.api.calling import api, begun, code_of, messages
-from tests.server.in_memory import ERAS, connected, succeeded
+from tests.server.in_memory import connected, succeeded
 from tests.server.test_run_code_jobs import until
 
 
@@ -294,7 +294,6 @@ async def test_contents_that_are_missing_double_or_unreadable_are_refused(
 # --- one App
 
 
-@pytest.mark.parametrize("era", ERAS)
 async def test_the_api_and_mcp_work_on_the_same_app(settings: Settings, era: str) -> None:
     made = serving(settings)
     server = made.server()
