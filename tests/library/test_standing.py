@@ -119,7 +119,7 @@ async def test_an_edited_file_quarantines_the_tool_for_good(home: Path, file: st
         place.write_bytes(before + b"\n")
         with pytest.raises(ToolQuarantined, match=rf"slugify v1 .*{file}") as refused:
             await library.read("slugify")
-        for way_out in ("Roll back", "delete", "synthesize it again"):
+        for way_out in ("Synthesize it again", "`alita rollback slugify VERSION`", "`alita delete slugify`"):
             assert way_out in refused.value.hint
         assert library.entry("slugify").state == "quarantined"
         assert not library.entry("slugify").callable_now

@@ -24,7 +24,7 @@ TRANSPORTS = ("memory", "stdio", "http")
 ERAS = ("legacy", "modern")
 CONNECTIONS = tuple(f"{transport} {era}" for transport in TRANSPORTS for era in ERAS)
 META_TOOLS = [
-    "search_capabilities", "synthesize_tool", "run_tool", "inspect_tool", "manage_tool", "run_code",
+    "search_capabilities", "synthesize_tool", "run_tool", "inspect_tool", "run_code",
 ]  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from alita_mcp.values import META_TOOLS, Grants
 from tests.server.manifests import SLUGIFY, manifest
 
 FIRST_LIST_TOKENS = 1_800
-"""Of the six and the starters that a new library lists, by characters / 4."""
+"""Of the five and the starters that a new library lists, by characters / 4."""
 
 
 def wire(definition: object) -> str:
@@ -32,7 +32,7 @@ def word_pieces(text: str) -> int:
     return len(re.findall(r"[A-Za-z]{1,7}|\d{1,3}|[^\sA-Za-z\d]{1,2}", text))
 
 
-def test_the_six_fixed_tools_stand_in_their_order() -> None:
+def test_the_five_fixed_tools_stand_in_their_order() -> None:
     assert tuple(tool.name for tool in META_DEFINITIONS) == META_TOOLS
 
 
@@ -116,7 +116,6 @@ def test_the_instructions_fit_what_hosts_show() -> None:
         ),
         ("run_tool", {"name", "arguments", "version"}, ["name"]),
         ("inspect_tool", {"name", "version", "source"}, ["name"]),
-        ("manage_tool", {"action", "name", "version"}, ["action", "name"]),
         (
             "run_code",
             {"code", "arguments", "packages", "needs", "session", "compare", "job_id"},
@@ -162,7 +161,6 @@ def test_annotations_of_the_meta_tools_are_those_of_the_design() -> None:
         True,
     )
     assert (hints["run_tool"].destructive_hint, hints["run_tool"].open_world_hint) == (True, True)
-    assert hints["manage_tool"].destructive_hint is True
 
 
 def test_a_published_tool_is_described_by_its_manifest() -> None:

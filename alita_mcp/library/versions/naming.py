@@ -54,14 +54,6 @@ def deleted(name: str) -> ToolUnavailable:
     return ToolUnavailable(f"{name} was deleted.", hint=_brings_back(name))
 
 
-def decided(name: str) -> ToolUnavailable:
-    """The error for a client that would undo what a person decided."""
-    return ToolUnavailable(
-        f"A person decided how {name} stands, and no client undoes that.",
-        hint=f"A person can change it with `alita enable {name}`, `alita rollback {name} VERSION` or the like.",
-    )
-
-
 def not_as_seen(name: str) -> ToolUnavailable:
     """The error for an approval of what stands otherwise by now."""
     return ToolUnavailable(
@@ -78,7 +70,7 @@ def superseded(name: str, version: int, current: int) -> ToolUnavailable:
 
 
 def _brings_back(name: str) -> str:
-    return f"`alita enable {name}` brings it back; manage_tool with action enable does where no person decided it."
+    return f"A person can bring it back: `alita enable {name}`."
 
 
 def why_not_callable(entry: CatalogueEntry) -> ToolUnavailable | None:

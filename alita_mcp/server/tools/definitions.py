@@ -1,4 +1,4 @@
-"""Tool definitions as clients see them: the six fixed tools, and one per published tool."""
+"""Tool definitions as clients see them: the five fixed tools, and one per published tool."""
 
 from __future__ import annotations
 
@@ -107,20 +107,6 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
         {"name": _STRING, "version": _VERSION, "source": _said(_BOOLEAN, "With code and tests")},
         types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
         required=["name"],
-    ),
-    fixed_tool(
-        "manage_tool",
-        "Pin a tool to the list, roll it back, switch it on or off, delete or export it.",
-        {
-            "action": {
-                **_STRING,
-                "enum": ["pin", "unpin", "rollback", "enable", "disable", "delete", "export"],
-            },
-            "name": _STRING,
-            "version": _VERSION,
-        },
-        types.ToolAnnotations(destructive_hint=True, open_world_hint=False),
-        required=["action", "name"],
     ),
     fixed_tool(
         "run_code",
