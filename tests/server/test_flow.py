@@ -51,7 +51,7 @@ async def test_the_greeting_promises_changing_lists(client: Client) -> None:
     capabilities = client.server_capabilities
 
     assert capabilities.tools == types.ToolsCapability(list_changed=True)
-    assert capabilities.prompts == types.PromptsCapability(list_changed=True)
+    assert (capabilities.prompts, capabilities.completions) == (None, None)
     assert capabilities.resources == types.ResourcesCapability(subscribe=True, list_changed=True)
     assert client.instructions
     assert "synthesize_tool" in client.instructions

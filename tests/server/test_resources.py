@@ -14,8 +14,6 @@ from alita_mcp.server.resources import LISTED_TOOLS
 from tests.server.drafts import VOWEL_SHARE
 from tests.server.in_memory import Build, connected, library_of, succeeded
 
-PARTS = {"source", "tests", "manifest", "report"}
-
 
 async def text_at(client: Client, uri: str) -> str:
     (contents,) = (await client.read_resource(uri)).contents
@@ -78,14 +76,11 @@ async def test_templates_tell_how_the_uris_are_made(client: Client) -> None:
 
     uris = {template.uri_template for template in templates}
     assert uris == {
-        "alita://tools/{name}/v{version}/{part}",
         "alita://runs/{id}{?offset,length}",
         "alita://runs/{id}/{+file}{?offset,length}",
         "alita://tasks/{run}{?offset,length}",
         "alita://tasks/{run}/{reference}{?offset,length}",
     }
-    told = next(each.description for each in templates if each.name == "tool_part")
-    assert all(part in told for part in PARTS)
 
 
 NOT_THERE = [
