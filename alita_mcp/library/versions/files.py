@@ -199,7 +199,7 @@ def quarantined(name: str, version: int, what: str) -> ToolQuarantined:
     return ToolQuarantined(
         f"{name} v{version} is quarantined and will not run: {what}.",
         hint=f"Synthesize it again with update=true; a person can choose another version with "
-        f"`alita rollback {name} VERSION`, or delete it with `alita delete {name}`.",
+        f"`alita tool rollback {name} VERSION`, or delete it with `alita tool delete {name}`.",
     )
 
 

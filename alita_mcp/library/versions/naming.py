@@ -65,12 +65,12 @@ def superseded(name: str, version: int, current: int) -> ToolUnavailable:
     """The error for a version that was given grants and is not the current one any more."""
     return ToolUnavailable(
         f"{name} v{version} asks for grants, which only the current version holds: v{current}.",
-        hint=f"Leave out the version; a person can make it current with `alita rollback {name} {version}`.",
+        hint=f"Leave out the version; a person can make it current with `alita tool rollback {name} {version}`.",
     )
 
 
 def _brings_back(name: str) -> str:
-    return f"A person can bring it back: `alita enable {name}`."
+    return f"A person can bring it back: `alita tool enable {name}`."
 
 
 def why_not_callable(entry: CatalogueEntry) -> ToolUnavailable | None:
