@@ -116,7 +116,7 @@ async def test_what_cannot_run_says_why(app: App) -> None:
         await app.run("halve", {"number": 1}, version=9)
     with pytest.raises(InvalidArguments, match="number"):
         await app.run("halve", {"number": "four"})
-    await app.manage("disable", "halve")
+    await app.library.disable("halve")
     with pytest.raises(ToolUnavailable, match="enable"):
         await app.run("halve", {"number": 1})
 
@@ -212,19 +212,6 @@ async def test_the_evidence_card_and_the_source(app: App) -> None:
     full = await app.inspect("halve", source=True)
     assert full["source"] == CODE
     assert full["tests"] == HALVE["tests"]
-
-
-async def test_managing_says_how_things_stand_afterwards(app: App) -> None:
-    await make(app)
-    assert (await app.manage("pin", "halve"))["pinned"] is True
-    assert (await app.manage("unpin", "halve"))["pinned"] is False
-    await make(app, update=True, description="Halves any number.")
-    assert (await app.manage("rollback", "halve"))["version"] == 1
-    assert (await app.manage("delete", "halve"))["state"] == "deleted"
-    assert (await app.manage("enable", "halve"))["state"] == "enabled"
-    assert (await app.manage("export", "halve"))["folder"]
-    with pytest.raises(UsageError, match="takes no version"):
-        await app.manage("pin", "halve", 1)
 
 
 async def test_a_slow_synthesis_becomes_a_job(app: App, settings: Settings) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Literal
+from typing import Any
 
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.asking import asking_about_assumptions
@@ -17,7 +17,7 @@ from alita_mcp.app.runs.noticing import Noticing
 from alita_mcp.app.runs.runner import CodeRunner, open_code_runner
 from alita_mcp.app.tasks.abilities import Flows
 from alita_mcp.app.tasks.runner import TaskRunner, open_task_runner
-from alita_mcp.errors import AlitaError, ExtraMissing, ToolUnavailable, UsageError
+from alita_mcp.errors import AlitaError, ExtraMissing
 from alita_mcp.library.background import background
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.library import Library
@@ -49,7 +49,6 @@ from alita_mcp.values import Manifest, VerificationReport, WrittenFrom
 
 log = logging.getLogger(__name__)
 
-ManageAction = Literal["pin", "unpin", "rollback", "enable", "disable", "delete", "export"]
 
 
 class App:
@@ -243,47 +242,6 @@ class App:
             card["source"] = stored.code
             card["tests"] = [example.as_json() for example in stored.examples]
         return card
-
-    async def manage(
-        self,
-        action: ManageAction,
-        name: str,
-        version: int | None = None,
-        *,
-        identity: ClientIdentity = UNIDENTIFIED,
-    ) -> dict[str, Any]:
-        """Pins, rolls back, enables, disables, deletes or exports a tool for a client; what stands afterwards.
-
-        Raises:
-            ToolUnavailable: nothing may be changed here, or a person decided otherwise.
-        """
-        if self.settings.policy == "locked":
-            raise ToolUnavailable(
-                "This server changes no tools: ALITA_POLICY is locked.", hint="A person can, with `alita`."
-            )
-        if version is not None and action not in ("rollback", "export"):
-            raise UsageError(f"{action!r} takes no version.", hint="Only rollback and export do.")
-        if action == "export":
-            folder = await self.library.export(name, version)
-            return {"action": action, "tool": name, "folder": str(folder)}
-        change: dict[str, Callable[[], Awaitable[CatalogueEntry]]] = {
-            "pin": lambda: self.library.pin(name),
-            "unpin": lambda: self.library.unpin(name),
-            "rollback": lambda: self.library.rollback(name, version, by="client"),
-            "enable": lambda: self.library.enable(name, by="client"),
-            "disable": lambda: self.library.disable(name, by="client"),
-            "delete": lambda: self.library.delete(name, by="client"),
-        }
-        entry = await change[action]()
-        if identity.client:
-            await self.library.record("managed", name, {"action": action, "client": identity.client})
-        return {
-            "action": action,
-            "tool": entry.name,
-            "version": entry.manifest.version,
-            "state": entry.state,
-            "pinned": entry.pinned,
-        }
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""`alita cache`: shows and clears the kept results of deterministic tools, and switches keeping on or off."""
+"""`alita tool cache`: shows and clears the kept results of deterministic tools, and switches keeping on or off."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from alita_mcp.cli.output import Output
 from alita_mcp.errors import UsageError
 
 
-def add_commands(family: Family) -> None:
-    """Declares `cache`."""
-    parser = family.add("cache", cache, "keep results of deterministic tools, or forget them")
+def add_actions(tool: Family) -> None:
+    """Declares `tool cache`."""
+    parser = tool.add("cache", cache, "keep results of deterministic tools, or forget them")
     parser.add_argument(
         "action",
         choices=["show", "on", "off", "clear"],
@@ -30,7 +30,7 @@ async def cache(options: argparse.Namespace, output: Output) -> int:
 
     settings, name = read_settings(), options.name
     if name is None and options.action in ("on", "off"):
-        raise UsageError(f"alita cache {options.action} needs the name of a tool.")
+        raise UsageError(f"alita tool cache {options.action} needs the name of a tool.")
     async with opened_library(settings) as library, open_result_cache(settings) as results:
         if options.action in ("on", "off"):
             await library.set_caching(name, on=options.action == "on")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from alita_mcp.cli.output import Output
@@ -20,19 +20,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Family:
-    """Declares commands on a parser."""
+    """Declares the commands of one group on a parser."""
 
     subparsers: Subparsers
     json_option: argparse.ArgumentParser
+    help_lines: dict[str, str] = field(default_factory=dict)
+    """Command → what it does, in the order in which they were declared."""
 
     def add(self, name: str, command: Command | AsyncCommand, help_line: str) -> argparse.ArgumentParser:
         """A command with `--json`; its own arguments go on the returned parser."""
+        self.help_lines[name] = help_line
         parser = self.subparsers.add_parser(
             name, help=help_line, description=help_line, parents=[self.json_option], allow_abbrev=False
         )
         is_async = inspect.iscoroutinefunction(command)
         parser.set_defaults(command=in_event_loop(cast("AsyncCommand", command)) if is_async else command)
         return parser
+
+    def add_family(self, name: str, help_line: str) -> Family:
+        """A command that only holds others, its actions."""
+        self.help_lines[name] = help_line
+        parser = self.subparsers.add_parser(name, description=help_line, allow_abbrev=False)
+        return Family(
+            parser.add_subparsers(title="actions", metavar="ACTION", required=True), self.json_option
+        )
+
+
+def describe_groups(groups: Mapping[str, Family]) -> str:
+    """The commands of each group with a line of help each, under the group's title."""
+    width = max(len(name) for family in groups.values() for name in family.help_lines)
+    paragraphs = []
+    for title, family in groups.items():
+        lines = [f"  {name:<{width}}  {line}" for name, line in family.help_lines.items()]
+        paragraphs.append("\n".join([f"{title}:", *lines]))
+    return "\n\n".join(paragraphs)
 
 
 def json_option() -> argparse.ArgumentParser:

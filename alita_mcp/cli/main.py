@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from alita_mcp import __version__
 from alita_mcp.cli import benching, caching, calibrating, remembering, serving
-from alita_mcp.cli.commands import Family, json_option
+from alita_mcp.cli.commands import Family, describe_groups, json_option
 from alita_mcp.cli.demo import command as demo
 from alita_mcp.cli.library import approving, finding, keeping, making, reviewing, running
 from alita_mcp.cli.output import Output
@@ -53,19 +53,33 @@ def build_parser() -> argparse.ArgumentParser:
     """The whole command line."""
     parser = argparse.ArgumentParser(
         prog="alita",
+        usage="alita [--home FOLDER] COMMAND ...",
         description="An MCP server that grows its own tools, and the library they live in.",
-        epilog="Settings come from ALITA_* environment variables. `alita COMMAND --help` says more.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"alita {__version__}")
     parser.add_argument("--home", metavar="FOLDER", type=Path, help="the library; goes before ALITA_HOME")
-    family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
-    modules = (
-        demo, serving, installing, preparing, finding, running, making, keeping, approving, reviewing,
-        caching, environments, task_commands, remembering, suggesting, learning_from, calibrating, benching,
-    )  # fmt: skip
-    for module in modules:
-        module.add_commands(family)
+    commands = parser.add_subparsers(prog="alita", metavar="COMMAND", required=True, help=argparse.SUPPRESS)
+    use, manage, set_up = (Family(commands, json_option()) for _ in range(3))
+    finding.add_commands(use, manage)
+    for module in (running, making, task_commands):
+        module.add_commands(use)
+    for module in (approving, keeping, reviewing, remembering):
+        module.add_commands(manage)
+    tool = manage.add_family("tool", "pin, disable, delete, roll back, export or import a tool, and more")
+    for module in (keeping, finding, making, caching, environments):
+        module.add_actions(tool)
+    for module in (installing, preparing, serving, demo):
+        module.add_commands(set_up)
+    ungrouped = Family(commands, json_option())
+    for module in (suggesting, learning_from, calibrating, benching):
+        module.add_commands(ungrouped)
+    groups = describe_groups({"use": use, "manage": manage, "set up": set_up})
+    parser.epilog = (
+        f"{groups}\n\nTo begin: `alita prepare`, `alita doctor`, then `alita install CLIENT --write`.\n"
+        "Settings come from ALITA_* environment variables. `alita COMMAND --help` says more."
+    )
     return parser
 
 

@@ -24,7 +24,7 @@ SHOWN = 10
 def add_commands(family: Family) -> None:
     """Declares `memory`."""
     add = family.add(
-        "memory", memory, "what is remembered of tasks: runs, facts and recipes; or forget it"
+        "memory", memory, "list, show, export or forget what earlier tasks left for later ones"
     ).add_argument
     add(
         "action",

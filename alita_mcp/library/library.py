@@ -141,9 +141,9 @@ class Library:
         """Undoes `pin`."""
         return await self._alter("unpinned", name)
 
-    async def disable(self, name: str, by: By = "person") -> CatalogueEntry:
-        """Removes a tool from lists and calls until `enable`; until a person does, where one disabled it."""
-        return await self._alter("disabled", name, by=by)
+    async def disable(self, name: str) -> CatalogueEntry:
+        """Removes a tool from lists and calls until `enable`."""
+        return await self._alter("disabled", name)
 
     async def set_caching(self, name: str, *, on: bool) -> CatalogueEntry:
         """A person says whether results of a tool may be kept."""
@@ -180,14 +180,14 @@ class Library:
         """A person takes all grants of a tool back."""
         return await self._alter("revoked", name)
 
-    async def delete(self, name: str, by: By = "person") -> CatalogueEntry:
-        """Puts up a tombstone; returns the entry as it was last known; raises as `rollback` where a client asks."""
-        return await self._alter("deleted", name, by=by)
+    async def delete(self, name: str) -> CatalogueEntry:
+        """Puts up a tombstone; returns the entry as it was last known."""
+        return await self._alter("deleted", name)
 
-    async def enable(self, name: str, by: By = "person") -> CatalogueEntry:
+    async def enable(self, name: str) -> CatalogueEntry:
         """Brings a disabled, deleted or quarantined tool back; ToolNotFound, or raises as `Store.enable`."""
         entry = self.tools.entry(name) or self.entry(name)
-        await self._change(self._store.enable, name, entry.manifest.version, by)
+        await self._change(self._store.enable, name, entry.manifest.version)
         return self.entry(name)
 
     async def learn_wording(self, name: str, text: str, *, from_use: bool = False) -> None:
@@ -201,21 +201,18 @@ class Library:
         await self._change(partial(self._store.catalogue.change, text=text), "forgot", name)
         return texts
 
-    async def rollback(self, name: str, version: int | None = None, by: By = "person") -> CatalogueEntry:
+    async def rollback(self, name: str, version: int | None = None) -> CatalogueEntry:
         """Makes another version the current one; default: the one before the current.
 
         Raises:
             ToolNotFound: there is no such tool or version.
-            ToolUnavailable: a client asks where a person chose, for a version with grants, or for one trusted less.
             UsageError: there is no version before the current one.
             ToolQuarantined: that version is not what was verified.
         """
         entry = self.entry(name)
         target = naming.version_before(entry) if version is None else version
-        stored = await self.read(name, target)
-        if by != "person" and (refusal := self.effective_grants.not_for_clients(stored.manifest, entry)):
-            raise refusal
-        return await self._alter("rolled back", name, target, by=by)
+        await self.read(name, target)
+        return await self._alter("rolled back", name, target)
 
     async def export(self, name: str, version: int | None = None) -> Path:
         """Writes a folder that runs anywhere without alita; returns where it is. Errors as `read`."""
@@ -324,8 +321,7 @@ class Library:
     async def _alter(self, event: str, name: str, version: int | None = None, **more: Any) -> CatalogueEntry:
         known = self.entry(name)
         change = partial(self._store.catalogue.change, **more)
-        if not await self._change(change, event, name, version) and more.get("by") == "client":
-            raise naming.decided(name)
+        await self._change(change, event, name, version)
         return self.tools.entry(name) or known if event == "deleted" else self.entry(name)
 
     async def _change(self, work: Callable[..., T], *arguments: Any) -> T:

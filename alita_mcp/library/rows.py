@@ -9,7 +9,7 @@ from alita_mcp.values import Grants, Manifest, Value
 
 ToolState = Literal["enabled", "disabled", "quarantined", "deleted"]
 
-By = Literal["person", "client", "policy"]
+By = Literal["person", "policy"]
 """Who asks for a change: a person at the command line, a client's model, or `ALITA_POLICY`."""
 
 

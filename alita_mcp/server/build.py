@@ -28,17 +28,12 @@ if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.server.context import Context
     from alita_mcp.server.parts import Parts
-    from alita_mcp.server.sources import PromptSource, ResourceSource, ToolSource
+    from alita_mcp.server.sources import ResourceSource, ToolSource
     from alita_mcp.settings import Settings
 
 SERVER_NAME = "alita"
 PAGE_SIZE = 100
-_LISTS: tuple[CacheableMethod, ...] = (
-    "tools/list",
-    "resources/list",
-    "resources/templates/list",
-    "prompts/list",
-)
+_LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/templates/list")
 _FRESH = CacheHint(ttl_ms=0, scope="private")
 _PARTS = "alita_mcp.server.parts"
 
@@ -96,8 +91,8 @@ class DualEraServer(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """The options of the SDK, with all three lists announced as changing."""
-        every = NotificationOptions(tools_changed=True, resources_changed=True, prompts_changed=True)
+        """The options of the SDK, with both lists announced as changing."""
+        every = NotificationOptions(tools_changed=True, resources_changed=True)
         return super().create_initialization_options(
             notification_options or every, experimental_capabilities, extensions
         )
@@ -109,7 +104,6 @@ def build_server(
     open_app: OpenApp | None = None,
     extra_sources: Sequence[ToolSource] = (),
     extra_resources: Sequence[ResourceSource] = (),
-    extra_prompts: Sequence[PromptSource] = (),
     page_size: int = PAGE_SIZE,
 ) -> DualEraServer:
     """A server over one App, which it opens by itself behind its first response.
@@ -123,7 +117,7 @@ def build_server(
 
         return build_parts(
             shared, tasks, announcer, settings=settings, extra_sources=extra_sources,
-            extra_resources=extra_resources, extra_prompts=extra_prompts, page_size=page_size,
+            extra_resources=extra_resources, page_size=page_size,
         )  # fmt: skip
 
     late = _LateParts(parts)
@@ -155,9 +149,6 @@ def _serving(shared: SharedApp, announcer: Announcer, parts: _LateParts) -> Dual
         on_subscribe_resource=subscribe,
         on_unsubscribe_resource=unsubscribe,
         on_subscriptions_listen=announcer.listen,
-        on_list_prompts=parts.method(lambda late: late.prompts.list),
-        on_get_prompt=parts.method(lambda late: late.prompts.get),
-        on_completion=parts.method(lambda late: late.completions.complete),
     )
     server.shared = shared
     call = parts.method(lambda late: late.tools.call)

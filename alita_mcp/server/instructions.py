@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 INSTRUCTIONS = (
-    "A library of tools that grows. First search_capabilities. One fits: call it by its name, or through run_tool "
-    "when your list does not show it. Many calls, or much data: run_code, which has the tools in alita_tools. "
-    "Nothing fits: run_code once; for a need that comes back synthesize_tool with name, description, code and tests, "
-    "published only if proved in a sandbox (no code: its model writes it, or you get a template). A new tool is "
-    "callable at once through run_tool and stays for every client."
+    "A library of tools that grows. Search it first with search_capabilities. If a tool fits, call it by name, or "
+    "through run_tool if your list does not show it. For many calls or much data, run_code has the tools in "
+    "alita_tools. If nothing fits, use run_code once; for a recurring need, call synthesize_tool with name, "
+    "description, code and tests. It publishes what passes in a sandbox; without code, its model writes it or you "
+    "get a template. New tools can be called at once and stay for every client."
 )
 """What a host may put before its model."""

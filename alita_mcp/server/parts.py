@@ -13,7 +13,6 @@ from alita_mcp.server.agents.researching import answer_research
 from alita_mcp.server.agents.resources import TaskResources
 from alita_mcp.server.agents.solving import answer_solve
 from alita_mcp.server.dispatcher import Dispatcher
-from alita_mcp.server.prompts import Completions, LibraryPrompts, Prompts
 from alita_mcp.server.resources import LibraryResources, Resources
 from alita_mcp.server.sources import FixedTools
 from alita_mcp.server.tools.definitions import META_DEFINITIONS
@@ -23,7 +22,7 @@ from alita_mcp.server.tools.meta_tools import META_HANDLERS
 if TYPE_CHECKING:
     from alita_mcp.server.client.announce import Announcer
     from alita_mcp.server.opening import SharedApp
-    from alita_mcp.server.sources import PromptSource, ResourceSource, ToolSource
+    from alita_mcp.server.sources import ResourceSource, ToolSource
     from alita_mcp.server.tasks import Tasks
     from alita_mcp.settings import Settings
 
@@ -33,8 +32,6 @@ class Parts(NamedTuple):
 
     tools: Dispatcher
     resources: Resources
-    prompts: Prompts
-    completions: Completions
 
 
 def build_parts(
@@ -45,7 +42,6 @@ def build_parts(
     settings: Settings,
     extra_sources: Sequence[ToolSource],
     extra_resources: Sequence[ResourceSource],
-    extra_prompts: Sequence[PromptSource],
     page_size: int,
 ) -> Parts:
     """The parts over one App; the extra sources come after the library's own."""
@@ -63,6 +59,4 @@ def build_parts(
     return Parts(
         tools=Dispatcher(sources, shared, tasks, announcer, page_size),
         resources=Resources(resources, shared, page_size),
-        prompts=Prompts((LibraryPrompts(shared), *extra_prompts), page_size),
-        completions=Completions(shared),
     )

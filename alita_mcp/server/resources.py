@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 JSON = "application/json"
 MAX_URI = 300
 LISTED_TOOLS = 10
-"""So many tools have a resource in the list; all others are found by template and completion."""
+"""So many tools have a resource in the list; all others are in the catalogue."""
 _LEGACY_NOT_FOUND = -32002
 _VERSION = re.compile(
     r"alita://tools/(?P<name>[a-z][a-z0-9_]{2,39})/v(?P<version>[1-9][0-9]{0,8})/(?P<part>[a-z]+)"
@@ -46,33 +46,15 @@ def _pretty(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1)
 
 
-PARTS: dict[str, tuple[str, str, Callable[[StoredVersion, tuple[str, ...]], str]]] = {
-    "source": ("text/x-python", "Code", lambda stored, _: stored.code),
-    "tests": (
-        JSON,
-        "Worked examples",
-        lambda stored, _: _pretty([each.as_json() for each in stored.examples]),
-    ),
-    "manifest": (
-        JSON,
-        "Schemas and permissions",
-        lambda stored, _: stored.manifest.model_dump_json(indent=1, exclude={"digest"}),
-    ),
-    "report": (
-        JSON,
-        "Verification report",
-        lambda stored, kinds: _pretty(report_with_evidence(stored.report, kinds)),
-    ),
+PARTS: dict[str, tuple[str, Callable[[StoredVersion, tuple[str, ...]], str]]] = {
+    "source": ("text/x-python", lambda stored, _: stored.code),
+    "tests": (JSON, lambda stored, _: _pretty([each.as_json() for each in stored.examples])),
+    "manifest": (JSON, lambda stored, _: stored.manifest.model_dump_json(indent=1, exclude={"digest"})),
+    "report": (JSON, lambda stored, kinds: _pretty(report_with_evidence(stored.report, kinds))),
 }
-"""Part of a version → MIME type, title and how it is written, told the sandboxes that it was proved in."""
+"""Part of a version → MIME type, and how it is written, told the sandboxes that it was proved in."""
 
 TEMPLATES = (
-    types.ResourceTemplate(
-        uri_template="alita://tools/{name}/v{version}/{part}",
-        name="tool_part",
-        title="Part of a tool",
-        description=f"One part of one version of a tool: {', '.join(PARTS)}. Completions for all three.",
-    ),
     types.ResourceTemplate(
         uri_template="alita://runs/{id}{?offset,length}",
         name="run",
@@ -100,17 +82,17 @@ class LibraryResources:
         self._shared = shared
 
     def resources(self) -> Sequence[types.Resource]:
-        """The catalogue and the code of the tools made or used last; templates say where all else is."""
+        """The catalogue, and the code of the tools made or used last."""
         app = self._shared.current
         if app is None:
             return [_CATALOGUE]
-        mime, title, _ = PARTS["source"]
+        mime, _ = PARTS["source"]
         recent = app.library.tools.recent(LISTED_TOOLS, reviewed_only=app.settings.review == "list")
         sources = [
             types.Resource(
                 uri=f"alita://tools/{entry.name}/v{entry.manifest.version}/source",
                 name=f"{entry.name}_source",
-                title=f"{title} of {entry.name}",
+                title=f"Code of {entry.name}",
                 mime_type=mime,
             )
             for entry in recent
@@ -118,7 +100,7 @@ class LibraryResources:
         return [_CATALOGUE, *sources]
 
     def templates(self) -> Sequence[types.ResourceTemplate]:
-        """The parts of versions, and kept results."""
+        """Kept results, and files of runs."""
         return TEMPLATES
 
     async def read(
@@ -145,7 +127,7 @@ class LibraryResources:
 
 def _part(app: App, stored: StoredVersion, part: str) -> tuple[str, str]:
     """A part of a version as MIME type and text; fenced or shortened where no person reviewed the version."""
-    mime, _, written = PARTS[part]
+    mime, written = PARTS[part]
     manifest = stored.manifest
     kinds = app.library.tools.proved_in(manifest.name, manifest.version)
     origin = unreviewed(app, manifest.name, manifest.version)

@@ -1,4 +1,4 @@
-"""Sources of tools, resources and prompts for clients: their interfaces, and the source of the server's own tools."""
+"""Sources of tools and resources for clients: their interfaces, and the source of the server's own tools."""
 
 from __future__ import annotations
 
@@ -118,18 +118,4 @@ class ResourceSource(Protocol):
         self, ctx: Context, params: types.ReadResourceRequestParams, /
     ) -> types.ReadResourceResult | types.InputRequiredResult | None:
         """The resource, or None when the URI is not one of this source's; raises `AlitaError`."""
-        ...
-
-
-class PromptSource(Protocol):
-    """Source of prompts."""
-
-    def prompts(self) -> Sequence[types.Prompt]:
-        """The prompts to list."""
-        ...
-
-    async def get(
-        self, ctx: Context, params: types.GetPromptRequestParams, /
-    ) -> types.GetPromptResult | types.InputRequiredResult | None:
-        """The prompt, or None when the name is not one of this source's; raises `AlitaError`."""
         ...

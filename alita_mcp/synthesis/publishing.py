@@ -207,7 +207,7 @@ class Publisher:
             return ""
         if is_lower(manifest.trust, current.trust):
             return f"v{current.version} stays current: it is {current.trust}, v{manifest.version} {manifest.trust}"
-        how = f"`alita rollback {manifest.name} {manifest.version}` makes v{manifest.version} current"
+        how = f"`alita tool rollback {manifest.name} {manifest.version}` makes v{manifest.version} current"
         return f"v{current.version} stays current: a person decides; {how}"
 
     async def unless_granted(self, manifest: Manifest, report: VerificationReport) -> NeedsApproval | None:

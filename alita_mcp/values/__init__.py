@@ -18,7 +18,7 @@ from alita_mcp.values.value import Value as Value
 TOOL_NAME = r"^[a-z][a-z0-9_]{2,39}$"
 """Clients put a prefix before a name; the tightest limit met in the field leaves 40 characters."""
 
-META_TOOLS = ("search_capabilities", "synthesize_tool", "run_tool", "inspect_tool", "manage_tool", "run_code")
+META_TOOLS = ("search_capabilities", "synthesize_tool", "run_tool", "inspect_tool", "run_code")
 """The fixed tools, in the order in which they are listed; no published tool may take one of these names."""
 
 Trust = Literal["verified", "provisional", "rejected"]

@@ -141,10 +141,10 @@ async def test_a_tool_that_may_not_be_called_is_not_answered_from_memory_either(
         await app.run("add", ONE_TWO)
         with pytest.raises(InvalidArguments):
             await app.run("add", {"a": 1})
-        await app.manage("disable", "add")
+        await app.library.disable("add")
         with pytest.raises(ToolUnavailable, match="disabled"):
             await app.run("add", ONE_TWO)
-        await app.manage("enable", "add")
+        await app.library.enable("add")
         file = app.library.home / "generated_tools" / "add" / "v1" / "tool.py"
         file.write_text("evil = 1\n")
         with pytest.raises(ToolQuarantined):

@@ -19,7 +19,7 @@ async def test_heavy_starter_tools_are_listed_once_they_are_used_or_pinned(setti
     wasm = settings.model_copy(update={"sandbox": "wasm"})
     async with open_app(wasm, admit=lambda _manifest: ()) as app:
         assert listed(app) == {"calculate", "convert_units", "text_statistics"}
-        await app.manage("pin", "csv_query")
+        await app.library.pin("csv_query")
         await app.run("csv_to_records", {"text": "a\n1\n"})
         await app.library.settle()
         assert listed(app) == {"calculate", "convert_units", "text_statistics", "csv_query", "csv_to_records"}

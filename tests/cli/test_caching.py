@@ -1,4 +1,4 @@
-"""`alita cache`: shows, forgets, and switches off what is kept."""
+"""`alita tool cache`: shows, forgets, and switches off what is kept."""
 
 from __future__ import annotations
 
@@ -27,37 +27,37 @@ def ran(alita: Alita, number: int = 4) -> bool:
 
 @pytest.mark.usefixtures("made")
 def test_what_is_kept_can_be_seen_and_forgotten(alita: Alita) -> None:
-    assert alita("cache", "--json").json["kept"] == 0
+    assert alita("tool", "cache", "--json").json["kept"] == 0
     assert [ran(alita), ran(alita), ran(alita, 5)] == [False, True, False]
-    shown = alita("cache", "show", "--json").json
+    shown = alita("tool", "cache", "show", "--json").json
     assert (shown["kept"], shown["limit_mb"], shown["off"]) == (2, 64, [])
-    cleared = alita("cache", "clear")
+    cleared = alita("tool", "cache", "clear")
     assert "2 forgotten" in cleared.out
     assert not ran(alita)
-    assert alita("cache", "clear", "double", "--json").json["removed"] == 1
+    assert alita("tool", "cache", "clear", "double", "--json").json["removed"] == 1
 
 
 @pytest.mark.usefixtures("made")
 def test_a_tool_is_switched_off_and_on(alita: Alita) -> None:
     ran(alita)
-    off = alita("cache", "off", "double")
+    off = alita("tool", "cache", "off", "double")
     assert "Off for double." in off.out
-    assert alita("cache", "--json").json["kept"] == 0
+    assert alita("tool", "cache", "--json").json["kept"] == 0
     assert [ran(alita), ran(alita)] == [False, False]
-    assert alita("cache", "on", "double", "--json").json["off"] == []
+    assert alita("tool", "cache", "on", "double", "--json").json["off"] == []
     assert [ran(alita), ran(alita)] == [False, True]
 
 
 @pytest.mark.usefixtures("made")
 def test_words_that_do_not_fit_are_refused(alita: Alita) -> None:
-    assert alita("cache", "off").status == 2
-    assert alita("cache", "off", "doubel").status == 2
-    assert alita("cache", "clear", "doubel").status == 2
-    assert alita("cache", "forget").status == 2
+    assert alita("tool", "cache", "off").status == 2
+    assert alita("tool", "cache", "off", "doubel").status == 2
+    assert alita("tool", "cache", "clear", "doubel").status == 2
+    assert alita("tool", "cache", "forget").status == 2
 
 
 @pytest.mark.usefixtures("made")
 def test_nothing_is_kept_where_the_settings_say_so(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALITA_RESULT_CACHE_MB", "0")
     assert [ran(alita), ran(alita)] == [False, False]
-    assert alita("cache", "clear", "--json").json["kept"] == 0
+    assert alita("tool", "cache", "clear", "--json").json["kept"] == 0

@@ -1,4 +1,4 @@
-"""What `alita environments` tells and drops."""
+"""What `alita tool environments` tells and drops."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def shelf(home: Path) -> Uses:
 
 
 def test_an_empty_home_has_no_environments(alita: Alita) -> None:
-    said = alita("environments")
+    said = alita("tool", "environments")
     assert (said.status, said.out) == (0, "")
     assert "0 environments" in said.err
 
 
 def test_environments_are_listed_with_their_size_use_and_packages(alita: Alita, shelf: Uses) -> None:
-    said = alita("environments")
+    said = alita("tool", "environments")
     first, second = said.out.splitlines()
     assert first.split()[:4] == [DIGEST[:12], "bubblewrap", "3.0", "MB"]
     assert first.endswith("p0, p1, p2, p3, p4, p5 and 2 more")
     assert "in use" in second
     assert "2 environments, 6.0 MB" in said.err
-    listed = alita("environments", "--json").json["environments"]
+    listed = alita("tool", "environments", "--json").json["environments"]
     assert [(card["digest"], card["in_use"]) for card in listed] == [(DIGEST, False), (HELD, True)]
 
 
 def test_pruning_drops_what_nobody_uses(alita: Alita, shelf: Uses, home: Path) -> None:
-    said = alita("environments", "--prune", "--json")
+    said = alita("tool", "environments", "--prune", "--json")
     assert [card["digest"] for card in said.json["dropped"]] == [DIGEST]
     assert not (home / "environments" / DIGEST).exists()
     assert (home / "environments" / HELD).exists()
@@ -61,7 +61,7 @@ def test_environments_whose_engine_is_away_stay(
     uses = Uses(home, "docker")
     (home / "environments" / ".uses" / "docker").mkdir(parents=True)
     uses.note(DIGEST, (), 1)
-    said = alita("environments", "--prune")
+    said = alita("tool", "environments", "--prune")
     assert said.status == 5
     assert "the environments of docker stay: No Docker engine answers" in said.err
     assert [use.digest for use in uses.listed()] == [DIGEST]

@@ -170,7 +170,7 @@ def test_a_file_that_holds_no_requests_is_refused(
         ("synthesize",),
         ("synthesize", "missing.json"),
         ("synthesize", "--code", "missing.py"),
-        ("import", "missing-folder"),
+        ("tool", "import", "missing-folder"),
     ],
 )
 def test_missing_input_is_refused_with_its_name(words: tuple[str, ...], alita: Alita) -> None:
@@ -228,10 +228,14 @@ def test_arguments_that_do_not_fit_are_refused(words: tuple[str, ...], made: Sai
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "show", "pin", "unpin", "enable", "disable", "delete", "rollback", "export"]
-)
+    "command",
+    [
+        "run", "show", "tool pin", "tool unpin", "tool enable", "tool disable", "tool delete", "tool rollback",
+        "tool export",
+    ],
+)  # fmt: skip
 def test_an_unknown_tool_names_the_nearest(command: str, made: Said, alita: Alita) -> None:
-    said = alita(command, "duoble")
+    said = alita(*command.split(), "duoble")
     assert (said.status, said.out) == (2, "")
     assert "double" in said.err
 
@@ -240,7 +244,7 @@ def test_an_unknown_version_names_those_there_are(made: Said, alita: Alita) -> N
     for words in (
         ("show", "double", "v7"),
         ("run", "double", "number=1", "--version", "7"),
-        ("diff", "double", "1", "7"),
+        ("tool", "diff", "double", "1", "7"),
     ):
         said = alita(*words)
         assert said.status == 2
@@ -262,7 +266,7 @@ def test_search_finds_by_other_words_and_says_how_sure_it_is(made: Said, alita: 
 
 
 def test_list_has_one_line_a_tool(made: Said, alita: Alita) -> None:
-    alita("pin", "double")
+    alita("tool", "pin", "double")
     row = next(line for line in alita("list").out.splitlines() if line.startswith("double"))
     assert "v1" in row
     assert "pinned" in row
@@ -289,26 +293,26 @@ def test_a_new_version_can_be_compared_and_rolled_back(made: Said, alita: Alita,
     newer = {**REQUEST, "code": DOUBLE.replace("number * 2**times", "number << times")}
     said = alita("synthesize", str(written(tmp_path / "new.json", newer)), "--update", "--json")
     assert (said.json["status"], said.json["version"]) == ("created", 2)
-    compared = alita("diff", "double", "v1", "v2")
+    compared = alita("tool", "diff", "double", "v1", "v2")
     assert compared.status == 0
     assert "-    return number * 2**times" in compared.out
     assert "+    return number << times" in compared.out
-    assert alita("diff", "double", "v1", "v1").out == ""
+    assert alita("tool", "diff", "double", "v1", "v1").out == ""
     assert said.json["kept"] == "v1 stays current: it is verified, v2 provisional"
-    assert alita("rollback", "double", "v2", "--json").json["version"] == 2
-    assert alita("rollback", "double").out == "double v1: enabled\n"
+    assert alita("tool", "rollback", "double", "v2", "--json").json["version"] == 2
+    assert alita("tool", "rollback", "double").out == "double v1: enabled\n"
 
 
 def test_states_change_and_calls_obey_them(made: Said, alita: Alita) -> None:
-    assert alita("disable", "double", "--json").json["state"] == "disabled"
+    assert alita("tool", "disable", "double", "--json").json["state"] == "disabled"
     refused = alita("run", "double", "number=1")
     assert (refused.status, refused.out) == (3, "")
     assert "disabled" in refused.err
-    assert alita("enable", "double").out == "double v1: enabled\n"
-    assert alita("delete", "double").status == 0
+    assert alita("tool", "enable", "double").out == "double v1: enabled\n"
+    assert alita("tool", "delete", "double").status == 0
     assert alita("run", "double", "number=1").status == 3
     assert "double" not in names(alita)
-    alita("enable", "double")
+    alita("tool", "enable", "double")
     assert alita("run", "double", "number=1").out == "2\n"
 
 
@@ -324,7 +328,7 @@ def test_a_tool_that_asks_for_nothing_stays_callable_whatever_is_approved_or_rev
 
 def test_the_log_tells_what_happened_oldest_first(made: Said, alita: Alita) -> None:
     alita("run", "double", "number=1")
-    alita("disable", "double")
+    alita("tool", "disable", "double")
     events = [row["event"] for row in alita("log", "double", "--json").json]
     assert events.index("published") < events.index("called") < events.index("disabled")
     assert alita("log", "double", "--limit", "1").out.count("\n") == 1
@@ -344,10 +348,10 @@ def test_an_edited_tool_is_never_run(made: Said, alita: Alita, home: Path) -> No
 def test_an_exported_folder_can_be_imported_elsewhere(
     made: Said, alita: Alita, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = Path(alita("export", "double").out.strip())
+    folder = Path(alita("tool", "export", "double").out.strip())
     assert (folder / "server.py").is_file()
     monkeypatch.setenv("ALITA_HOME", str(tmp_path / "elsewhere"))
-    said = alita("import", str(folder), "--json")
+    said = alita("tool", "import", str(folder), "--json")
     assert (said.status, said.json["status"]) == (0, "created")
     assert alita("run", "double", "number=4").out == "8\n"
 
@@ -359,26 +363,26 @@ def test_an_imported_version_goes_through_the_gates_again(
     shutil.copytree(home / "generated_tools" / "double" / "v1", folder)
     (folder / "tool.py").write_text(DOUBLE.replace("2**times", "3**times"), encoding="utf-8")
     monkeypatch.setenv("ALITA_HOME", str(tmp_path / "elsewhere"))
-    said = alita("import", str(folder))
+    said = alita("tool", "import", str(folder))
     assert said.status == 1
     assert "rejected at examples" in said.out
 
 
 def test_a_folder_that_is_no_tool_is_refused(alita: Alita, tmp_path: Path) -> None:
     (tmp_path / "tool.py").write_text(DOUBLE, encoding="utf-8")
-    assert "manifest.json" in alita("import", str(tmp_path)).err
+    assert "manifest.json" in alita("tool", "import", str(tmp_path)).err
     written(tmp_path / "manifest.json", {"manifest": [], "examples": 3})
-    said = alita("import", str(tmp_path))
+    said = alita("tool", "import", str(tmp_path))
     assert said.status == 2
     assert "no tool's manifest" in said.err
     written(tmp_path / "manifest.json", {"manifest": {"grants": {"shell": True}}, "examples": []})
-    assert "asks for shell, which cannot be requested" in alita("import", str(tmp_path)).err
+    assert "asks for shell, which cannot be requested" in alita("tool", "import", str(tmp_path)).err
     written(
         tmp_path / "manifest.json", {"manifest": {"grants": {"network": ["example.org"]}}, "examples": []}
     )
-    assert alita("import", str(tmp_path)).status == 1
+    assert alita("tool", "import", str(tmp_path)).status == 1
     written(tmp_path / "manifest.json", {"manifest": {"name": 5}, "examples": "none"})
-    assert alita("import", str(tmp_path)).status == 1
+    assert alita("tool", "import", str(tmp_path)).status == 1
 
 
 def test_an_imported_newer_body_is_a_new_version_only_when_asked_for(
@@ -387,8 +391,8 @@ def test_an_imported_newer_body_is_a_new_version_only_when_asked_for(
     folder = tmp_path / "v1"
     shutil.copytree(home / "generated_tools" / "double" / "v1", folder)
     (folder / "tool.py").write_text(DOUBLE.replace("number * 2**times", "number << times"), encoding="utf-8")
-    assert alita("import", str(folder), "--json").json["status"] == "exists"
-    assert alita("import", str(folder), "--update", "--json").json["version"] == 2
+    assert alita("tool", "import", str(folder), "--json").json["status"] == "exists"
+    assert alita("tool", "import", str(folder), "--update", "--json").json["version"] == 2
 
 
 def test_a_request_from_separate_files_can_ask_for_more(
@@ -428,16 +432,7 @@ def test_what_results_vary_by_can_be_said(alita: Alita, tmp_path: Path) -> None:
 
 def test_reindex_says_how_many_tools_can_be_found(made: Said, alita: Alita) -> None:
     tools = len(alita("list", "--json").json)
-    assert alita("reindex", "--json").json == {"indexed": tools}
-
-
-def test_init_makes_a_library_and_says_what_is_next(alita: Alita, home: Path) -> None:
-    said = alita("init")
-    assert said.status == 0
-    assert str(home) in said.out
-    assert "alita install" in said.out
-    assert (home / "library.sqlite3").is_file()
-    assert alita("init", "--json").json["home"] == str(home)
+    assert alita("tool", "reindex", "--json").json == {"indexed": tools}
 
 
 def test_doctor_finds_the_embedded_sandbox_and_the_library(alita: Alita, home: Path) -> None:
@@ -489,13 +484,13 @@ def test_a_card_lists_what_a_tool_is_found_by_and_from_whom(alita: Alita, home: 
 @pytest.mark.usefixtures("made")
 def test_words_are_taken_back_one_by_one_or_all(alita: Alita, home: Path) -> None:
     learned(home, "two of everything", "a pair")
-    assert alita("forget", "double", "two", "of", "everything", "--json").json == {
+    assert alita("tool", "forget", "double", "two", "of", "everything", "--json").json == {
         "name": "double", "forgotten": ["two of everything"],
     }  # fmt: skip
-    refused = alita("forget", "double", "twice as much")
+    refused = alita("tool", "forget", "double", "twice as much")
     assert refused.status == 2
     assert "from its author" in refused.err
-    assert alita("forget", "double").out.split("\n")[:2] == ["make twins of a number", "a pair"]
-    assert "has learned no words" in alita("forget", "double").err
+    assert alita("tool", "forget", "double").out.split("\n")[:2] == ["make twins of a number", "a pair"]
+    assert "has learned no words" in alita("tool", "forget", "double").err
     assert alita("show", "double", "--json").json["found_by"]["learned"] == []
-    assert alita("forget", "nothing_here").status != 0
+    assert alita("tool", "forget", "nothing_here").status != 0

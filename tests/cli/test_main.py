@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -19,6 +20,11 @@ from alita_mcp import __version__
 from alita_mcp.cli.main import build_parser
 from tests.cli.conftest import PATIENCE_S, Alita
 
+GROUPS = {
+    "use": ("search", "run", "synthesize", "solve", "runs"),
+    "manage": ("list", "show", "log", "approve", "revoke", "review", "memory", "tool"),
+    "set up": ("install", "prepare", "serve", "doctor", "demo"),
+}
 ALITA = [sys.executable, "-m", "alita_mcp.cli.main"]
 
 
@@ -27,13 +33,15 @@ def test_help_and_version_need_no_library(process: Alita, home: Path) -> None:
     assert process("--version").out == f"alita {__version__}\n"
     said = process("--help")
     assert said.status == 0
-    for command in ("demo", "serve", "doctor", "synthesize", "install", "bench"):
-        assert re.search(rf"^ +{command}\b", said.out, re.MULTILINE)
+    for title, commands in GROUPS.items():
+        (listed,) = re.findall(rf"^{title}:\n((?:  .*\n)+)", said.out, re.MULTILINE)
+        assert [line.split()[0] for line in listed.splitlines()] == list(commands)
     assert not home.exists()
 
 
 @pytest.mark.parametrize(
-    "words", [(), ("frobnicate",), ("show",), ("search",), ("--frobnicate",), ("pin", "a", "b")]
+    "words",
+    [(), ("frobnicate",), ("show",), ("search",), ("--frobnicate",), ("tool",), ("tool", "pin", "a", "b")],
 )
 def test_words_that_make_no_command_are_status_two(words: tuple[str, ...], alita: Alita) -> None:
     said = alita(*words)
@@ -42,15 +50,21 @@ def test_words_that_make_no_command_are_status_two(words: tuple[str, ...], alita
 
 
 def test_every_command_explains_itself_and_knows_json(alita: Alita) -> None:
-    commands = next(
-        action for action in build_parser()._actions if action.dest == "command" or action.choices
-    )
-    assert commands.choices is not None
-    assert len(list(commands.choices)) >= 24
-    for command in commands.choices:
-        said = alita(str(command), "--help")
+    grouped = {name for commands in GROUPS.values() for name in commands}
+    commands = choices_of(build_parser())
+    actions = choices_of(commands["tool"])
+    assert len(grouped) <= 18
+    assert grouped <= commands.keys()
+    assert not commands.keys() & actions.keys()
+    for words in [*([name] for name in commands if name != "tool"), *(["tool", name] for name in actions)]:
+        said = alita(*words, "--help")
         assert said.status == 0
+        assert said.out.startswith(f"usage: alita {' '.join(words)} ")
         assert "--json" in said.out
+
+
+def choices_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    return next(dict(action.choices) for action in parser._actions if isinstance(action.choices, dict))
 
 
 def test_a_bad_setting_is_named_without_a_traceback(process: Alita) -> None:

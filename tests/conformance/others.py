@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
 
 from alita_mcp.server.context import Context
 from tests.conformance.content_tools import PNG, embedded, image
@@ -65,11 +68,11 @@ PROMPTS = {
 }
 
 
-class FixturePrompts:
-    """Prompts with every kind of content; one asks for input first."""
-
-    def prompts(self) -> Sequence[types.Prompt]:
-        return [
+async def list_prompts(
+    _ctx: Context, _params: types.PaginatedRequestParams | None
+) -> types.ListPromptsResult:
+    return types.ListPromptsResult(
+        prompts=[
             types.Prompt(
                 name=name,
                 description=f"The fixture {name}",
@@ -77,21 +80,33 @@ class FixturePrompts:
             )
             for name, arguments in PROMPTS.items()
         ]
+    )
 
-    async def get(
-        self, _ctx: Context, params: types.GetPromptRequestParams
-    ) -> types.GetPromptResult | types.InputRequiredResult | None:
-        if params.name not in PROMPTS:
-            return None
-        answers = params.input_responses or {}
-        if params.name == "test_input_required_result_prompt" and "user_context" not in answers:
-            question = form(
-                "What context should the prompt use?", {"context": {"type": "string"}}, ["context"]
-            )
-            return types.InputRequiredResult(input_requests={"user_context": question})
-        return types.GetPromptResult(
-            messages=[types.PromptMessage(role="user", content=part) for part in _parts(params, answers)]
-        )
+
+async def get_prompt(
+    _ctx: Context, params: types.GetPromptRequestParams
+) -> types.GetPromptResult | types.InputRequiredResult:
+    """One of the prompts; one asks for input first."""
+    if params.name not in PROMPTS:
+        raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
+    answers = params.input_responses or {}
+    if params.name == "test_input_required_result_prompt" and "user_context" not in answers:
+        question = form("What context should the prompt use?", {"context": {"type": "string"}}, ["context"])
+        return types.InputRequiredResult(input_requests={"user_context": question})
+    return types.GetPromptResult(
+        messages=[types.PromptMessage(role="user", content=part) for part in _parts(params, answers)]
+    )
+
+
+async def complete(_ctx: Context, _params: types.CompleteRequestParams) -> types.CompleteResult:
+    return types.CompleteResult(completion=types.Completion(values=[]))
+
+
+def serve_prompts(server: Server[Any]) -> None:
+    """Adds what this server has none of: prompts with every kind of content, and completions."""
+    server.add_request_handler("prompts/list", types.PaginatedRequestParams, list_prompts)
+    server.add_request_handler("prompts/get", types.GetPromptRequestParams, get_prompt)
+    server.add_request_handler("completion/complete", types.CompleteRequestParams, complete)
 
 
 def _parts(params: types.GetPromptRequestParams, answers: types.InputResponses) -> list[types.ContentBlock]:

@@ -8,6 +8,8 @@ import pytest
 from mcp import Client
 
 from alita_mcp.interpreter import tool_broker
+from alita_mcp.library.opening import open_library
+from alita_mcp.settings import Settings
 from tests.interpreter.conftest import KINDS
 from tests.server.in_memory import refused, succeeded
 
@@ -188,11 +190,12 @@ async def test_tools_that_call_tools_and_chains_and_cycles_are_bounded(client: C
         assert words in said
 
 
-async def test_a_tool_that_nobody_approved_says_what_to_do(client: Client) -> None:
+async def test_a_tool_that_nobody_approved_says_what_to_do(client: Client, settings: Settings) -> None:
     said = await refused(client, "run_code", code="from alita_tools import not_approved\nnot_approved(1)")
     assert "nobody approved" in said
     assert "alita approve not_approved" in said
-    await succeeded(client, "manage_tool", action="disable", name="add_numbers")
+    async with open_library(settings, starters=lambda: None) as library:
+        await library.disable("add_numbers")
     said = await refused(client, "run_code", code="from alita_tools import add_numbers\nadd_numbers(1)")
     assert "RuntimeError: add_numbers: add_numbers is disabled." in said
 

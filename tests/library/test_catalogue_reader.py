@@ -204,7 +204,7 @@ ASKED: dict[str, Callable[[CatalogueReader], object]] = {
     "the verified ones": lambda tools: tools.candidates(5, 2, verified_only=True, filed=()),
     "the most used ones": lambda tools: tools.most_used(3),
     "the first ones": lambda tools: next(tools.entries()),
-    "names that begin so": lambda tools: tools.names("tool_00", limit=10),
+    "names after one": lambda tools: tools.names(after="tool_00", limit=10),
     "changes": lambda tools: tools.changes(),
     "evidence": lambda tools: tools.evidence("alpha", 1),
 }
@@ -330,7 +330,7 @@ def test_no_name_breaks_a_look_for_it(catalogue: Catalogue, name: str) -> None:
         assert tools.entry(name) is None
         assert tools.some([name]) == {}
         assert set(tools.names_like(name)) == set(NAMES)
-        assert set(tools.names(name)) <= set(NAMES)
+        assert set(tools.names(after=name)) <= set(NAMES)
 
 
 def test_names_that_look_alike_are_among_few_of_many(catalogue: Catalogue) -> None:
@@ -341,6 +341,5 @@ def test_names_that_look_alike_are_among_few_of_many(catalogue: Catalogue) -> No
             assert len(tools.names_like(said)) <= 600
         assert nearest_names("tool_0445x", tools.names_like("tool_0445x"))[0] == "tool_0445"
         assert nearest_names("zcount_words", tools.names_like("zcount_words"))[0] == "count_words"
-        assert tools.names("count") == ["count_words"]
-        assert tools.names("tool_", limit=2) == ["tool_0000", "tool_0001"]
+        assert tools.names(after="tool_", limit=2) == ["tool_0000", "tool_0001"]
         assert tools.names(after="tool_0898") == ["tool_0899"]

@@ -214,7 +214,7 @@ async def test_damaged_tables_stop_no_publishing_and_are_put_right_by_reindex(
     async with opened(home) as library:
         with pytest.raises(LibraryError, match="search tables") as told:
             await library.search("count the words of a text", 1)
-        assert told.value.hint == "Run alita reindex."
+        assert told.value.hint == "Run `alita tool reindex`."
         await library.publish(simple("archive", "Compress a folder into a zip."), expected_version=0)
         assert await library.reindex() == 7
         assert (await library.search("count the words of a text", 1)).results[0].name == "word_count"

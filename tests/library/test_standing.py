@@ -60,7 +60,7 @@ async def test_a_disabled_tool_says_how_it_comes_back(home: Path) -> None:
         assert (await library.disable("slugify")).state == "disabled"
         with pytest.raises(ToolUnavailable, match=r"disabled.*enable") as refused:
             await library.callable_entry("slugify")
-        assert "alita enable slugify" in refused.value.hint
+        assert "alita tool enable slugify" in refused.value.hint
         assert (await library.read("slugify")).manifest.version == 1
         assert (await library.enable("slugify")).callable_now
         assert (await library.callable_entry("slugify")).name == "slugify"
@@ -119,7 +119,11 @@ async def test_an_edited_file_quarantines_the_tool_for_good(home: Path, file: st
         place.write_bytes(before + b"\n")
         with pytest.raises(ToolQuarantined, match=rf"slugify v1 .*{file}") as refused:
             await library.read("slugify")
-        for way_out in ("Roll back", "delete", "synthesize it again"):
+        for way_out in (
+            "Synthesize it again",
+            "`alita tool rollback slugify VERSION`",
+            "`alita tool delete slugify`",
+        ):
             assert way_out in refused.value.hint
         assert library.entry("slugify").state == "quarantined"
         assert not library.entry("slugify").callable_now

@@ -34,7 +34,7 @@ def connections(*often: str) -> list[Any]:
 
 
 META_TOOLS = [
-    "search_capabilities", "synthesize_tool", "run_tool", "inspect_tool", "manage_tool", "run_code",
+    "search_capabilities", "synthesize_tool", "run_tool", "inspect_tool", "run_code",
 ]  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from alita_mcp.settings import Settings
 
 if TYPE_CHECKING:
+    from alita_mcp.library.library import Library
     from alita_mcp.server.build import DualEraServer
 
 PATIENCE_S = 180
@@ -71,6 +72,11 @@ async def refused(client: Client, tool: str, /, **arguments: Any) -> str:
 
 def text_of(result: types.CallToolResult) -> str:
     return "\n".join(block.text for block in result.content if isinstance(block, types.TextContent))
+
+
+async def library_of(server: DualEraServer) -> Library:
+    """The library that a server has open, for what a person does to it meanwhile."""
+    return (await server.shared.get()).library
 
 
 async def names_of(client: Client) -> list[str]:

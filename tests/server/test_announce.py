@@ -13,7 +13,7 @@ from mcp.server.subscriptions import ResourceUpdated, ServerEvent
 from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.client.announce import CATALOGUE_URI, MAX_SUBSCRIPTIONS, Announcer
 from tests.server.drafts import VOWEL_SHARE
-from tests.server.in_memory import PATIENCE_S, connected, succeeded
+from tests.server.in_memory import PATIENCE_S, connected, library_of, succeeded
 
 
 class Wire:
@@ -174,7 +174,7 @@ async def test_an_old_client_that_subscribed_hears_of_the_catalogue(server: Dual
             types.EmptyResult,
         )
         heard = anyio.Event()
-        await succeeded(client, "manage_tool", action="disable", name="vowel_share")
+        await (await library_of(server)).disable("vowel_share")
         await client.list_tools()
 
     assert updated == [CATALOGUE_URI]
@@ -199,7 +199,7 @@ async def test_a_subscription_beyond_the_bound_of_a_connection_is_not_heard_unti
         params = types.UnsubscribeRequestParams(uri="alita://runs/0")
         await client.session.send_request(types.UnsubscribeRequest(params=params), types.EmptyResult)
         await subscribe(client, CATALOGUE_URI)
-        await succeeded(client, "manage_tool", action="disable", name="vowel_share")
+        await (await library_of(server)).disable("vowel_share")
         await heard.wait()
 
 

@@ -124,28 +124,24 @@ async def test_old_clients_may_ask_for_a_log_level(build: Build) -> None:
 
 
 class Broken:
-    """A source of everything whose every method fails."""
+    """A source of resources whose every method fails."""
 
     def resources(self) -> list[types.Resource]:
         raise RuntimeError("secret")
 
-    templates = prompts = resources
+    templates = resources
 
     async def read(self, *_: Any) -> None:
         raise RuntimeError("secret")
 
-    get = read
-
 
 async def test_no_method_leaks_the_words_of_an_unexpected_error(build: Build, era: str) -> None:
-    server = build(extra_resources=[Broken()], extra_prompts=[Broken()])
+    server = build(extra_resources=[Broken()])
     async with connected(server, era) as client:
         for attempt in (
             client.list_resources,
             client.list_resource_templates,
-            client.list_prompts,
             lambda: client.read_resource("test://x"),
-            lambda: client.get_prompt("x"),
         ):
             with pytest.raises(MCPError) as refusal:
                 await attempt()

@@ -18,8 +18,10 @@ from alita_mcp.server.tools.definitions import META_DEFINITIONS, definition_of
 from alita_mcp.values import META_TOOLS, Grants
 from tests.server.manifests import SLUGIFY, manifest
 
-FIRST_LIST_TOKENS = 1_800
-"""Of the six and the starters that a new library lists, by characters / 4."""
+MOST_TOKENS = 1_100
+"""Of the five."""
+FIRST_LIST_TOKENS = 1_700
+"""Of the five and the starters that a new library lists, by characters / 4."""
 
 
 def wire(definition: object) -> str:
@@ -32,22 +34,22 @@ def word_pieces(text: str) -> int:
     return len(re.findall(r"[A-Za-z]{1,7}|\d{1,3}|[^\sA-Za-z\d]{1,2}", text))
 
 
-def test_the_six_fixed_tools_stand_in_their_order() -> None:
+def test_the_five_fixed_tools_stand_in_their_order() -> None:
     assert tuple(tool.name for tool in META_DEFINITIONS) == META_TOOLS
 
 
-def test_the_fixed_tools_together_take_at_most_twelve_hundred_tokens() -> None:
+def test_the_fixed_tools_together_take_at_most_eleven_hundred_tokens() -> None:
     texts = [wire(tool) for tool in META_DEFINITIONS]
 
-    assert sum(map(len, texts)) / 4 <= 1_200
-    assert sum(map(word_pieces, texts)) <= 1_480  # finds 30 % more than the tokenizers below
+    assert sum(map(len, texts)) / 4 <= MOST_TOKENS
+    assert sum(map(word_pieces, texts)) <= 1.25 * MOST_TOKENS  # finds 30 % more than the tokenizers below
 
 
 @pytest.mark.parametrize("tokenizer", ["cl100k_base", "o200k_base", "anthropic"])
 def test_so_do_real_tokenizers_say(tokenizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     count = token_counter(tokenizer, monkeypatch)
 
-    assert 500 < sum(count(wire(tool)) for tool in META_DEFINITIONS) <= 1_200
+    assert 500 < sum(count(wire(tool)) for tool in META_DEFINITIONS) <= MOST_TOKENS
 
 
 def token_counter(name: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
@@ -116,7 +118,6 @@ def test_the_instructions_fit_what_hosts_show() -> None:
         ),
         ("run_tool", {"name", "arguments", "version"}, ["name"]),
         ("inspect_tool", {"name", "version", "source"}, ["name"]),
-        ("manage_tool", {"action", "name", "version"}, ["action", "name"]),
         (
             "run_code",
             {"code", "arguments", "packages", "needs", "session", "compare", "job_id"},
@@ -162,7 +163,6 @@ def test_annotations_of_the_meta_tools_are_those_of_the_design() -> None:
         True,
     )
     assert (hints["run_tool"].destructive_hint, hints["run_tool"].open_world_hint) == (True, True)
-    assert hints["manage_tool"].destructive_hint is True
 
 
 def test_a_published_tool_is_described_by_its_manifest() -> None:

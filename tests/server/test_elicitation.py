@@ -571,8 +571,6 @@ async def test_no_answer_to_a_client_holds_the_digest_that_approves(build: Build
             ("inspect_tool", {"name": "fetch_item", "source": True}),
             ("run_tool", {"name": "fetch_item", "arguments": {"number": 3}}),
             ("search_capabilities", {"query": "fetch an item", "detail": "schema"}),
-            ("manage_tool", {"action": "pin", "name": "fetch_item"}),
-            ("manage_tool", {"action": "rollback", "name": "fetch_item", "version": 1}),
             ("synthesize_tool", FETCH_ITEM),
         ):
             told.append(await called(client, tool, **arguments))

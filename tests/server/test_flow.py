@@ -54,7 +54,7 @@ async def test_the_greeting_promises_changing_lists(client: Client) -> None:
     capabilities = client.server_capabilities
 
     assert capabilities.tools == types.ToolsCapability(list_changed=True)
-    assert capabilities.prompts == types.PromptsCapability(list_changed=True)
+    assert (capabilities.prompts, capabilities.completions) == (None, None)
     assert capabilities.resources == types.ResourcesCapability(subscribe=True, list_changed=True)
     assert client.instructions
     assert "synthesize_tool" in client.instructions
@@ -144,17 +144,15 @@ async def test_the_same_name_and_the_same_behaviour_exist_already(client: Client
     assert (behaves_alike["status"], behaves_alike["tool"]) == ("exists", "vowel_share")
 
 
-async def test_an_update_makes_a_second_version_and_rollback_returns_to_the_first(client: Client) -> None:
+async def test_an_update_makes_a_second_version_and_the_first_can_still_be_called(client: Client) -> None:
     await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
     better = draft(update=True, description="Share of vowels among all letters of a text, rounded.")
 
     made = await succeeded(client, "synthesize_tool", **better)
     first = await succeeded(client, "run_tool", name="vowel_share", arguments={"text": "aab"}, version=1)
-    back = await succeeded(client, "manage_tool", action="rollback", name="vowel_share")
 
     assert (made["status"], made["version"]) == ("created", 2)
     assert first == {"result": 0.67}
-    assert back["version"] == 1
 
 
 async def test_a_wrong_tool_is_rejected_with_what_a_model_needs(client: Client) -> None:
@@ -177,30 +175,6 @@ async def test_a_wrong_tool_is_rejected_with_what_a_model_needs(client: Client) 
     assert "0.6" in text
     assert "0.2" in text
     assert "vowel_share" not in await names_of(client)
-
-
-@pytest.mark.usefixtures("vowel_share")
-async def test_a_tool_is_managed_through_its_life(client: Client) -> None:
-
-    pinned = await succeeded(client, "manage_tool", action="pin", name="vowel_share")
-    assert pinned["pinned"] is True
-    assert (await succeeded(client, "manage_tool", action="unpin", name="vowel_share"))["pinned"] is False
-    assert (await succeeded(client, "manage_tool", action="disable", name="vowel_share"))[
-        "state"
-    ] == "disabled"
-    assert "vowel_share" not in await names_of(client)
-    assert "disabled" in await refused(client, "vowel_share", text="a")
-    assert (await succeeded(client, "manage_tool", action="enable", name="vowel_share"))["state"] == "enabled"
-    exported = await succeeded(client, "manage_tool", action="export", name="vowel_share")
-    assert exported["folder"]
-    await succeeded(client, "manage_tool", action="delete", name="vowel_share")
-    assert "vowel_share" not in await names_of(client)
-    for gone in (
-        await refused(client, "run_tool", name="vowel_share", arguments={"text": "a"}),
-        await refused(client, "vowel_share", text="a"),
-    ):
-        assert "vowel_share" in gone
-        assert "deleted" in gone
 
 
 async def test_inspect_shows_the_evidence_and_on_request_the_code(client: Client) -> None:

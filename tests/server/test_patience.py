@@ -22,7 +22,7 @@ from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.client import patience
 from alita_mcp.settings import Settings
 from tests.server.drafts import VOWEL_SHARE, draft
-from tests.server.in_memory import PATIENCE_S, Build, connected, names_of, refused, succeeded
+from tests.server.in_memory import PATIENCE_S, Build, connected, library_of, names_of, refused, succeeded
 from tests.server.processes import INITIALIZE
 from tests.server.test_http import listening
 
@@ -127,11 +127,12 @@ async def test_what_ended_well_after_the_time_out_is_told_to_the_same_request(
 
 
 async def test_a_tool_that_is_gone_again_is_not_told_of(build: Build, sandbox: Held) -> None:
-    async with over_streams(build(sandbox=sandbox), "legacy") as client:
+    server = build(sandbox=sandbox)
+    async with over_streams(server, "legacy") as client:
         await given_up(client, sandbox)
         sandbox.go_on.set()
         await listed(client)
-        await succeeded(client, "manage_tool", action="delete", name="vowel_share")
+        await (await library_of(server)).delete("vowel_share")
         assert "vowel_share was deleted" in await refused(client, "synthesize_tool", **SLOW)
 
 

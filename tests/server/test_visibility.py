@@ -124,24 +124,11 @@ async def test_every_change_of_the_list_is_in_hand_with_its_answer(
         await follower.call("synthesize_tool", **VOWEL_SHARE)
         again = await follower.call("synthesize_tool", **VOWEL_SHARE)
         assert (again["status"], again["call"], again["visible"]) == ("exists", "direct", "now")
-        await follower.call("manage_tool", action="disable", name="vowel_share")
-        while "vowel_share" in follower.names:
-            await follower.list()
-        follower.log.clear()
-
-        enabled = await follower.call("manage_tool", action="enable", name="vowel_share")
-
-        assert follower.log == ["told", "listed", "manage_tool"]
-        assert (enabled["call"], enabled["visible"]) == ("direct", "now")
         follower.log.clear()
         changed = draft(code=VOWEL_SHARE["code"].replace("Share of", "The share of"), update=True)
         updated = await follower.call("synthesize_tool", **changed)
         assert (updated["status"], updated["version"]) == ("created", 2)
         assert follower.log == ["told", "listed", "synthesize_tool"]
-        follower.log.clear()
-        back = await follower.call("manage_tool", action="rollback", name="vowel_share")
-        assert (back["version"], back["call"], back["visible"]) == (1, "direct", "now")
-        assert follower.log == ["told", "listed", "manage_tool"]
 
 
 async def test_a_tool_that_is_not_listed_is_not_waited_for(

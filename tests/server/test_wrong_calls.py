@@ -66,7 +66,6 @@ async def test_where_no_name_is_near_none_is_suggested(client: Client, name: str
     for text in (
         await refused(client, "run_tool", name=name),
         await refused(client, "inspect_tool", name=name),
-        await refused(client, "manage_tool", name=name, action="pin"),
         await refused(client, name),
     ):
         assert "There is no tool" in text

@@ -151,6 +151,6 @@ async def test_after_a_persons_rollback_an_update_is_kept_and_says_how_a_person_
     await bench.library.rollback("triple")
     outcome = await bench.make(update=True, description="Triples every whole number.")
     assert isinstance(outcome, Created), outcome
-    assert "a person decides; `alita rollback triple 3`" in outcome.kept
+    assert "a person decides; `alita tool rollback triple 3`" in outcome.kept
     assert bench.library.entry("triple").manifest.version == 1
     assert json.loads(outcome.model_dump_json())["kept"]

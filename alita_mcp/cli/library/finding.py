@@ -1,4 +1,4 @@
-"""`alita search`, `list`, `show`, `diff`, `log`: the contents of the library, and its journal."""
+"""`alita search`, `list`, `show`, `log` and `tool diff`: the contents of the library, and its journal."""
 
 from __future__ import annotations
 
@@ -20,31 +20,35 @@ if TYPE_CHECKING:
     from alita_mcp.library.rows import CatalogueEntry, JournalRow
 
 
-def add_commands(family: Family) -> None:
-    """Declares the five commands."""
-    seek = family.add("search", search, "find tools by what they should do")
+def add_commands(use: Family, manage: Family) -> None:
+    """Declares `search`, `list`, `show` and `log`."""
+    seek = use.add("search", search, "find tools by what they should do")
     seek.add_argument("query", nargs="+", metavar="WORD")
     seek.add_argument("--limit", type=count_above_zero, default=5, metavar="N")
-    every = family.add("list", list_tools, "list all tools")
+    every = manage.add("list", list_tools, "list all tools")
     every.add_argument(
         "--usage", action="store_true", help="what their writing cost, and how often they are called"
     )
-    card = family.add("show", show, "show what a tool takes, gives and was proved to do")
+    card = manage.add("show", show, "show what a tool takes, gives and was proved to do")
     card.add_argument("name", metavar="NAME")
     card.add_argument(
         "version", type=tool_version, metavar="VERSION", nargs="?", help="default: the current one"
     )
     card.add_argument("--source", action="store_true", help="with code and tests")
-    compared = family.add("diff", diff, "show what changed between two versions of a tool")
-    compared.add_argument("name", metavar="NAME")
-    compared.add_argument("old", type=tool_version, metavar="vA")
-    compared.add_argument("new", type=tool_version, metavar="vB")
-    journal = family.add("log", log, "show the journal, newest last")
+    journal = manage.add("log", log, "show the journal, newest last")
     journal.add_argument("name", metavar="NAME", nargs="?", help="only what happened to this tool")
     journal.add_argument("--limit", type=count_above_zero, default=30, metavar="N")
     journal.add_argument(
         "--gaps", action="store_true", help="what was searched for in vain, the most wanted first"
     )
+
+
+def add_actions(tool: Family) -> None:
+    """Declares `tool diff`."""
+    compared = tool.add("diff", diff, "show what changed between two versions of a tool")
+    compared.add_argument("name", metavar="NAME")
+    compared.add_argument("old", type=tool_version, metavar="vA")
+    compared.add_argument("new", type=tool_version, metavar="vB")
 
 
 async def search(options: argparse.Namespace, output: Output) -> int:

@@ -1,4 +1,4 @@
-"""`alita pin`, `rollback`, `enable`, `delete`, `revoke`, `forget`: changes of what may be called, in which version."""
+"""`alita revoke` and `alita tool pin`, `enable`, `delete`, `rollback`, `forget`: changes of what may be called."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ from alita_mcp.library.rows import CatalogueEntry
 
 _ACTIONS = {  # methods of the library
     "pin": "list a tool before all others",
-    "unpin": "let a tool's place be decided by its use",
+    "unpin": "rank the tool by usage again",
     "enable": "make a disabled, quarantined or deleted tool callable again",
     "disable": "keep a tool, but refuse to call it",
-    "delete": "hide a tool; `alita enable` undoes it within 30 days",
-    "revoke": "take a tool's grants back",
+    "delete": "hide a tool; `alita tool enable` undoes it within 30 days",
 }
 
 
-def add_commands(family: Family) -> None:
-    """Declares one command for each action."""
+def add_commands(manage: Family) -> None:
+    """Declares `revoke`."""
+    parser = manage.add("revoke", _command("revoke"), "take a tool's grants back")
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("--code", action="store_true", help="NAME is the number of code of run_code")
+
+
+def add_actions(tool: Family) -> None:
+    """Declares one action of `alita tool` for each change."""
     for action, help_line in _ACTIONS.items():
-        parser = family.add(action, _command(action), help_line)
-        parser.add_argument("name", metavar="NAME")
-        if action == "revoke":
-            parser.add_argument("--code", action="store_true", help="NAME is the number of code of run_code")
-    words = family.add("forget", forget, "take back words that a tool learned to be found by")
+        tool.add(action, _command(action), help_line).add_argument("name", metavar="NAME")
+    words = tool.add("forget", forget, "take back words that a tool learned to be found by")
     words.add_argument("name", metavar="NAME")
     words.add_argument("words", metavar="WORDS", nargs="*", help="as `alita show` lists them; default: all")
-    parser = family.add("rollback", rollback, "make an earlier version current")
+    parser = tool.add("rollback", rollback, "make an earlier version current")
     parser.add_argument("name", metavar="NAME")
     parser.add_argument(
         "version", metavar="VERSION", type=tool_version, nargs="?", help="default: the one before"

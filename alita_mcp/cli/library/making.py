@@ -1,4 +1,4 @@
-"""`alita synthesize`, `import`, `export`, `reindex`: the commands that bring tools in and out."""
+"""`alita synthesize`, `tool import`, `tool export`, `tool reindex`: the commands that bring tools in and out."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ COMMAND_LINE = "the command line"
 
 
 def add_commands(family: Family) -> None:
-    """Declares the four commands."""
-    make = family.add("synthesize", synthesize, "bring new tools through the gates")
+    """Declares `synthesize`."""
+    make = family.add("synthesize", synthesize, "make tools; each must pass the gates before it is published")
     add = make.add_argument
     add("requests", nargs="?", type=Path, metavar="FILE", help="JSON (Lines); - reads stdin")
     add("--name", help="the tool's name; its function is called the same")
@@ -63,13 +63,17 @@ def add_commands(family: Family) -> None:
     kept = make.add_mutually_exclusive_group()
     kept.add_argument("--record", type=Path, metavar="DIR", help="keep what models answer as files in DIR")
     kept.add_argument("--replay", type=Path, metavar="DIR", help="answer from DIR instead of asking models")
-    bring = family.add("import", import_folder, "verify a tool's folder again and publish it here")
+
+
+def add_actions(tool: Family) -> None:
+    """Declares `tool import`, `tool export` and `tool reindex`."""
+    bring = tool.add("import", import_folder, "verify a tool's folder again and publish it here")
     bring.add_argument("folder", type=Path, metavar="FOLDER")
     bring.add_argument("--update", action="store_true", help="a new version of a tool that is there")
-    out = family.add("export", export, "write a tool to a folder that runs without alita")
+    out = tool.add("export", export, "write a tool to a folder that runs without alita")
     out.add_argument("name", metavar="NAME")
     out.add_argument("--version", type=tool_version, metavar="N", help="another version than the current one")
-    family.add("reindex", reindex, "look at every tool's files, and make the search tables anew")
+    tool.add("reindex", reindex, "look at every tool's files, and make the search tables anew")
 
 
 async def synthesize(options: argparse.Namespace, output: Output) -> int:
@@ -233,7 +237,8 @@ def request_in(folder: Path) -> dict[str, Any]:
     code, document = _text(folder / "tool.py"), _documents(folder / "manifest.json")
     if len(document) != 1 or not isinstance(document[0].get("manifest"), dict):
         raise UsageError(
-            f"{folder / 'manifest.json'} is no tool's manifest.", hint="Import what `alita export` wrote."
+            f"{folder / 'manifest.json'} is no tool's manifest.",
+            hint="Import what `alita tool export` wrote.",
         )
     manifest = document[0]["manifest"]
     request = {field: manifest.get(field) for field in ("name", "description")}

@@ -1,4 +1,4 @@
-"""`alita environments`: lists the packages that were built for tools, and drops those that no tool uses."""
+"""`alita tool environments`: lists the packages that were built for tools, and drops those that no tool uses."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 _SHOWN_PACKAGES = 6
 
 
-def add_commands(family: Family) -> None:
-    """Declares the command."""
-    parser = family.add("environments", environments, "list the packages that were built for tools")
+def add_actions(tool: Family) -> None:
+    """Declares `tool environments`."""
+    parser = tool.add("environments", environments, "list the packages that were built for tools")
     parser.add_argument(
         "--prune",
         action="store_true",

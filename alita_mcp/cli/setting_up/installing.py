@@ -1,4 +1,4 @@
-"""`alita init` and `alita install`: creates the library, and writes the configuration of a client."""
+"""`alita install`: prints or writes the configuration of a client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from alita_mcp.cli.commands import Family
-from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.setting_up.clients import CLIENTS, CODEX_AFTERWARDS, KEY, Client, Launch, codex_toml
 from alita_mcp.errors import UsageError
@@ -24,8 +23,7 @@ PACKAGE = "alita-mcp-server"
 
 
 def add_commands(family: Family) -> None:
-    """Declares `init` and `install`."""
-    family.add("init", init, "create the library and say what to do next")
+    """Declares `install`."""
     add = family.add("install", install, "print or write the configuration that a client needs").add_argument
     add("client", choices=[*CLIENTS, "codex"], metavar="CLIENT", help=", ".join([*CLIENTS, "codex"]))
     add("--write", action="store_true", help="merge it into the client's file, keeping a backup")
@@ -35,25 +33,6 @@ def add_commands(family: Family) -> None:
         action="store_true",
         help=f"start the server with `uvx {PACKAGE}` instead of this installation",
     )
-
-
-async def init(_options: argparse.Namespace, output: Output) -> int:
-    """Creates the library with its starter tools; safe to repeat."""
-    settings = read_settings()
-    async with opened_library(settings) as library:
-        names = library.tools.names()
-    lines = [
-        f"Library: {settings.home} ({len(names)} tools: {', '.join(names) or 'none yet'})",
-        "Next:",
-        "  alita doctor                     what works on this machine",
-        "  alita demo                       the whole way of a tool, in a minute's reading",
-        "  alita install CLIENT --write     tell a client; CLIENT is one of",
-        f"                                   {', '.join([*CLIENTS, 'codex'])}",
-    ]
-    output.result(
-        {"home": str(settings.home), "tools": names, "clients": [*CLIENTS, "codex"]}, "\n".join(lines)
-    )
-    return 0
 
 
 def install(options: argparse.Namespace, output: Output) -> int:

@@ -1,1 +1,1 @@
-"""Tasks at the command line: `alita solve`, `alita runs`, `alita run-log`."""
+"""Tasks at the command line: `alita solve` and `alita runs`."""

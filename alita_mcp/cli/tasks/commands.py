@@ -1,4 +1,4 @@
-"""Declares `alita solve`, `alita runs` and `alita run-log` on the parser."""
+"""Declares `alita solve` and `alita runs` on the parser."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from alita_mcp.cli.commands import Family, count_above_zero, in_event_loop
-from alita_mcp.cli.tasks.listing import list_runs, show_log
+from alita_mcp.cli.tasks.listing import show_runs
 from alita_mcp.cli.tasks.solving import solve
 
 
 def add_commands(family: Family) -> None:
-    """Declares the three commands."""
+    """Declares the two commands."""
     work = family.add("solve", in_event_loop(solve), "let the configured model work on a task")
     work.add_argument("task", nargs="?", metavar="TASK", help="in plain words")
     work.add_argument(
@@ -38,13 +38,14 @@ def add_commands(family: Family) -> None:
     kept.add_argument("--record", type=Path, metavar="DIR", help="keep what models answer as files in DIR")
     kept.add_argument("--replay", type=Path, metavar="DIR", help="answer from DIR instead of asking models")
     kept.add_argument("--replay-run", metavar="ID", help="do a run again with what models answered in it")
-    runs = family.add("runs", in_event_loop(list_runs), "list the tasks that were worked on")
+    runs = family.add("runs", in_event_loop(show_runs), "list the tasks that were worked on, or show one")
     runs.add_argument(
-        "--limit", type=count_above_zero, default=20, metavar="N", help="the newest N; default 20"
+        "run", metavar="ID", nargs="?", help="of a run, or its beginning: show what happened in it"
     )
-    log = family.add("run-log", in_event_loop(show_log), "show what happened in a run")
-    log.add_argument("run", metavar="ID", help="of a run, or its beginning")
-    log.add_argument("--follow", action="store_true", help="go on until the run ends")
+    runs.add_argument(
+        "--limit", type=count_above_zero, default=20, metavar="N", help="list the newest N; default 20"
+    )
+    runs.add_argument("--follow", action="store_true", help="with an ID: go on until the run ends")
 
 
 def _budget_options(work: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`alita runs` and `alita run-log`: the tasks that were worked on, and what happened in one of them."""
+"""`alita runs`: the tasks that were worked on, and what happened in one of them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ import argparse
 from alita_mcp.cli.output import Output, compact, printable
 from alita_mcp.cli.tasks.flow import kept_runs
 from alita_mcp.cli.tasks.words import log_lines, runs_table
+from alita_mcp.errors import UsageError
 from alita_mcp.settings import read_settings
 
 
-async def list_runs(options: argparse.Namespace, output: Output) -> int:
-    """Prints the newest runs, one a line."""
-    runs = await kept_runs(read_settings()).list(options.limit)
-    output.result({"runs": runs}, runs_table(runs))
-    return 0
+async def show_runs(options: argparse.Namespace, output: Output) -> int:
+    """Prints the newest runs, one a line, or the events of the one that is named.
 
+    With `--follow` it prints the events to come as well, with `--json` as JSON Lines then.
 
-async def show_log(options: argparse.Namespace, output: Output) -> int:
-    """Prints a run's events; with `--follow` those to come as well, with `--json` as JSON Lines then."""
+    Raises:
+        UsageError: there is nothing to follow.
+    """
     runs = kept_runs(read_settings())
+    if options.run is None:
+        if options.follow:
+            raise UsageError("--follow needs the ID of a run.", hint="`alita runs` lists them.")
+        newest = await runs.list(options.limit)
+        output.result({"runs": newest}, runs_table(newest))
+        return 0
     run = await runs.named(options.run)
     if not options.follow:
         events = await runs.events(run)

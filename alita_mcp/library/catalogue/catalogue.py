@@ -85,7 +85,7 @@ class Catalogue:
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             decisions = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'decided'").fetchone()
-            for statement in (*ADDED_TABLES, *(() if decisions else DECIDED_BEFORE), *TOUCHED, *LISTING):
+            for statement in (*ADDED_TABLES, *(() if decisions else (DECIDED_BEFORE,)), *TOUCHED, *LISTING):
                 db.execute(statement)
             prepare(db)
             for statement in WITHOUT_MONTY:
@@ -175,7 +175,7 @@ class Catalogue:
     def change(self, event: str, name: str, version: int | None = None, **detail: Any) -> bool:
         """Carries out one of `CHANGES` and journals it; False when it changed nothing.
 
-        `by` says who asks (default: a person); what a person decided, no other one changes.
+        `by` says who approves: a person (the default) or the policy, which changes no version that a person chose.
         """
         values = {"name": name, "version": version, "now": now(), "by": "person", "seen": None, **detail}
         with self._transaction() as db:

@@ -147,13 +147,12 @@ class CatalogueReader:
 
         return sorted(found, key=latest, reverse=True)[:limit]
 
-    def names(self, beginning: str = "", *, after: str = "", limit: int = -1) -> list[str]:
-        """Names of the tools that are not deleted, in order: all with a beginning, or those that come after one."""
+    def names(self, *, after: str = "", limit: int = -1) -> list[str]:
+        """Names of the tools that are not deleted, in order; those that come after one, `limit` of them."""
         query = (
-            "SELECT name FROM listing WHERE state != 'deleted' AND name > :after"
-            " AND name >= :least AND name < :least || '~' ORDER BY name LIMIT :limit"
+            "SELECT name FROM listing WHERE state != 'deleted' AND name > :after ORDER BY name LIMIT :limit"
         )
-        return self._names(query, least=_plain(beginning), after=_plain(after), limit=limit)
+        return self._names(query, after=_plain(after), limit=limit)
 
     def names_like(self, name: str) -> list[str]:
         """Names of some hundred tools, with those that look like `name` among them."""

@@ -117,13 +117,10 @@ ADDED_TABLES = (
 )
 """Of a later alita; an earlier one of the same format does not miss it."""
 
-_OPEN = "(:by = 'person' OR NOT EXISTS (SELECT 1 FROM decided d WHERE d.name = :name AND d.what IN ({what})))"
-_STATE_OPEN = _OPEN.format(what="'state'")
-_VERSION_OPEN = _OPEN.format(what="'version'")
-_ALL_OPEN = _OPEN.format(what="'state', 'version'")
-"""Whether `:by` may change it: what a person decided, only a person undoes."""
-_DECIDED = "INSERT OR IGNORE INTO decided SELECT name, '{}' FROM tool WHERE name = :name AND :by = 'person'"
-_STATE_DECIDED, _VERSION_DECIDED = _DECIDED.format("state"), _DECIDED.format("version")
+_VERSION_DECIDED = (
+    "INSERT OR IGNORE INTO decided SELECT name, 'version' FROM tool WHERE name = :name AND :by = 'person'"
+)
+"""The version that a person chose stays current until a person chooses another."""
 
 _WORDED = (
     "INSERT OR IGNORE INTO wording (name, text, from_use) SELECT name, :text, {from_use} FROM tool WHERE name = :name",
@@ -137,24 +134,16 @@ _WORDED = (
 CHANGES: dict[str, tuple[str, ...]] = {
     "pinned": ("UPDATE tool SET pinned = 1 WHERE name = :name AND state != 'deleted'",),
     "unpinned": ("UPDATE tool SET pinned = 0 WHERE name = :name AND state != 'deleted'",),
-    "disabled": (
-        "UPDATE tool SET state = 'disabled' WHERE name = :name AND state != 'deleted'",
-        _STATE_DECIDED,
-    ),
+    "disabled": ("UPDATE tool SET state = 'disabled' WHERE name = :name AND state != 'deleted'",),
     "enabled": (
-        f"UPDATE tool SET state = 'enabled', deleted_at = NULL WHERE name = :name AND {_STATE_OPEN}",  # noqa: S608 - of our own words
+        "UPDATE tool SET state = 'enabled', deleted_at = NULL WHERE name = :name",
         "UPDATE version SET quarantined = NULL WHERE name = :name AND version = :version",
-        "DELETE FROM decided WHERE name = :name AND what = 'state' AND :by = 'person'",
     ),
     "deleted": (
-        f"""
-        UPDATE tool SET state = 'deleted', deleted_at = :now
-        WHERE name = :name AND state != 'deleted' AND {_ALL_OPEN}
-        """,  # noqa: S608 - of our own words
-        _STATE_DECIDED,
+        "UPDATE tool SET state = 'deleted', deleted_at = :now WHERE name = :name AND state != 'deleted'",
     ),
     "rolled back": (
-        f"UPDATE tool SET current = :version WHERE name = :name AND state != 'deleted' AND {_VERSION_OPEN}",  # noqa: S608
+        "UPDATE tool SET current = :version WHERE name = :name AND state != 'deleted'",
         _VERSION_DECIDED,
     ),
     "quarantined": (
@@ -167,12 +156,12 @@ CHANGES: dict[str, tuple[str, ...]] = {
         """,
     ),
     "approved": (
-        f"""
+        """
         UPDATE tool SET current = :version WHERE name = :name AND state != 'deleted'
         AND current = coalesce(:seen, current) AND EXISTS (
             SELECT 1 FROM version v WHERE v.name = :name AND v.version = :version AND v.digest = :digest
-        ) AND {_VERSION_OPEN}
-        """,  # noqa: S608 - of our own words
+        ) AND (:by = 'person' OR NOT EXISTS (SELECT 1 FROM decided d WHERE d.name = :name AND d.what = 'version'))
+        """,
         "DELETE FROM approval_part WHERE name = :name AND digest = :digest",
         "INSERT INTO approval_part SELECT :name, :digest, :part WHERE :part != ''",
         """
@@ -236,11 +225,8 @@ SELECT p.part FROM approval a LEFT JOIN approval_part p ON p.name = a.name AND p
 WHERE a.name = :name AND a.digest = :digest
 """
 
-DECIDED_BEFORE = (
-    "INSERT INTO decided SELECT name, 'state' FROM tool WHERE state != 'enabled'",
-    "INSERT INTO decided SELECT DISTINCT name, 'version' FROM approval",
-)
-"""Of a catalogue that does not say who decided: what is disabled, deleted or approved counts as a person's."""
+DECIDED_BEFORE = "INSERT INTO decided SELECT DISTINCT name, 'version' FROM approval"
+"""Of a catalogue that does not say who decided: what is approved counts as a person's choice."""
 
 _IN_MONTY = "EXISTS (SELECT 1 FROM evidence e WHERE (e.name, e.version) = (v.name, v.version) AND e.sandbox {} 'monty')"
 WITHOUT_MONTY = (

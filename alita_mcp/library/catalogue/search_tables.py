@@ -138,7 +138,7 @@ def follow(db: sqlite3.Connection) -> None:
         if not is_damage(error):
             raise
         db.execute("ROLLBACK TO search")
-        _log.warning("The search tables cannot be brought up to date (%s); run alita reindex.", error)
+        _log.warning("The search tables cannot be brought up to date (%s); run `alita tool reindex`.", error)
     db.execute("RELEASE search")
 
 

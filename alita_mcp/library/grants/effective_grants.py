@@ -17,7 +17,7 @@ from alita_mcp.errors import ToolUnavailable
 from alita_mcp.library.grants.grants_file import Bind, GrantsFile
 from alita_mcp.library.grants.hosts import ANY, covers
 from alita_mcp.library.rows import Approval, CatalogueEntry
-from alita_mcp.library.trust.trust import MORE_TESTS, is_lower, may_hold_grants
+from alita_mcp.library.trust.trust import MORE_TESTS, may_hold_grants
 from alita_mcp.values import Grants, Manifest
 
 WORKSPACES = ("none", "read", "write")
@@ -119,22 +119,6 @@ class EffectiveGrants:
                 return approval.part
             filed = self._file.granted_to(manifest)
         return in_force(manifest.grants, approved=approval is not None, filed=filed)
-
-    def not_for_clients(self, target: Manifest, entry: CatalogueEntry) -> ToolUnavailable | None:
-        """Error for a client that would make another version current; None when it may."""
-        current = entry.manifest
-        if not target.grants.is_pure:
-            why = "asks for grants"
-        elif self.is_bound(current):
-            why = f"would replace v{current.version}, which a line of the grants file names"
-        elif entry.state != "quarantined" and is_lower(target.trust, current.trust):
-            why = f"is {target.trust}, v{current.version} is {current.trust}"
-        else:
-            return None
-        return ToolUnavailable(
-            f"{target.name} v{target.version} {why}: a person decides whether it becomes the current version.",
-            hint=f"A person can make it current: `alita rollback {target.name} {target.version}`.",
-        )
 
     def is_bound(self, manifest: Manifest) -> bool:
         """Whether the grants file grants something to this very version, and to no other."""

@@ -74,7 +74,7 @@ class SearchReader:
                 finally:
                     db.execute("ROLLBACK")
             except sqlite3.Error as error:
-                hint = "Run alita reindex." if is_damage(error) else "Check that the file can be read."
+                hint = "Run `alita tool reindex`." if is_damage(error) else "Check that the file can be read."
                 raise LibraryError(f"The search tables in {self.path} fail: {error}.", hint=hint) from error
 
     def _opened(self) -> sqlite3.Connection:

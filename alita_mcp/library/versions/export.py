@@ -121,7 +121,7 @@ Version {number}, {trust}: {passed} of {total} examples passed in the sandbox `{
 | `test_tool.py` | the examples it was accepted with; run `pytest` here |
 | `server.py` | an MCP server with this one tool: `uv run server.py` |
 | `pyproject.toml` | its dependencies, for any other installer |
-| `manifest.json` | its schemas and examples as data; `alita import` reads them |
+| `manifest.json` | its schemas and examples as data; `alita tool import` reads them |
 | `server.json` | its public description; put your own namespace before the slash of the name |
 
 To use it in an MCP client, add to its configuration:
@@ -229,7 +229,7 @@ def _description(manifest: Manifest) -> str:
 
 
 def _manifest(stored: StoredVersion) -> str:
-    """What `alita import` verifies again, together with `tool.py`; the same keys as in a version's own folder."""
+    """What `alita tool import` verifies again, together with `tool.py`; the same keys as in a version's own folder."""
     document = {
         "manifest": stored.manifest.model_dump(mode="json"),
         "examples": [example.as_json() for example in stored.examples],

@@ -198,7 +198,8 @@ def quarantined(name: str, version: int, what: str) -> ToolQuarantined:
     """The error for a version that is not what was verified."""
     return ToolQuarantined(
         f"{name} v{version} is quarantined and will not run: {what}.",
-        hint="Roll back to another version, delete the tool, or synthesize it again with update=true.",
+        hint=f"Synthesize it again with update=true; a person can choose another version with "
+        f"`alita tool rollback {name} VERSION`, or delete it with `alita tool delete {name}`.",
     )
 
 

@@ -54,14 +54,6 @@ def deleted(name: str) -> ToolUnavailable:
     return ToolUnavailable(f"{name} was deleted.", hint=_brings_back(name))
 
 
-def decided(name: str) -> ToolUnavailable:
-    """The error for a client that would undo what a person decided."""
-    return ToolUnavailable(
-        f"A person decided how {name} stands, and no client undoes that.",
-        hint=f"A person can change it with `alita enable {name}`, `alita rollback {name} VERSION` or the like.",
-    )
-
-
 def not_as_seen(name: str) -> ToolUnavailable:
     """The error for an approval of what stands otherwise by now."""
     return ToolUnavailable(
@@ -73,12 +65,12 @@ def superseded(name: str, version: int, current: int) -> ToolUnavailable:
     """The error for a version that was given grants and is not the current one any more."""
     return ToolUnavailable(
         f"{name} v{version} asks for grants, which only the current version holds: v{current}.",
-        hint=f"Leave out the version; a person can make it current with `alita rollback {name} {version}`.",
+        hint=f"Leave out the version; a person can make it current with `alita tool rollback {name} {version}`.",
     )
 
 
 def _brings_back(name: str) -> str:
-    return f"`alita enable {name}` brings it back; manage_tool with action enable does where no person decided it."
+    return f"A person can bring it back: `alita tool enable {name}`."
 
 
 def why_not_callable(entry: CatalogueEntry) -> ToolUnavailable | None:

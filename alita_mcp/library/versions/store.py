@@ -26,7 +26,7 @@ from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
 from alita_mcp.library.disk import OnStep, no_step, unreadable, write_folder
 from alita_mcp.library.grants.effective_grants import EffectiveGrants
 from alita_mcp.library.grants.exposure import refuse_exposed_home
-from alita_mcp.library.rows import Approval, By, Claim
+from alita_mcp.library.rows import Approval, Claim
 from alita_mcp.library.trust.trust import unproven
 from alita_mcp.library.versions.files import (
     Folder,
@@ -38,7 +38,6 @@ from alita_mcp.library.versions.files import (
     unpack,
     versions_under,
 )
-from alita_mcp.library.versions.naming import decided
 from alita_mcp.library.versions.replacing import exchange, put_right, refuse_other_or_less
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 
@@ -182,12 +181,12 @@ class Store:
             raise quarantined(name, version, row.quarantined)
         return self._check(name, version, row.seal)
 
-    def enable(self, name: str, version: int, by: By) -> None:
+    def enable(self, name: str, version: int) -> None:
         """Brings a disabled, deleted or quarantined tool back, once its current version is proved unchanged.
 
         Raises:
             ToolQuarantined: it is not what was verified.
-            ToolUnavailable: it was deleted too long ago; or a person decided it, and a client asks.
+            ToolUnavailable: it was deleted too long ago.
         """
         row = self.reader.version_row(name, version)
         if row is None or name in {gone for gone, _ in self.catalogue.deleted_before(_tombstone_limit())}:
@@ -195,8 +194,7 @@ class Store:
                 f"{name} was deleted more than {TOMBSTONE_DAYS} days ago.", hint="Synthesize it."
             )
         self._check(name, version, row.seal)
-        if not self.catalogue.change("enabled", name, version, by=by):
-            raise decided(name)
+        self.catalogue.change("enabled", name, version)
 
     def _check(self, name: str, version: int, seal: str) -> StoredVersion:
         try:

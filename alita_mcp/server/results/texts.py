@@ -182,12 +182,3 @@ def card_text(card: Structured) -> str:
     if "source" not in card:
         return text
     return f"{text}\n\n{card['source']}\nTests:\n{json.dumps(card['tests'], ensure_ascii=False, indent=1)}"
-
-
-def managed_text(done: Structured) -> str:
-    """Text of what stands after an action of `manage_tool`."""
-    if "folder" in done:
-        return f"{done['tool']} was exported to {done['folder']}"
-    pinned = ", pinned" if done.get("pinned") else ""
-    stands = f"{done['action']}: {done['tool']} is at v{done['version']}, {done['state']}{pinned}."
-    return f"{stands} {_way(done)}".strip()

@@ -1,4 +1,4 @@
-"""Tool definitions as clients see them: the six fixed tools, and one per published tool."""
+"""Tool definitions as clients see them: the five fixed tools, and one per published tool."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def _said(schema: dict[str, Any], description: str) -> dict[str, Any]:
 META_DEFINITIONS: tuple[types.Tool, ...] = (
     fixed_tool(
         "search_capabilities",
-        "Find a tool by what it should do. Use it before making one.",
+        "Find tools by what they should do. Search before you make one.",
         {
-            "query": _said({**_STRING, "minLength": 1, "maxLength": 2000}, "The need, in plain words"),
+            "query": _said({**_STRING, "minLength": 1, "maxLength": 2000}, "What you need, in plain words"),
             "limit": {**_INTEGER, "minimum": 1, "maximum": 20, "default": 5},
             "detail": {**_STRING, "enum": ["brief", "schema"], "default": "brief"},
         },
@@ -50,16 +50,16 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
     ),
     fixed_tool(
         "synthesize_tool",
-        "Make a tool: one typed Python function and tests, published only if it passes in a sandbox. "
-        "Without code the server's model writes it, or you get a template.",
+        "Make a tool from one typed Python function and tests; it is published only if it passes in a sandbox. "
+        "Without code, the server's model writes it or you get a template.",
         {
             "description": _STRING,
             "name": _said(_STRING, "The function's name"),
             "code": _STRING,
             "tests": _EXAMPLES,
-            "from_run": _said(_STRINGS, "Runs of run_code to make it of, instead of code and tests"),
-            "use_when": _said(_STRINGS, "About five short requests, in different words, that it serves"),
-            "packages": _said(_STRINGS, "Requirements, as in numpy>=2"),
+            "from_run": _said(_STRINGS, "Runs of run_code, instead of code and tests"),
+            "use_when": _said(_STRINGS, "Five or so short requests that it serves, worded differently"),
+            "packages": _said(_STRINGS, "Such as numpy>=2"),
             "needs": {
                 "type": "object",
                 "properties": {
@@ -69,33 +69,33 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
                     "tools": _STRINGS,
                     "secrets": _STRINGS,
                 },
-                "description": "Only what the code uses; a person approves",
+                "description": "Only what the code uses; a person approves it",
             },
             "varies": {
                 "type": "array",
                 "items": {**_STRING, "enum": ["clock", "random"]},
-                "description": "What results may differ by; such tests use check",
+                "description": "What results depend on besides arguments; test with check",
             },
             "update": _said(
-                _BOOLEAN, "New version, its old tests must hold; without code, description says what is wrong"
+                _BOOLEAN, "A new version: old tests must still pass. Without code, describe what is wrong"
             ),
             "breaks": {
                 "type": "array",
                 "items": {"type": "object"},
-                "description": "Arguments of the tests that no longer hold",
+                "description": "Arguments of old tests that no longer hold",
             },
-            "overrule": _said({"type": "object"}, "Assumed rule: what holds instead"),
+            "overrule": _said({"type": "object"}, "Maps an assumed rule to what holds instead"),
             "mode": {**_STRING, "enum": ["quick", "standard", "thorough"]},
-            "job_id": _said(_STRING, "Asks how a job ended"),
+            "job_id": _said(_STRING, "Get the outcome of a job"),
         },
         types.ToolAnnotations(destructive_hint=False, idempotent_hint=True, open_world_hint=True),
     ),
     fixed_tool(
         "run_tool",
-        "Call any tool of the library by name, listed or not.",
+        "Call any tool in the library by name, listed or not.",
         {
             "name": _STRING,
-            "arguments": _said({"type": "object"}, "As the tool's input schema says"),
+            "arguments": _said({"type": "object"}, "Must fit the tool's input schema"),
             "version": _VERSION,
         },
         types.ToolAnnotations(destructive_hint=True, open_world_hint=True),
@@ -103,36 +103,22 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
     ),
     fixed_tool(
         "inspect_tool",
-        "Show what a tool takes, gives and was proved to do.",
-        {"name": _STRING, "version": _VERSION, "source": _said(_BOOLEAN, "With code and tests")},
+        "Show a tool's input, output and evidence that it works.",
+        {"name": _STRING, "version": _VERSION, "source": _said(_BOOLEAN, "Include code and tests")},
         types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
         required=["name"],
     ),
     fixed_tool(
-        "manage_tool",
-        "Pin a tool to the list, roll it back, switch it on or off, delete or export it.",
-        {
-            "action": {
-                **_STRING,
-                "enum": ["pin", "unpin", "rollback", "enable", "disable", "delete", "export"],
-            },
-            "name": _STRING,
-            "version": _VERSION,
-        },
-        types.ToolAnnotations(destructive_hint=True, open_world_hint=False),
-        required=["action", "name"],
-    ),
-    fixed_tool(
         "run_code",
-        "Run Python once in the sandbox. A tool fits: call that. Many calls, or results to compute over: code with "
-        "from alita_tools import NAME (alita_tools.aio to await). What you would run again: make it a tool.",
+        "Run Python once in the sandbox. If a tool fits, call it instead. For many calls, or to compute over "
+        "results: from alita_tools import NAME (alita_tools.aio to await). Make a tool of what you would run again.",
         {
             "code": _said(_STRING, "A script; its last expression, or `result`, is the result"),
-            "arguments": _said({"type": "object"}, "Variables the code sees; `input`: lines for input()"),
+            "arguments": _said({"type": "object"}, "Variables for the code; `input`: lines for input()"),
             "packages": _STRINGS,
-            "needs": {"type": "object", "description": "As of synthesize_tool"},
-            "session": _said(_STRING, "Name one to keep variables for 10 minutes"),
-            "compare": _said(_BOOLEAN, "Run it twice apart: do the results agree?"),
+            "needs": {"type": "object", "description": "As in synthesize_tool"},
+            "session": _said(_STRING, "A name, to keep variables for 10 minutes"),
+            "compare": _said(_BOOLEAN, "Run it twice, isolated, and compare results"),
             "job_id": _STRING,
         },
         types.ToolAnnotations(destructive_hint=True, open_world_hint=True),

@@ -1,4 +1,4 @@
-"""Handlers of the six fixed tools, over the App's flows."""
+"""Handlers of the five fixed tools, over the App's flows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from alita_mcp.server.client.client_identity import name_of_client
 from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import printable, tool_result
 from alita_mcp.server.results.delivery import run_and_deliver
-from alita_mcp.server.results.texts import card_text, managed_text, outcome_text, search_text
+from alita_mcp.server.results.texts import card_text, outcome_text, search_text
 from alita_mcp.server.results.unreviewed import plain_card, shown, unreviewed
 from alita_mcp.server.results.visibility import call_and_visible, call_of, next_step, until_listed, with_ways
 from alita_mcp.server.rounds import asked_job_id, outcome_in_call, outcome_in_task, parked_job
@@ -126,17 +126,6 @@ async def _inspect(call: ToolCall) -> ToolResult:
     return tool_result(card, card_text(card))
 
 
-async def _manage(call: ToolCall) -> ToolResult:
-    arguments = call.arguments
-    done = await call.app.manage(
-        arguments["action"], arguments["name"], arguments.get("version"), identity=call.identity
-    )
-    if arguments["action"] in ("enable", "rollback"):
-        await until_listed(done["tool"], call)
-        done |= call_and_visible(done["tool"], call)
-    return tool_result(done, managed_text(done))
-
-
 async def _synthesize(call: ToolCall) -> ToolResult:
     started, asked = anyio.current_time(), call.arguments
     known = parked_job(call, job_id=asked_job_id(call, "for the outcome of a job"))
@@ -221,7 +210,6 @@ META_HANDLERS = {
     "synthesize_tool": _synthesize,
     "run_tool": _run,
     "inspect_tool": _inspect,
-    "manage_tool": _manage,
     "run_code": handle_run_code,
 }
 """Fixed tool → the function that handles its calls."""

@@ -24,9 +24,7 @@ WAIT_S = 0.05
 """How long a client may take to write its first line; one that takes longer is answered by the SDK."""
 MAX_LINE = 65_536
 CAPABILITIES: dict[str, Any] = {
-    "completions": {},
     "logging": {},
-    "prompts": {"listChanged": True},
     "resources": {"listChanged": True, "subscribe": True},
     "tools": {"listChanged": True},
 }

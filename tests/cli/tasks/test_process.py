@@ -55,7 +55,7 @@ def test_a_task_is_solved_kept_listed_told_and_replayed_without_a_model(environm
     assert "solve: step: 1. calculate" in done.err
     (listed,) = alita(environment, "runs", "--json").json["runs"]
     assert (listed["run"], listed["status"], listed["solved"]) == (solution["run"], "finished", True)
-    told = alita(environment, "run-log", solution["run"][:8])
+    told = alita(environment, "runs", solution["run"][:8])
     assert "step: 1. calculate" in told.out
     assert "finished: 42" in told.out
     again = alita(environment, "solve", "--replay-run", solution["run"], "--json")
