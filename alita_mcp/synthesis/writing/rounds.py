@@ -30,7 +30,7 @@ from alita_mcp.values import Draft, Example, ToolContract
 from alita_mcp.verification.agreement.matrix import Prepared, extend_matrix, prepare, run_row
 from alita_mcp.verification.findings import failed
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
-from alita_mcp.verification.wording.linter import MAX_REQUESTS
+from alita_mcp.verification.static.wording import MAX_REQUESTS
 
 T = TypeVar("T")
 Settled = tuple[CandidateCode, Prepared]
