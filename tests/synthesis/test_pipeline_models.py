@@ -190,19 +190,6 @@ async def test_a_name_that_is_taken_is_asked_about_once_more(bench: OpenBench) -
     assert outcome.status == "exists", "it behaves as the one that is there"
 
 
-async def test_lessons_of_a_failure_are_told_to_the_next_attempt_at_a_like_thing(bench: OpenBench) -> None:
-    async with bench(Script(candidates=["def digit_sum(number: int) -> int:\n    return (\n"])) as made:
-        assert isinstance(await made.make(mode="quick"), Rejected)
-    script = Script(candidates=[PLAIN])
-    async with bench(script) as made:
-        await made.make(mode="quick", description="Adds up the digits of a number.")
-        assert "<lessons>\nsyntax: " in script.texts("code")[0]
-    script = Script(candidates=[PLAIN])
-    async with bench(script) as made:
-        await made.make(mode="quick", description="Weather in Paris tomorrow.")
-    assert "<lessons>\n" not in script.texts("spec")[0]
-
-
 async def test_what_it_cost_is_in_the_report_and_in_the_journal(bench: OpenBench) -> None:
     async with bench(Script(candidates=[PLAIN])) as made:
         await made.make()

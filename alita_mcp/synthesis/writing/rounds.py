@@ -11,8 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from alita_mcp.errors import BudgetSpent, ModelError
-from alita_mcp.synthesis.failures.failures import classify, lesson_text, signature
-from alita_mcp.synthesis.lessons import Lesson
+from alita_mcp.synthesis.failures import signature
 from alita_mcp.synthesis.requests.grants import grants_of
 from alita_mcp.synthesis.requests.modes import Width
 from alita_mcp.synthesis.requests.outcomes import Rejected, rejection
@@ -124,7 +123,6 @@ class Rounds:
             if prepared.failure is None:
                 break
             rejected = rejection(prepared.failure)
-            await self.learn(rejected)
             try:
                 candidate, last = await self.revised(brief, candidate, rejected, last, attempt)
             except ModelError:
@@ -185,12 +183,6 @@ class Rounds:
             varies=tuple(sorted(set(request.varies))),
             recorded=request.recorded,
         )
-
-    async def learn(self, rejected: Rejected) -> None:
-        """Keeps what went wrong for the next synthesis of a like thing."""
-        text = lesson_text(rejected)
-        lesson = Lesson(description=self._request.description[:500], kind=classify(rejected), text=text)
-        await self._context.advice.lessons.learn(lesson)
 
 
 def keeps_signature(prepared: Prepared, specification: Specification) -> Prepared:
