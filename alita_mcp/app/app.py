@@ -304,7 +304,7 @@ async def open_app(
         results = await stack.enter_async_context(open_result_cache(settings))
         runs = await stack.enter_async_context(open_code_runs(settings, serves=serves))
         web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
-        jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
+        jobs = await stack.enter_async_context(open_jobs())
         writers = roles if roles.is_configured else None
         advice = Advice(web if writers else None, runs)
         toolsmith = Toolsmith(library, chosen, settings, admit, writers, advice)
