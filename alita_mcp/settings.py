@@ -91,10 +91,6 @@ class Settings(BaseSettings):
     """Base URL of the package index that environments are built from; empty: the default of pip and uv."""
     package_index_ca: Path | None = None
     """PEM file with the authorities to trust for the package index; empty: the system's."""
-    environments_keep_days: int = Field(default=30, ge=0, le=3650)
-    """Built environments that nobody used for so many days are dropped."""
-    environments_max_mb: int = Field(default=4096, ge=0)
-    """Over this size together, the least recently used environments are dropped."""
     promoted: int = Field(default=20, ge=0, le=100)
     """How many tools are listed as first-class tools."""
     promote: Literal["all", "verified"] = "all"
@@ -119,14 +115,6 @@ class Settings(BaseSettings):
     """Folder that tools with that grant may read or write; empty: none."""
     max_workers: int = Field(default=8, ge=1, le=256)
     """How many sandboxes may run at once."""
-    calls_per_tool: int = Field(default=5, ge=1, le=256)
-    """How many calls of one tool may run at once."""
-    max_waiting: int = Field(default=64, ge=0, le=10_000)
-    """How many calls may wait for a sandbox; one more is refused as busy."""
-    idle_seconds: float = Field(default=300.0, gt=0)
-    """How long a sandbox is kept warm without a call."""
-    calls_per_worker: int = Field(default=1000, ge=1)
-    """After so many calls a sandbox is replaced by a new one."""
     max_sandbox_memory_mb: int = Field(default=4096, ge=64)
     """How much memory the sandboxes may be promised together."""
     answer_within_s: float = Field(default=45.0, gt=0, le=600)
@@ -140,8 +128,6 @@ class Settings(BaseSettings):
     """When like programs ran so many times, the answer says how to keep them as a tool."""
     result_cache_mb: int = Field(default=64, ge=0, le=65_536)
     """Room for results of deterministic tools, which are then not computed again; 0: none are kept."""
-    result_cache_ttl_s: float = Field(default=3_600.0, gt=0)
-    """How many seconds a kept result counts."""
     token: SecretStr | None = None
     """Bearer token that HTTP clients must send; required when the address is not loopback."""
     model: str | None = Field(default=None, pattern=r"^\S+$")
@@ -172,8 +158,6 @@ class Settings(BaseSettings):
     """How many candidate plans a task begins with; 0: none, each step is decided when it comes (plain ReAct)."""
     memory: bool = True
     """Whether tasks are remembered: what happened, facts with their sources, steps that worked."""
-    memory_max: int = Field(default=2_000, ge=10, le=100_000)
-    """How many memories of each kind are kept."""
     search: str = Field(default="", pattern=r"^[a-z_, ]*$")
     """Search back ends of the web agent, in order: `package_index`, `github`, `searxng`, `tavily`, `brave`, `mcp`.
     Empty: those that have a key or an address, and with a model the two that need none."""
@@ -191,8 +175,6 @@ class Settings(BaseSettings):
     """A search tool of another MCP server: its URL or command, ` #`, and the tool's name."""
     web_allow: str = Field(default="", pattern=r"^[\w.:,\[\]\- ]*$")
     """`host:port` pairs, commas between, that the web agent may read although they are not public."""
-    web_cache_mb: int = Field(default=64, ge=0, le=65_536)
-    """Room for pages of the web that were read; 0: none are kept."""
     embedder: str | None = Field(default=None, pattern=r"^\S.*$")
     """Embedding model for search by meaning: one that litellm names (`openai/…`, `voyage/…`, `ollama/…`), a
     model2vec folder, `model2vec/NAME` (extra `embeddings`), or `module:Class`; unset: search goes by words. A folder
@@ -213,8 +195,6 @@ class Settings(BaseSettings):
     """Room for answers of models, which are then not asked for again; 0: none are kept."""
     synthesis_mode: Literal["quick", "standard", "thorough"] = "standard"
     """What the server's own model spends on a tool: at most one candidate; three and three suites; five and five."""
-    max_syntheses: int = Field(default=4, ge=1, le=64)
-    """How many syntheses run at once; more of them wait."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 
 

@@ -40,7 +40,6 @@ from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Advice
 from alita_mcp.synthesis.jobs.jobs import GoesOn, Job, Jobs, SynthesisJob, T, Wait, open_jobs
 from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
-from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.publishing import Admit
 from alita_mcp.synthesis.requests.outcomes import Created, Outcome, Rejected, Working
 from alita_mcp.synthesis.requests.request import SynthesisRequest
@@ -266,9 +265,9 @@ async def open_app(
         results = await stack.enter_async_context(open_result_cache(settings))
         runs = await stack.enter_async_context(open_code_runs(settings, serves=serves))
         web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
-        jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
+        jobs = await stack.enter_async_context(open_jobs())
         writers = roles if roles.is_configured else None
-        advice = Advice(LessonsFile(settings.home / "lessons.jsonl"), web if writers else None, runs)
+        advice = Advice(web if writers else None, runs)
         toolsmith = Toolsmith(library, chosen, settings, admit, writers, advice)
 
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:

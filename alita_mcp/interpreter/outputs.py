@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import base64
 import re
+import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from alita_mcp.interpreter.code_run import Figure, WrittenFile
-from alita_mcp.interpreter.png import png_problem
 
 MAX_FIGURES = 8
 MAX_FIGURE_BYTES = 1_000_000
 MAX_SHOWN_BYTES = 750_000
 """Of all pictures in one answer: some clients take no answer of more than 1 MB, and these grow by a third in base64."""
+MAX_SIDE = 8_000
+"""Pixels; what the widest interface takes. A picture that it refuses stays in the conversation and breaks it."""
 MAX_FILES = 20
 MAX_FILE_BYTES = 16 << 20
 """Of all files of a run together."""
@@ -22,6 +24,8 @@ MAX_NOTES = 20
 MAX_NOTE = 500
 PNG, SVG = "image/png", "image/svg+xml"
 _ENDINGS = {PNG: "png", SVG: "svg"}
+_PNG_HEADER = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
+"""Signature and first chunk of a PNG; width and height follow."""
 _SVG = re.compile(rb"\s*<(svg|\?xml|!DOCTYPE svg)")
 
 
@@ -97,8 +101,17 @@ def _figure_problem(mime: str, data: bytes) -> str:
     if mime not in _ENDINGS or not data or len(data) > MAX_FIGURE_BYTES:
         return "it is no PNG or SVG of at most 1 MB"
     if mime == PNG:
-        return png_problem(data)
+        return _png_problem(data)
     return "" if _SVG.match(data) else "it is no SVG"
+
+
+def _png_problem(data: bytes) -> str:
+    if not data.startswith(_PNG_HEADER) or len(data) < len(_PNG_HEADER) + 8:
+        return "it is no PNG"
+    width, height = struct.unpack_from(">II", data, len(_PNG_HEADER))
+    if not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE):
+        return f"{width} x {height} pixels, at most {MAX_SIDE} a side are shown"
+    return ""
 
 
 def _decoded(text: str) -> bytes | None:

@@ -28,6 +28,8 @@ from alita_mcp.settings import Settings
 LARGEST_SHARE = 16
 """No result takes more than one part in so many of the cache."""
 FORMAT = 2
+TTL_S = 3_600.0
+"""How long a kept result counts."""
 """Number in the file's name, so that versions of alita with other columns do not meet."""
 
 _TABLES = """
@@ -190,7 +192,7 @@ async def open_result_cache(settings: Settings) -> AsyncIterator[ResultCache | N
     cache = ResultCache(
         settings.home / "results",
         max_bytes=settings.result_cache_mb << 20,
-        ttl_s=settings.result_cache_ttl_s,
+        ttl_s=TTL_S,
     )
     try:
         yield cache

@@ -1,4 +1,4 @@
-"""Context of a synthesis: the library, a sandbox, the gates, and advice from lessons, the web and recorded runs."""
+"""Context of a synthesis: the library, a sandbox, the gates, and advice from the web and recorded runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.sandbox.interface import Sandbox
-from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.model_records.records import ModelRecords
 from alita_mcp.synthesis.package_check import PackageCheck
 from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, Rejected
@@ -60,9 +59,8 @@ class Runs(Protocol):
 
 @dataclass(frozen=True)
 class Advice:
-    """Knowledge from elsewhere: lessons of earlier failures, the web and a package index, recorded runs."""
+    """Knowledge from elsewhere: the web and a package index, recorded runs."""
 
-    lessons: LessonsFile
     research: WebAgent | None = None
     """None: nothing is looked up, and the planner is not asked for open questions."""
     runs: Runs | None = None

@@ -13,7 +13,7 @@ from alita_mcp.errors import ModelError
 from alita_mcp.synthesis.context import Submission
 from alita_mcp.synthesis.duplicates.preexisting_by_examples import find_serving
 from alita_mcp.synthesis.duplicates.preexisting_by_tests import Asked, find_passing, rivals_of
-from alita_mcp.synthesis.failures.failures import classify
+from alita_mcp.synthesis.failures import classify
 from alita_mcp.synthesis.requests.grants import grants_of
 from alita_mcp.synthesis.requests.modes import Width
 from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, Rejected, rejection
@@ -88,7 +88,6 @@ class Pipeline:
     async def _brief(self) -> Brief:
         return Brief(
             request=self._request.full_description,
-            lessons=await self._context.advice.lessons.recall(self._request.description),
             sandbox=await told_lacks(self._context.sandbox),
             grants=grants_of(self._request),
         )
@@ -154,7 +153,6 @@ class Pipeline:
         while True:
             if isinstance(found, Selection):
                 return await self._line(brief, current, found, self._work.plan.repairs - repairs)
-            await self._rounds.learn(found.rejected)
             if ended is not None:
                 return ended_by(found.rejected, ended)
             if repairs == self._work.plan.repairs or classify(found.rejected) == "evidence":
@@ -213,7 +211,6 @@ class Pipeline:
             outcome = await self._proved(brief, candidate, selection)
             if not isinstance(outcome, Rejected):
                 return outcome
-            await self._rounds.learn(outcome)
             if left == 0 or classify(outcome) == "evidence":
                 break
             await self._on_stage("repair")

@@ -16,7 +16,6 @@ from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Advice, AskPerson, SynthesisContext
 from alita_mcp.synthesis.jobs.journal import journalled
-from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.model_records.records import EVENTS_READ, ModelRecords
 from alita_mcp.synthesis.package_check import PackageCheck
 from alita_mcp.synthesis.pipeline import Pipeline
@@ -53,7 +52,7 @@ class Toolsmith:
         self._sandbox = sandbox
         self._settings = settings
         self._models = models
-        advised = advice or Advice(LessonsFile(settings.home / "lessons.jsonl"))
+        advised = advice or Advice()
         records = ModelRecords(settings.home, partial(library.journal, EVENTS_READ))
         packages = PackageCheck(advised.research, sandbox)
         self._publisher = Publisher(library, sandbox, settings, packages, admit)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from alita_mcp.library.words.text import Document, compose, plain_tokens
-from alita_mcp.verification.wording.linter import MAX_DESCRIPTION, MAX_REQUEST, MAX_REQUESTS
+from alita_mcp.verification.static.wording import MAX_DESCRIPTION, MAX_REQUEST, MAX_REQUESTS
 from benchmarks.retrieval import asking, needs, search_under_test
 
 ASKED, TWINS = 60, 5

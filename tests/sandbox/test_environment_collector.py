@@ -17,19 +17,16 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Environment
 from alita_mcp.sandbox.packages.cache import HOLD_SECONDS, EnvironmentCache, EnvironmentGone
 from alita_mcp.sandbox.packages.collector import (
-    DAY_SECONDS,
     NOTHING_KEPT,
     Bounds,
-    bounds_of,
     choose,
 )
 from alita_mcp.sandbox.packages.uses import Record, Use, Uses
-from alita_mcp.settings import Settings
 from tests.sandbox.environment_homes import unmark
 from tests.sandbox.trusting_back_end import TrustingBackEnd
 from tests.tables import each_case
 
-GENEROUS = Bounds(keep_seconds=1000 * DAY_SECONDS, max_bytes=1 << 40)
+GENEROUS = Bounds(keep_seconds=1000 * 86_400, max_bytes=1 << 40)
 NOW = 1_000_000.0
 
 
@@ -65,10 +62,6 @@ def test_what_stays_is_in_use_or_young_and_fits(found: list[tuple[float, int, bo
     assert all(NOW - use.last_used < 100 for use in free)
     assert not free or sum(use.size_bytes for use in stays) <= 1000
     assert not any(use.in_use for use in uses if use.digest in gone)
-
-
-def test_the_bounds_come_from_the_settings(settings: Settings) -> None:
-    assert bounds_of(settings) == Bounds(keep_seconds=30 * DAY_SECONDS, max_bytes=4 << 30)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ class Failing(WasmSandbox):
         return await super().run(job, broker)
 
 
-BUSY, FULL = "64 calls wait already (ALITA_MAX_WAITING).", "All places are taken."
+BUSY, FULL = "64 calls wait already.", "All places are taken."
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.server.tools.definitions import PROVISIONAL, definition_of
 from alita_mcp.synthesis.requests.outcomes import Created, Exists
-from alita_mcp.verification.wording.linter import MAX_DESCRIPTION
+from alita_mcp.verification.static.wording import MAX_DESCRIPTION
 from tests.library.factory import forge
 from tests.server.drafts import REPEAT, VOWEL_SHARE, draft
 from tests.server.in_memory import Build, called, connected, names_of, succeeded, text_of

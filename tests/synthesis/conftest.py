@@ -16,7 +16,6 @@ from alita_mcp.research.interface import WebAgent
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Advice
-from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from tests.models.openai_server import openai_server
 from tests.synthesis.authors import Script
@@ -53,7 +52,7 @@ def bench(
             configured = settings.model_copy(update={**served, **changes})
             role_models = RoleModels(configured, patience=Patience(first_pause_s=0.01, max_pause_s=0.05))
             runs = KeptRuns()
-            advice = Advice(LessonsFile(settings.home / "lessons.jsonl"), research, runs)
+            advice = Advice(research, runs)
             smith = Toolsmith(library, sandbox, configured, lambda _manifest: (), role_models, advice)
             yield Bench(library, smith, script, runs=runs)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from alita_mcp.models.interface import Message
 from alita_mcp.sandbox.wasm.abilities import abilities
-from alita_mcp.synthesis.lessons import Lesson
 from alita_mcp.synthesis.requests.outcomes import Rejected
 from alita_mcp.synthesis.specification.values import Specification
 from alita_mcp.synthesis.writing import prompts
@@ -22,7 +21,6 @@ BRIEF = ASKED.model_copy(update={"specification": SPECIFIED})
 FULL = BRIEF.model_copy(
     update={
         "notes": "Digits are 0 to 9.",
-        "lessons": (Lesson(description="adds", kind="exception", text="raised TypeError"),),
         "grants": Grants(
             network=("api.example.org",),
             workspace="read",

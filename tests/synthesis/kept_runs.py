@@ -14,7 +14,6 @@ from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Advice
-from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.requests.outcomes import Outcome, Rejected
 from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
@@ -73,7 +72,7 @@ class RunBench:
 
     def __init__(self, library: Library, sandbox: Sandbox, settings: Settings) -> None:
         self.library, self.runs, self.stages = library, KeptRuns(), list[str]()
-        advice = Advice(LessonsFile(settings.home / "lessons.jsonl"), runs=self.runs)
+        advice = Advice(runs=self.runs)
         self.smith = Toolsmith(library, sandbox, settings, lambda _manifest: (), advice=advice)
 
     async def make(self, *run_ids: str, **raw: Any) -> Outcome:

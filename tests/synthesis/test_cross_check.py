@@ -13,7 +13,7 @@ from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, Rejected
 from alita_mcp.synthesis.review import cross_check
 from alita_mcp.synthesis.review.cross_check import promised
-from tests.models.openai_server import ORDERS, Fails, Resets
+from tests.models.openai_server import Fails, Resets
 from tests.synthesis.authors import (
     BROKEN,
     COUNT,
@@ -251,22 +251,6 @@ async def test_a_huge_test_is_left_out(bench: OpenBench, size: int) -> None:
     assert line.startswith('for `"a\ufffd\'b"`: tests of 2 writers expect `"ccccc')
     assert len(line) <= 200
     assert line.isprintable()
-
-
-async def test_orders_in_tests_are_neither_shown_nor_kept(bench: OpenBench) -> None:
-    code = 'def echo(text: str) -> str:\n    """Gives a text back."""\n    return text\n'
-    ordered = [
-        {"arguments": {"text": "x"}, "expected": ORDERS},
-        {"arguments": {"text": ORDERS}, "expected": ORDERS},
-    ]
-    honest = [{"arguments": {"text": text}, "expected": text} for text in ("a", "", "bc d")]
-    script = Script(suites=[answer(*ordered, *honest)])
-    async with bench(script) as made:
-        outcome = await made.make(name="echo", description="Gives a text back.", code=code)
-        assert isinstance(outcome, Created), outcome
-        assert "instructions" not in outcome.model_dump_json()
-        stored = await made.library.read("echo")
-    assert [example.arguments["text"] for example in stored.examples] == ["a", "", "bc d"]
 
 
 async def test_code_that_recognises_its_tests_is_asked_about_the_others(bench: OpenBench) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.synthesis.failures.failures import classify, signature, without_values
+from alita_mcp.synthesis.failures import MAX_ERROR, MAX_LINE, classify, hidden_failure, shows, signature
 from alita_mcp.synthesis.requests.outcomes import Rejected, rejection
+from alita_mcp.synthesis.writing.judging import told_to_author
 from alita_mcp.synthesis.writing.prompts import INSTRUCTIONS, fenced
 from alita_mcp.values import Draft, Example
+from alita_mcp.verification.findings import shown_arguments
 from alita_mcp.verification.verify import verify
 
 HEAD = (
@@ -80,15 +86,117 @@ def test_a_failure_is_the_same_whatever_numbers_it_names_but_not_for_another_cas
     assert signature(one) != signature(one.model_copy(update={"reason": "example 1: out of time"}))
 
 
-def test_reasons_are_told_without_the_values_they_name() -> None:
-    told = without_values("example 3: raised KeyError: 'sesame' at 0x7f33 with 4.25 and \"open\"")
-    for secret in ("sesame", "7f33", "4.25", "open"):
-        assert secret not in told
-
-
 def test_fences_cannot_be_closed_from_inside_and_are_bounded() -> None:
     text = fenced("request", "a </request> < / NOTES > <script> 1 < 2 " + "x" * 20_000)
     assert text.count("</request>") == 1
     assert "1 < 2" in text
     assert "<script>" not in text
     assert len(text) < 8_200
+
+
+SECRET = "swordfish 4711 Überraschung"
+EXAMPLE = Example(arguments={"text": SECRET, "limit": 37}, expected={"answer": "xyzzy", "count": 90210})
+PARTS = ("swordfish", "4711", "überraschung", "37", "xyzzy", "90210", "answer")
+CODE = '''import json
+
+
+def read(text: str, limit: int) -> dict[str, str]:
+    """Reads a text."""
+    if limit > 30:
+        raise ValueError(f"too much: {text!r}")
+    return json.loads(text, parse_constant=_refuse)
+'''
+
+
+@pytest.mark.parametrize(
+    ("raised", "shown"),
+    [
+        (
+            "TypeError: JSONDecoder.__init__() got an unexpected keyword argument 'parse_constant'",
+            "TypeError: JSONDecoder.__init__() got an unexpected keyword argument 'parse_constant'",
+        ),
+        ("ModuleNotFoundError: No module named '_bz2'", "ModuleNotFoundError: No module named '_bz2'"),
+        ("KeyError: 'limit'", "KeyError: 'limit'"),
+        ("RecursionError", "RecursionError"),
+        ("ValueError: no literal for base 10: '12a'", "ValueError: no literal for base …: '…'"),
+        (f"ValueError: too much: {SECRET!r}", "ValueError: too much: '… … …'"),
+        (f"ValueError: {SECRET.upper()} or {SECRET[1:7]}", "ValueError: … … … or …"),
+        ("KeyError: 'a'; example 4: it raised KeyError: 'b'", "KeyError: 'a'"),
+        ("IndexError: list index out of range, which neither the docstring nor", "IndexError: list index out of range"),
+    ],
+)  # fmt: skip
+def test_a_hidden_examples_error_is_told_without_numbers_and_its_values(raised: str, shown: str) -> None:
+    assert hidden_failure(f"example 2: raised {raised}", EXAMPLE, CODE) == f"it raised {shown}"
+
+
+def test_the_line_is_told_as_its_author_wrote_it_and_never_as_the_trace_has_it() -> None:
+    trace = ("tool.py:5 in read: outer", f"tool.py:7 in read: {SECRET}")
+    said = hidden_failure(f"example 1: raised ValueError: {SECRET}", EXAMPLE, CODE, trace)
+    assert said == 'it raised ValueError: … … … in line 7: raise ValueError(f"too much: {text!r}")'
+    for forged in ("tool.py:4711 in read: x", "tool.py:0 in read: x", "nothing of the kind", "… 3 more"):
+        assert "line" not in hidden_failure("example 1: raised ValueError: x", EXAMPLE, CODE, (forged,))
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [
+        (f"example 1: the result does not fit the return annotation: {SECRET}", "does not fit the return annotation"),
+        (f"example 1: the check raised ValueError: {SECRET}", "the check raised"),
+        (f"example 1: it returned another result {SECRET}", "it returned another result"),
+        ("example 1: out of time: 30 s", "out of time"),
+        (f"the same {SECRET} gave another result in a fresh process", "gave another result in a fresh process"),
+        (f"example 1: {SECRET}", "it fails"),
+        ("example 1: the result is not JSON: TypeError: a set", "the result is not JSON: TypeError: a set"),
+    ],
+)  # fmt: skip
+def test_other_endings_are_told_without_what_they_hold(reason: str, shown: str) -> None:
+    assert hidden_failure(reason, EXAMPLE, CODE) == shown
+
+
+def words_of(text: str) -> set[str]:
+    return {word.casefold() for word in re.findall(r"[^\W_]+", text)}
+
+
+@given(st.text(max_size=700), st.text(min_size=4, max_size=30))
+def test_whatever_the_message_no_word_of_the_example_is_told(message: str, secret: str) -> None:
+    example = Example(arguments={"text": secret}, expected=None)
+    said = hidden_failure(f"example 1: raised ValueError: {message} {secret}", example, CODE)
+    assert not words_of(secret) & (words_of(said) - {"it"})
+    assert len(said) <= MAX_ERROR + MAX_LINE
+
+
+@pytest.mark.parametrize(
+    ("case", "hidden"),
+    [
+        (EXAMPLE.arguments, True),
+        ({"text": SECRET, "limit": 38}, True),
+        ({"text": SECRET[1:] + "!", "limit": 3}, True),
+        ({"text": "something else", "limit": 37}, False),
+        ({"text": "", "limit": 0}, False),
+        (None, False),
+    ],
+)
+def test_a_gate_tells_nothing_of_an_input_near_a_hidden_example(
+    case: dict[str, object] | None, hidden: bool
+) -> None:
+    rejected = Rejected(
+        stage="properties",
+        reason=f"with {json.dumps(case)}: raised ValueError: {SECRET}, which neither the docstring nor",
+        case=case, expected="raises KeyError", got=SECRET, trace=(f"tool.py:7 in read: {SECRET}",),
+        fix="Raise KeyError.",
+    )  # fmt: skip
+    told = told_to_author(rejected, (EXAMPLE,), CODE)
+    if not hidden:
+        assert told == rejected
+        return
+    text = told.model_dump_json().lower()
+    assert not any(part in text for part in (*PARTS, "keyerror"))
+    assert "it raised valueerror" in text
+    assert "in line 7" in text
+    assert (told.stage, told.case) == ("properties", None)
+
+
+def test_a_hidden_example_is_known_by_what_a_check_cuts_it_to() -> None:
+    long = Example(arguments={"text": "ab" * 4_000}, expected=1)
+    assert shows(shown_arguments(long.arguments), long)
+    assert not shows({"n": 5}, Example(arguments={"n": 6}, expected=1))

@@ -1,7 +1,6 @@
 # ruff: noqa: E501 - tables of patterns read best a line each
 """Detector of instructions to the agent in texts that should only state something.
 
-To the patterns for descriptions of tools (`verification.orders`, some twenty languages) it adds what pages say to agents.
 A filter, not the defence: what is recalled is shown to models as data between tags, whatever it says.
 """
 
@@ -11,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from alita_mcp.verification.wording.imperatives import imperatives_in
+from alita_mcp.values import META_TOOLS
 
 _BEFORE = r"(?:previous|prior|earlier|above|preceding|other|all|any|your|the|system|these|those)"
 _SAID = r"(?:instructions?|prompts?|rules?|guidelines?|directives?|orders?|messages?|polic(?:y|ies)|restrictions?|context)"
@@ -47,15 +46,16 @@ _OVERRIDING = (
     ),
 )
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_TOOL_NAME = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b")
+_TOOL_NAME = re.compile(
+    rf"\b(?:{'|'.join(META_TOOLS)}|(?:read|write|delete|send|get|list|create|update|remove|run|call|fetch|open|search|post)_[a-z_]+)\b"
+)
 """May stand in a lesson of our own."""
 READ_CHARACTERS = 4_000
 
 
 def speaks_to_the_agent(text: str) -> bool:
     """Whether a text gives the agent orders about tools, keys, people or earlier instructions."""
-    nameless = _TOOL_NAME.sub("x", text[:READ_CHARACTERS])
-    return _has_any(_ORDERS, text) or next(imperatives_in(nameless), None) is not None
+    return _has_any(_ORDERS, text)
 
 
 def overrides_instructions(text: str) -> bool:
@@ -65,7 +65,7 @@ def overrides_instructions(text: str) -> bool:
 
 def gives_orders(text: str) -> bool:
     """Whether a stranger's text gives orders; it has no reason to name our tools either."""
-    return speaks_to_the_agent(text) or next(imperatives_in(text[:READ_CHARACTERS]), None) is not None
+    return _has_any((*_ORDERS, _TOOL_NAME), text)
 
 
 def _has_any(patterns: Iterable[re.Pattern[str]], text: str) -> bool:

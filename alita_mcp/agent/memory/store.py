@@ -34,6 +34,8 @@ RECALL_WITHIN_S, FIRST_WITHIN_S = 1.0, 10.0
 """How long a recall may take; the first one of a process imports LanceDB."""
 MEANING_SHARE = 0.7
 """Of that time, what the embedder may take; words answer without it."""
+MOST_KEPT = 2_000
+"""Memories of each kind."""
 FILL_WITHIN_S = 30.0
 REMEMBER_WITHIN_S = 60.0
 
@@ -51,9 +53,10 @@ class StoredMemory:
         embedder: Embedder | None,
         secrets: Secrets,
         tasks: TaskGroup,
+        most: int,
     ) -> None:
         self._home: Path = settings.home
-        self._most = settings.memory_max
+        self._most = most
         self._secrets = secrets
         self._tasks = tasks
         self._tables = {kind: MemoryTable(self._home, kind) for kind in KINDS}
@@ -262,15 +265,15 @@ class StoredMemory:
 
 @asynccontextmanager
 async def open_memory(
-    settings: Settings, embedder: Embedder | None = None, secrets: Secrets = tuple
+    settings: Settings, embedder: Embedder | None = None, secrets: Secrets = tuple, most: int = MOST_KEPT
 ) -> AsyncIterator[StoredMemory]:
     """Opens the memory of a home for the length of a block; reads nothing before it is used.
 
-    `secrets` gives the values that must never be stored, besides keys of the environment.
+    `secrets` gives the values that must never be stored, besides keys of the environment; of each kind `most` are kept.
     """
     with ExitStack() as stack:
         async with background() as tasks:
-            memory = StoredMemory(settings, embedder, secrets, tasks)
+            memory = StoredMemory(settings, embedder, secrets, tasks, most)
             stack.callback(memory.close)  # once no task uses it any more
             try:
                 yield memory

@@ -36,6 +36,7 @@ from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.interface import Sandbox
+from alita_mcp.sandbox.workers.bounds import CALLS_PER_KEY, WAITING
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Value
@@ -88,7 +89,7 @@ class CodeRunner:
         self._places = CodePlaces(parts.calls.sandbox)
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._under_way = 0
-        self._most = parts.settings.calls_per_tool + parts.settings.max_waiting // 2
+        self._most = CALLS_PER_KEY + WAITING // 2
         """So many run or wait at once, so that calls of tools find a place in the queue too."""
 
     def under(self, rights: Rights) -> CodeRunner:

@@ -14,7 +14,7 @@ ResultKind = Literal["json", "repr", "none"]
 
 
 class RecordedRun(Value):
-    """A run of `run_code`, or a program that a transcript shows; values are those that were really seen."""
+    """A run of `run_code`; values are those that were really seen."""
 
     id: str = Field(pattern=RUN_ID.pattern)
     """It cannot be guessed."""

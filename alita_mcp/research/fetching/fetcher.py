@@ -31,6 +31,8 @@ from alita_mcp.values import Value
 AGENT = f"{robots.AGENT_NAME}/{__version__}"
 ACCEPTED = "text/html,application/xhtml+xml,application/pdf,text/*;q=0.9,application/json;q=0.9,*/*;q=0.5"
 MAX_REDIRECTS = 5
+CACHE_BYTES = 64_000_000
+"""Room for pages that were read."""
 _NOT_MODIFIED = 304
 
 
@@ -208,7 +210,11 @@ def _now() -> str:
 
 @asynccontextmanager
 async def open_fetcher(
-    settings: Settings, *, limits: FetchLimits | None = None, resolve: Resolve = addresses_of
+    settings: Settings,
+    *,
+    limits: FetchLimits | None = None,
+    resolve: Resolve = addresses_of,
+    cache_bytes: int = CACHE_BYTES,
 ) -> AsyncIterator[WebFetcher]:
     """A fetcher with the cache of the home; ALITA_WEB_ALLOW names what may be read although it is not public.
 
@@ -217,7 +223,7 @@ async def open_fetcher(
     """
     allowed = allowed_places(settings.web_allow)
     caps = limits or FetchLimits()
-    cache = PageCache(settings.home / "web_pages", settings.web_cache_mb * 1_000_000)
+    cache = PageCache(settings.home / "web_pages", cache_bytes)
     headers = {"user-agent": AGENT, "accept": ACCEPTED, "accept-encoding": ENCODINGS}
     async with (
         httpx.AsyncClient(

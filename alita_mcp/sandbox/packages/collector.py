@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from alita_mcp.sandbox.packages.uses import Use
-from alita_mcp.settings import Settings
 from alita_mcp.values import Value
-
-DAY_SECONDS = 86_400.0
 
 
 class Bounds(Value):
@@ -18,6 +15,8 @@ class Bounds(Value):
     max_bytes: int
 
 
+KEPT = Bounds(keep_seconds=30 * 86_400.0, max_bytes=4 << 30)
+"""Thirty days without use, or 4 GiB together."""
 NOTHING_KEPT = Bounds(keep_seconds=0.0, max_bytes=0)
 """Drops all unused environments."""
 
@@ -27,14 +26,6 @@ class Collected(Value):
 
     dropped: tuple[Use, ...]
     kept: tuple[Use, ...]
-
-
-def bounds_of(settings: Settings) -> Bounds:
-    """Limits that the settings name."""
-    return Bounds(
-        keep_seconds=settings.environments_keep_days * DAY_SECONDS,
-        max_bytes=settings.environments_max_mb << 20,
-    )
 
 
 def choose(uses: Sequence[Use], bounds: Bounds, now: float) -> tuple[Use, ...]:

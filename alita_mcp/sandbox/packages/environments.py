@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.packages.cache import EnvironmentCache
-from alita_mcp.sandbox.packages.collector import bounds_of
+from alita_mcp.sandbox.packages.collector import KEPT
 from alita_mcp.sandbox.packages.index_builder import BackEnd, IndexBuilder
 from alita_mcp.sandbox.packages.lockfile import environment_digest, read_lock, read_requirements
 from alita_mcp.sandbox.packages.uses import Uses
@@ -41,7 +41,7 @@ class EnvironmentBuilder(EnvironmentCache):
         wheels: Mapping[str, Wheel] = PINNED,
         index: IndexBuilder | None = None,
     ) -> None:
-        super().__init__(back_end.store, Uses(settings.home, back_end.kind), bounds_of(settings))
+        super().__init__(back_end.store, Uses(settings.home, back_end.kind), KEPT)
         self._back_end = back_end
         self._index = index or IndexBuilder(back_end, settings)
         self._wheels = wheels

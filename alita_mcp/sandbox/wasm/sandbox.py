@@ -17,6 +17,7 @@ from alita_mcp.sandbox.wasm.process import worker_process
 from alita_mcp.sandbox.wasm.shelf import Lease, Shelf
 from alita_mcp.sandbox.wire.frames import Kind, encode
 from alita_mcp.sandbox.wire.link import Confinement, Worker
+from alita_mcp.sandbox.workers.bounds import IDLE_SECONDS
 from alita_mcp.sandbox.workers.pooled import PooledSandbox
 from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, WorkerKey
 from alita_mcp.settings import Settings
@@ -77,7 +78,7 @@ class WasmSandbox(HostBuilder, PooledSandbox):
     async def tend(self) -> None:
         """Ends workers that were idle for too long and drops unused environments, until it is cancelled."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._shelf.tend, self.settings.idle_seconds)
+            tasks.start_soon(self._shelf.tend, IDLE_SECONDS)
             tasks.start_soon(self.environments.tend)
             await self._pool.tend()
 

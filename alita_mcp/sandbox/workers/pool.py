@@ -233,7 +233,7 @@ class Pool(Generic[K, W]):
         self._serve()
         waits = waiter.place is None and not waiter.evicted and not waiter.depth
         if waits and len(self._queue) > self._bounds.waiting:
-            full = f"{self._bounds.waiting} calls wait for a sandbox already, and no more may (ALITA_MAX_WAITING)."
+            full = f"{self._bounds.waiting} calls wait for a sandbox already, and no more may."
             loser = self._queue.most_dispensable(waiter.key)
             self._refuse(loser, SandboxBusy(full, hint="Call again in a moment."))
 

@@ -20,7 +20,8 @@ class PooledSandbox(ABC):
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._pool: Pool[WorkerKey, PooledWorker] = Pool(self._start, _bounds(settings))
+        bounds = Bounds(workers=settings.max_workers, memory_bytes=settings.max_sandbox_memory_mb << 20)
+        self._pool: Pool[WorkerKey, PooledWorker] = Pool(self._start, bounds)
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         """Runs one call in a pooled worker; see the interface."""
@@ -49,14 +50,3 @@ class PooledSandbox(ABC):
     @abstractmethod
     async def _start(self, key: WorkerKey) -> PooledWorker:
         """A worker for such jobs; leaves no task group and no cancel scope open."""
-
-
-def _bounds(settings: Settings) -> Bounds:
-    return Bounds(
-        workers=settings.max_workers,
-        per_key=settings.calls_per_tool,
-        waiting=settings.max_waiting,
-        idle_seconds=settings.idle_seconds,
-        calls=settings.calls_per_worker,
-        memory_bytes=settings.max_sandbox_memory_mb << 20,
-    )

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from alita_mcp.server.tools.definitions import RESERVED_NAMES, definition_of
 from alita_mcp.values import TOOL_NAME, Manifest, Schema
-from alita_mcp.verification.wording.linter import MAX_DESCRIPTION, text_checks
+from alita_mcp.verification.static.wording import MAX_DESCRIPTION, text_checks
 
 MAX_BYTES = 16_384
 MAX_DEPTH = 4

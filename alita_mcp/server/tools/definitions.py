@@ -11,7 +11,7 @@ from alita_mcp.server.results.unreviewed import plain_manifest
 from alita_mcp.server.sources import fixed_tool
 from alita_mcp.texts import clipped
 from alita_mcp.values import META_TOOLS, Manifest
-from alita_mcp.verification.wording.linter import MAX_DESCRIPTION
+from alita_mcp.verification.static.wording import MAX_DESCRIPTION
 
 RESERVED_NAMES = frozenset({*META_TOOLS, "solve_task", "research_web"})
 """Names that no published tool may take, whether or not this server lists them."""

@@ -34,6 +34,8 @@ MAX_RUNS = 256
 """How many runs of code may be under way or wait."""
 KEPT_RUNS = 20
 """Maximum number of ended runs whose outcome was not fetched yet; they may hold pictures."""
+AT_ONCE = 4
+"""Syntheses that run at once."""
 MAX_QUEUED = 32
 MAX_PARKED = 16
 """How many approvals may wait for people at once; they take no slot from the syntheses."""
@@ -194,7 +196,7 @@ class Jobs:
         if not parked and same_kind >= self._at_once + MAX_QUEUED:
             raise UsageError(
                 f"Busy: {self._at_once} syntheses run at once and {MAX_QUEUED} wait already.",
-                hint="Try again when one has ended, or raise ALITA_MAX_SYNTHESES.",
+                hint="Try again when one has ended.",
             )
 
     def find(self, job_id: str, tool: Tool = "synthesize_tool") -> Job[Any]:
@@ -336,7 +338,7 @@ async def first_of(*waits: Wait) -> None:
 
 
 @asynccontextmanager
-async def open_jobs(at_once: int = 4) -> AsyncIterator[Jobs]:
+async def open_jobs(at_once: int = AT_ONCE) -> AsyncIterator[Jobs]:
     """Opens a job registry; leaving it cancels the jobs that still run."""
     async with anyio.create_task_group() as tasks:
         yield Jobs(tasks, at_once)

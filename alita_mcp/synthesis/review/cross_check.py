@@ -23,7 +23,7 @@ from alita_mcp.synthesis.requests.modes import Mode
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, Outcome, Rejected, rejection
 from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.synthesis.requests.template import told_lacks
-from alita_mcp.synthesis.review.questions import AGREE, Answers, heard_of, names_in, questions_of, usable
+from alita_mcp.synthesis.review.questions import AGREE, Answers, heard_of, questions_of, usable
 from alita_mcp.synthesis.writing.candidate_sampler import CandidateSampler
 from alita_mcp.synthesis.writing.evidence import RAISE
 from alita_mcp.synthesis.writing.prompts import Brief
@@ -168,7 +168,7 @@ class CrossCheck:
         if not answers.heard or prepared.contract is None:
             await self._journal({"status": "failed", "reason": "no test of a model could be used"})
             return None
-        self._questions = questions_of(answers.heard, names_in(prepared.contract))
+        self._questions = questions_of(answers.heard)
         counts = {"suites": answers.suites, "tests": len(answers.heard), "failing": len(answers.failing)}
         await self._journal({"status": "asked", **counts})
         return answers

@@ -7,13 +7,12 @@ same. What its code gives is nobody's opinion of what is right: only a caller th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import RunResult
-from alita_mcp.synthesis.review.questions import gives_orders, names_in, texts_in
 from alita_mcp.synthesis.specification.values import fits
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Draft, Example, Limits, ToolContract, VerificationReport
@@ -52,9 +51,9 @@ async def proposed(
         _, row = await run_row(prepared, asked, rehearsal)
     except SandboxError:
         return ()  # what was published stays published
-    names, results = names_in(prepared.contract), iter(row.results if row else ())
+    results = iter(row.results if row else ())
     shown = [[_example(each, next(results, None)) for each in kind] for kind in kinds]
-    fit = [[each for each in kind if each is not None and _is_fit(each, names)] for kind in shown]
+    fit = [[each for each in kind if each is not None and _is_fit(each)] for kind in shown]
     return tuple(_chosen(*fit))
 
 
@@ -114,15 +113,14 @@ def _example(asked: _Arguments, result: RunResult | None) -> dict[str, Any] | No
     return {"arguments": asked, "raises": kinds_of(result)[0].removeprefix("builtins.")}
 
 
-def _is_fit(example: dict[str, Any], names: Iterable[str]) -> bool:
-    """Whether it may stand in an answer: short, no secret, no order to who reads it."""
-    text, said = _text(example), "\n".join(texts_in(example))
+def _is_fit(example: dict[str, Any]) -> bool:
+    """Whether it may stand in an answer: short, no secret, nothing that a reader does not see."""
+    text = _text(example)
     return (
         len(text) <= MAX_CHARACTERS
         and is_unicode(example)
         and not holds_key(text)
-        and not HIDDEN.search(said)
-        and not gives_orders(said, [*names])
+        and not any(map(HIDDEN.search, _texts_in(example)))
     )
 
 
@@ -143,6 +141,19 @@ def _varied(examples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         ranked.append((outcome in seen, "raises" not in example, place))
         seen.add(outcome)
     return [examples[place] for *_, place in sorted(ranked)]
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """All texts in a JSON value, names of fields of objects too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            yield name
+            yield from _texts_in(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts_in(part)
 
 
 def _text(value: Any) -> str:

@@ -1,13 +1,13 @@
 """Questions to a caller, from blind tests whose expectations differ from the code.
 
-The values come from models and are shown to an agent: each is short, visible, and left out where it reads like orders.
+The values come from models and are shown to an agent: each is short and visible.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,6 @@ from alita_mcp.verification.comparison.difference import difference
 from alita_mcp.verification.examples.judgement import SLOW
 from alita_mcp.verification.examples.suite import distinct_examples, suite_checks
 from alita_mcp.verification.findings import brief
-from alita_mcp.verification.wording.imperatives import imperatives_in
 
 MAX_TEST = 4_000
 """Longest test that is used, in characters of its JSON."""
@@ -105,13 +104,12 @@ class Answers:
 
 
 def usable(suite: Sequence[Example], draft: Draft, contract: ToolContract) -> tuple[Example, ...]:
-    """A writer's tests that say one thing about a call that the tool could answer, and give no orders."""
+    """A writer's tests that say one thing about a call that the tool could answer."""
     fitting = [
         test
         for _, test in distinct_examples(suite)
         if _size(test.as_json()) <= MAX_TEST
         and not suite_checks(draft.model_copy(update={"examples": (test,)}), contract)
-        and not gives_orders("\n".join(texts_in(test.as_json())), names_in(contract))
     ]
     said: defaultdict[str, set[str]] = defaultdict(set)
     for test in fitting:
@@ -129,17 +127,17 @@ def heard_of(writer: int, suite: Sequence[Example], row: Row) -> Iterator[Heard]
             yield Heard(writer, test, check, word)
 
 
-def questions_of(heard: Sequence[Heard], names: Collection[str]) -> tuple[str, ...]:
-    """A line for each of the calls that most writers expect another outcome of; `names` are the tool's own."""
+def questions_of(heard: Sequence[Heard]) -> tuple[str, ...]:
+    """A line for each of the calls that most writers expect another outcome of."""
     calls: defaultdict[str, list[Heard]] = defaultdict(list)
     for each in heard:
         calls[each.call].append(each)
     doubted = [call for call in calls.values() if any(not each.check.passed for each in call)]
     doubted.sort(key=lambda call: -len({each.writer for each in call if not each.check.passed}))
-    return tuple(_question(call, names) for call in doubted[:MAX_QUESTIONS])
+    return tuple(_question(call) for call in doubted[:MAX_QUESTIONS])
 
 
-def _question(call: Sequence[Heard], names: Collection[str]) -> str:
+def _question(call: Sequence[Heard]) -> str:
     """As in: for `""`: tests of 3 writers expect ValueError; yours returns `[]`."""
     expecting: defaultdict[str, set[int]] = defaultdict(set)
     for each in call:
@@ -153,8 +151,6 @@ def _question(call: Sequence[Heard], names: Collection[str]) -> str:
     as_yours = f" ({len(agreeing)} as yours)" if agreeing else ""
     what, writers = said[0]
     line = f"for {where}: tests of {_counted(len(writers))} expect {what}{others}{as_yours}; yours {_done(first)}"
-    if gives_orders(line, names):
-        return f"tests of {_counted(len(writers))} expect otherwise of a call whose values read like orders"
     return clipped(line, MAX_LINE)
 
 
@@ -207,29 +203,6 @@ def _visible(text: str, limit: int) -> str:
 
 def _counted(writers: int) -> str:
     return "1 writer" if writers == 1 else f"{writers} writers"
-
-
-def names_in(contract: ToolContract) -> set[str]:
-    """Returns the tool's name and those of its parameters, which are not instructions to a reader."""
-    return {contract.function, *contract.input_schema["properties"]}
-
-
-def gives_orders(text: str, names: Collection[str]) -> bool:
-    """Whether a text tells its reader what to do; `names` are the tool's own."""
-    return next(imperatives_in(text, names), None) is not None
-
-
-def texts_in(value: Any) -> Iterator[str]:
-    """All texts in a JSON value, names of fields of objects too."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for name, part in value.items():
-            yield name
-            yield from texts_in(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from texts_in(part)
 
 
 def _size(value: Any) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 from alita_mcp.errors import ModelError
 from alita_mcp.library.versions.files import mark_of
-from alita_mcp.synthesis.failures.failures import classify
+from alita_mcp.synthesis.failures import classify
 from alita_mcp.synthesis.pipeline import ended_by
 from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.synthesis.requests.signatures import takes

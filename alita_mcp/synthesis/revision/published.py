@@ -20,7 +20,7 @@ from alita_mcp.verification.agreement.matrix import Prepared
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.code.function import find_function
 from alita_mcp.verification.code.source import parse_code
-from alita_mcp.verification.wording.linter import MAX_REQUESTS
+from alita_mcp.verification.static.wording import MAX_REQUESTS
 
 
 @dataclass(frozen=True)

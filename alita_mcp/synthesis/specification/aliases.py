@@ -12,7 +12,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.private_text import holds_key, looks_private
 from alita_mcp.library.words.text import likeness, plain_tokens, words_of
 from alita_mcp.values import Grants
-from alita_mcp.verification.wording.linter import text_checks
+from alita_mcp.verification.static.wording import text_checks
 
 MAX_CHARACTERS = 200
 MAX_LEARNED_AT_ONCE = 6
@@ -29,7 +29,7 @@ def worth_learning(text: str) -> str | None:
 
 
 def is_plain(request: str) -> bool:
-    """Whether it is one short line of words that asks for something and gives no orders to a model."""
+    """Whether it is one short line of words that asks for something and holds no address."""
     shown = request.isprintable() and bool(plain_tokens(request))
     return shown and not text_checks("request", request, MAX_CHARACTERS, Grants())
 

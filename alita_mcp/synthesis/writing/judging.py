@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from alita_mcp.library.versions.files import mark_of
-from alita_mcp.synthesis.failures.failures import hidden_failure, shows
+from alita_mcp.synthesis.failures import hidden_failure, shows
 from alita_mcp.synthesis.requests.modes import Width
 from alita_mcp.synthesis.requests.outcomes import Rejected, rejection
 from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode

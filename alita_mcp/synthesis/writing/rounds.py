@@ -11,8 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from alita_mcp.errors import BudgetSpent, ModelError
-from alita_mcp.synthesis.failures.failures import classify, lesson_text, signature
-from alita_mcp.synthesis.lessons import Lesson
+from alita_mcp.synthesis.failures import signature
 from alita_mcp.synthesis.requests.grants import grants_of
 from alita_mcp.synthesis.requests.modes import Width
 from alita_mcp.synthesis.requests.outcomes import Rejected, rejection
@@ -30,7 +29,7 @@ from alita_mcp.values import Draft, Example, ToolContract
 from alita_mcp.verification.agreement.matrix import Prepared, extend_matrix, prepare, run_row
 from alita_mcp.verification.findings import failed
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
-from alita_mcp.verification.wording.linter import MAX_REQUESTS
+from alita_mcp.verification.static.wording import MAX_REQUESTS
 
 T = TypeVar("T")
 Settled = tuple[CandidateCode, Prepared]
@@ -124,7 +123,6 @@ class Rounds:
             if prepared.failure is None:
                 break
             rejected = rejection(prepared.failure)
-            await self.learn(rejected)
             try:
                 candidate, last = await self.revised(brief, candidate, rejected, last, attempt)
             except ModelError:
@@ -185,12 +183,6 @@ class Rounds:
             varies=tuple(sorted(set(request.varies))),
             recorded=request.recorded,
         )
-
-    async def learn(self, rejected: Rejected) -> None:
-        """Keeps what went wrong for the next synthesis of a like thing."""
-        text = lesson_text(rejected)
-        lesson = Lesson(description=self._request.description[:500], kind=classify(rejected), text=text)
-        await self._context.advice.lessons.learn(lesson)
 
 
 def keeps_signature(prepared: Prepared, specification: Specification) -> Prepared:

@@ -21,7 +21,7 @@ from alita_mcp.verification.static.lint import lint_checks
 from alita_mcp.verification.static.missing import missing_checks
 from alita_mcp.verification.static.needs import needs_checks
 from alita_mcp.verification.static.run_text import run_text_checks, texts_run
-from alita_mcp.verification.wording.linter import wording_checks
+from alita_mcp.verification.static.wording import wording_checks
 
 _SHOWN_TOGETHER = 4
 

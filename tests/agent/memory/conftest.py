@@ -35,7 +35,7 @@ def opened(home: Path) -> Opened:
     async def open_it(
         embedder: Embedder | None = None, secrets: Callable[[], Any] = tuple, most: int = 2_000
     ) -> AsyncIterator[StoredMemory]:
-        async with open_memory(Settings(home=home, memory_max=most), embedder, secrets) as memory:
+        async with open_memory(Settings(home=home), embedder, secrets, most) as memory:
             yield memory
 
     return open_it

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -21,13 +19,12 @@ from alita_mcp.agent.memory.facts import (
     normal_text,
     when,
 )
-from alita_mcp.agent.memory.instructions import gives_orders, speaks_to_the_agent
+from alita_mcp.agent.memory.instructions import gives_orders
 from alita_mcp.research.values import Source
 
 pytestmark = pytest.mark.extra("search")
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-ORDERS = Path(__file__).parents[2] / "data" / "orders_in_descriptions.jsonl"
 PAGE = "https://example.org/page"
 
 
@@ -162,9 +159,5 @@ def test_a_lesson_of_our_own_may_name_tools_and_a_page_may_not() -> None:
     assert fit_to_keep(fact(text, url=PAGE)) is None
 
 
-def test_how_many_statements_of_pages_are_kept_and_orders_of_another_collection_dropped() -> None:
+def test_pages_may_state_what_they_like_but_for_names_of_tools() -> None:
     assert sum(not gives_orders(text) for text in HONEST) >= len(HONEST) - 1
-    others = [json.loads(line)["text"] for line in ORDERS.read_text(encoding="utf-8").splitlines()]
-    dropped = sum(map(gives_orders, others)) / len(others)
-    own = sum(map(speaks_to_the_agent, others)) / len(others)
-    assert (dropped > 0.85, own > 0.8) == (True, True), (dropped, own)

@@ -26,9 +26,9 @@ ARTICLE = Reply(
 async def fetcher_of(
     site: Site, home: Path, cache_mb: int = 0, limits: FetchLimits | None = None
 ) -> AsyncIterator[WebFetcher]:
-    settings = Settings(home=home, web_allow=site.place, web_cache_mb=cache_mb)
+    settings = Settings(home=home, web_allow=site.place)
     with anyio.fail_after(60):
-        async with open_fetcher(settings, limits=limits) as fetcher:
+        async with open_fetcher(settings, limits=limits, cache_bytes=cache_mb * 1_000_000) as fetcher:
             yield fetcher
 
 
@@ -114,7 +114,7 @@ async def test_a_page_that_counts_for_a_while_is_not_asked_for_until_its_permiss
                 document = await fetcher.fetch(site.url("/owls"))
         assert document.cached
         assert site.paths() == ["/owls"]
-        async with open_fetcher(Settings(home=tmp_path, web_cache_mb=4)) as stranger:
+        async with open_fetcher(Settings(home=tmp_path)) as stranger:
             with pytest.raises(UsageError, match="not a public address"):
                 await stranger.fetch(site.url("/owls"))
 

@@ -1,26 +1,21 @@
-"""Linter for texts that a model will read: descriptions, parameter descriptions, example requests.
+"""Checks of texts that a model will read: descriptions, parameter descriptions, example requests.
 
-A description is shown to every connected model, so it must describe and nothing else: no hidden characters,
-no instructions, no address that the tool has no grant for (tool poisoning).
+They find what a reader does not see and addresses that the tool has no grant for. What a text asks of a model is not
+judged: until a person reviews the tool, clients see one marked sentence of it (`server/results/unreviewed.py`).
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection
-from itertools import islice
 
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Check, Draft, Grants, Stage, ToolContract
 from alita_mcp.verification.findings import failed
-from alita_mcp.verification.wording.imperatives import imperatives_in
 
 MAX_DESCRIPTION = 1_000
 MAX_REQUESTS = 20
 MAX_REQUEST = 200
-MAX_IMPERATIVES = 3
-MAX_SHOWN = 120
 
 _ADDRESS = re.compile(
     r"\b(?:(?:https?|ftps?|sftp|wss?|file|ldaps?|gopher)://|www\.)(?:[^\s/@]*@)?([^\s/:?#\"'<>)\]}`,]*)",
@@ -46,23 +41,15 @@ def wording_checks(draft: Draft, contract: ToolContract) -> list[Check]:
         message = f"use_when has {len(draft.use_when)} requests, the limit is {MAX_REQUESTS}"
         checks.append(failed("static", message, "Keep about five, in different words."))
     parameters = contract.input_schema.get("properties", {})
-    own_names = {draft.name, *parameters, *draft.grants.tools}
     for where, text, limit in texts:
-        checks += text_checks(where, text, limit, draft.grants, own_names=own_names)
+        checks += text_checks(where, text, limit, draft.grants)
     for name in (draft.name, *parameters):
         checks += text_checks(f"the name {name!r}", name.replace("_", " "), MAX_DESCRIPTION, draft.grants)
     return checks
 
 
-def text_checks(
-    where: str,
-    text: str,
-    limit: int,
-    grants: Grants,
-    stage: Stage = "static",
-    own_names: Collection[str] = (),
-) -> list[Check]:
-    """Faults in one text; `where` names it in messages, `own_names` are those of tool and parameters."""
+def text_checks(where: str, text: str, limit: int, grants: Grants, stage: Stage = "static") -> list[Check]:
+    """Faults in one text; `where` names it in messages."""
     checks = []
     if len(text) > limit:
         message = f"{where} has {len(text):,} characters, the limit is {limit:,}"
@@ -76,10 +63,6 @@ def text_checks(
         if not _granted(address.group(1).lower().rstrip("."), grants):
             message = f"{where} holds an address that the tool has no grant for: {address.group()!r}"
             checks.append(failed(stage, message, "Describe the tool without the address."))
-    for imperative in islice(imperatives_in(text, own_names), MAX_IMPERATIVES):
-        message = f"{where} gives orders to the model: {imperative[:MAX_SHOWN]!r}"
-        fix = "Describe what the tool does; leave out what others should do, other tools, and private files."
-        checks.append(failed(stage, message, fix))
     return checks
 
 

@@ -1,14 +1,13 @@
-"""Failure classes of rejections, their signatures, and what may be disclosed of them to whom."""
+"""Failure classes of rejections, and what an author is told of a failure with an example that stays hidden."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from alita_mcp.synthesis.failures.error_words import HIDDEN, known_message, known_type, python_names, words_of
 from alita_mcp.synthesis.requests.outcomes import Rejected
 from alita_mcp.values import Example
 from alita_mcp.verification.findings import shown_arguments
@@ -42,23 +41,25 @@ _STATIC: tuple[tuple[str, FailureClass], ...] = (
     ("secret", "policy"),
 )
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?|'[^']*'|\"[^\"]*\"")
-_MASKED = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|`[^`]*`")
-_INPUT = "with {"
-"""Opens a generated input in a reason."""
-_RAISED = "raised "
-_SILENT = ("does not fit the return annotation", "the check raised ")
-"""What follows these is made of values."""
-_OPENED = ("the module does not load", "the result is not JSON", "the process died", "printed too much")
-_SPOKEN = re.compile("|".join((*_SILENT, _RAISED, *_OPENED)))
+_ERROR = re.compile(
+    r"(?:(?<!check )raised |the module does not load|the result is not JSON|the process died|printed too much).*?"
+    r"(?=; example |, which neither |$)",
+    re.DOTALL,
+)
+"""An error in a reason, with its message; the reason may go on behind it."""
 _ENDINGS = (
-    "out of time", "out of memory", "it returned another result", "it returned a result", "the check does not hold",
+    "does not fit the return annotation", "the check raised", "out of time", "out of memory",
+    "it returned another result", "it returned a result", "the check does not hold",
     "gave another result in a fresh process",
 )  # fmt: skip
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+"""What follows these is made of values."""
 _PLACE = re.compile(r"[^:\s]{1,80}:(\d{1,5}) in ")
-MAX_TOLD = 600
+_WORD = re.compile(r"[^\W_]+")
+HIDDEN = "…"
+MAX_ERROR = 300
 MAX_LINE = 160
-MAX_LESSON = 300
+MIN_PART = 4
+"""Shorter parts of a value's words stand in others by chance."""
 MIN_PIECES = 6
 """Shorter inputs are alike by chance."""
 NEAR = 0.7
@@ -90,23 +91,6 @@ def signature(rejected: Rejected) -> str:
     return hashlib.sha256(where.encode()).hexdigest()
 
 
-def lesson_text(rejected: Rejected) -> str:
-    """Lesson of a rejection that other requests may read."""
-    return f"{without_values(rejected.reason)[:MAX_LESSON]} {_MASKED.sub(_python_or_hidden, rejected.fix)}"[
-        :500
-    ]
-
-
-def without_values(reason: str) -> str:
-    """A reason for strangers: without inputs, quoted words, numbers, and what an error says in its code's own words."""
-    said, spoken, rest = _parted(reason)
-    said, generated, _ = said.partition(_INPUT)
-    ending = _ending(reason) if generated and not spoken else ""
-    told = _error_words(spoken, rest, python_names(), frozenset()) if spoken else ""
-    own = _MASKED.sub(_python_or_hidden, said) + ("with an input: " if generated else "")
-    return f"{own}{spoken or ending}{told}".strip()[:MAX_TOLD]
-
-
 def shows(case: Mapping[str, Any] | None, hidden: Example) -> bool:
     """Whether a call is that of an example, as checks cut it, or near it: gates vary the examples that they have."""
     if case is None:
@@ -124,46 +108,38 @@ def _pieces_of(arguments: Mapping[str, Any]) -> frozenset[str]:
 
 
 def hidden_failure(reason: str, example: Example, code: str, trace: Sequence[str] = ()) -> str:
-    """Description of a failure for the author of its code, who may see neither the example nor anything made from it.
+    """Returns how the example failed, for the code's author, who may not see the example.
 
-    Names in Python's own messages are shown where the code or Python holds them and the example does not; of what the
-    code says itself, nothing but the line that it says it in.
+    An error is told as it is, without numbers and the words of the example's values, with the line that it came from.
     """
-    said, spoken, rest = _parted(reason)
-    if not spoken:
-        return _ending(said) or "it fails"
-    known = python_names() | frozenset(_IDENTIFIER.findall(code))
-    hidden = words_of([*example.arguments.values(), example.expected])
-    words = f"it {spoken}" if spoken == _RAISED else spoken.strip()
-    return f"{words}{_error_words(spoken, rest, known, hidden)}{_line_of(trace, code)}"[:MAX_TOLD]
+    error = _ERROR.search(reason)
+    if error is None:
+        return next((ending for ending in _ENDINGS if ending in reason), "it fails")
+    subject = "it " if error[0].startswith("raised") else ""
+    return f"{subject}{_without_values(error[0], example)}{_line_of(trace, code)}"
 
 
-def _ending(said: str) -> str:
-    return next((ending for ending in _ENDINGS if ending in said), "")
+def _without_values(text: str, example: Example) -> str:
+    words = frozenset(_words_in([*example.arguments.values(), example.expected]))
+    values = "\n".join(words)
+
+    def mask(found: re.Match[str]) -> str:
+        word = found[0].casefold()
+        is_number = word[0].isdecimal() or sum(map(str.isdecimal, word)) >= MIN_PART
+        is_of_a_value = word in words or (len(word) >= MIN_PART and word in values)
+        return HIDDEN if is_number or is_of_a_value else found[0]
+
+    return " ".join(_WORD.sub(mask, text[:MAX_ERROR]).split())
 
 
-def _parted(reason: str) -> tuple[str, str, str]:
-    """Our own words, what opens the words of somebody else, and those."""
-    found = _SPOKEN.search(reason)
-    return (reason, "", "") if found is None else (reason[: found.start()], found[0], reason[found.end() :])
-
-
-def _error_words(spoken: str, rest: str, known: frozenset[str], hidden: frozenset[str]) -> str:
-    """What may be told of somebody else's words; the reason may go on behind them."""
-    if spoken in _SILENT:
-        return ""
-    kind, _, message = rest.removeprefix(": ").partition(": ")
-    kind = known_type(kind.partition(",")[0].partition(";")[0].strip(), known, hidden)
-    name = kind or ("an error" if spoken == _RAISED else "")
-    parts = (
-        message,
-        message.partition("; example ")[0],
-        message.rpartition(", which neither")[0],
-        "" if kind else rest.removeprefix(": "),
-    )
-    told = next(filter(None, (known_message(part, known, hidden) for part in parts)), "")
-    space = "" if spoken == _RAISED or not (name or told) else ": "
-    return space + ": ".join(part for part in (name, told) if part)
+def _words_in(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for part in value:
+            yield from _words_in(part)
+    elif isinstance(value, dict):
+        yield from _words_in([*value, *value.values()])
+    else:
+        yield from map(str.casefold, _WORD.findall(str(value)))
 
 
 def _line_of(trace: Sequence[str], code: str) -> str:
@@ -171,7 +147,3 @@ def _line_of(trace: Sequence[str], code: str) -> str:
     number = next((int(found[1]) for line in reversed(trace) if (found := _PLACE.match(line))), 0)
     lines = code.splitlines()
     return f" in line {number}: {lines[number - 1].strip()[:MAX_LINE]}" if 0 < number <= len(lines) else ""
-
-
-def _python_or_hidden(found: re.Match[str]) -> str:
-    return found[0] if found[0].strip("'\"`") in python_names() else HIDDEN

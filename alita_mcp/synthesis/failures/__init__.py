@@ -1,1 +1,0 @@
-"""Classification of failed drafts, and what may be disclosed of a failure."""

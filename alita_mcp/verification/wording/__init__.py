@@ -1,1 +1,0 @@
-"""Linter for texts that a model will read."""
