@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 from alita_mcp.mining.comparison.likeness import ALIKE_FROM, alike, groups, likeness
 from alita_mcp.mining.comparison.normal_form import MAX_FEATURES, normal_form
 from alita_mcp.mining.values import NormalForm
-from benchmarks.likeness import read_scripts
 
+SCRIPTS = Path(__file__).with_name("scripts.txt")
 REPORT = """
 import csv
 with open("a.csv") as handle:
@@ -47,7 +48,7 @@ def test_a_small_edit_leaves_programs_alike(edited: str) -> None:
 
 
 def test_different_programs_are_not_alike() -> None:
-    forms = [normal_form(code) for code in read_scripts()]
+    forms = [normal_form(code) for code in SCRIPTS.read_text("utf-8").split("\n# ---\n")]
     assert groups(forms) == [[at] for at in range(len(forms))]
 
 
