@@ -20,7 +20,6 @@ from alita_mcp.cli.library import approving, finding, keeping, making, reviewing
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.setting_up import environments, installing, preparing
 from alita_mcp.cli.tasks import commands as task_commands
-from alita_mcp.cli.usage import suggesting
 from alita_mcp.errors import AlitaError, Cancelled
 from alita_mcp.exception_groups import innermost
 from alita_mcp.settings import keep_warnings_harmless, read_settings, use_home
@@ -62,7 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
     family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
     modules = (
         demo, serving, installing, preparing, finding, running, making, keeping, approving, reviewing,
-        caching, environments, task_commands, remembering, suggesting, calibrating, benching,
+        caching, environments, task_commands, remembering, calibrating, benching,
     )  # fmt: skip
     for module in modules:
         module.add_commands(family)
