@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from alita_mcp.library.library import Library
-from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
+from alita_mcp.runs.recorded_run import RecordedRun
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.model_records.records import ModelRecords

@@ -16,7 +16,7 @@ from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.app.runs import noticing as noticing_module
 from alita_mcp.app.runs.noticing import Noticing
 from alita_mcp.library.runs.code_runs import CodeRuns
-from alita_mcp.library.runs.recorded_run import RecordedRun, ResultKind
+from alita_mcp.runs.recorded_run import RecordedRun, ResultKind
 
 ONE, OTHER = ClientIdentity("one", "tester 1"), ClientIdentity("other", "tester 2")
 PROGRAM = """

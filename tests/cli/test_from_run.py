@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from alita_mcp.library.runs.code_runs import CodeRuns
-from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.mining.comparison.normal_form import normal_form
+from alita_mcp.runs.recorded_run import RecordedRun
 from tests.cli.conftest import Alita
 
 pytestmark = pytest.mark.slow

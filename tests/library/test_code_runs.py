@@ -27,7 +27,7 @@ from alita_mcp.library.runs import memory as run_memory
 from alita_mcp.library.runs import rows as run_rows
 from alita_mcp.library.runs.code_runs import CodeRuns, open_code_runs
 from alita_mcp.library.runs.marks import kept_run
-from alita_mcp.library.runs.recorded_run import RecordedRun
+from alita_mcp.runs.recorded_run import RecordedRun
 from alita_mcp.settings import Settings
 from tests.library.factory import found
 

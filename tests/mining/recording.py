@@ -15,7 +15,7 @@ from typing import Any
 
 import anyio
 
-from alita_mcp.library.runs.recorded_run import RecordedRun
+from alita_mcp.runs.recorded_run import RecordedRun
 
 MAX_LINES = 20_000
 

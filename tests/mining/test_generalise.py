@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.mining.generalisation.generalise import generalise
 from alita_mcp.mining.values import GeneralFunction, NotGeneral
+from alita_mcp.runs.recorded_run import RecordedRun
 from tests.mining.recording import called, recorded
 
 

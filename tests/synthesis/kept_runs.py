@@ -10,7 +10,7 @@ import anyio
 
 from alita_mcp.errors import ToolNotFound
 from alita_mcp.library.library import Library
-from alita_mcp.library.runs.recorded_run import RecordedRun
+from alita_mcp.runs.recorded_run import RecordedRun
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Advice

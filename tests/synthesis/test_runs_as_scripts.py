@@ -11,7 +11,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from alita_mcp.library.library import Library
-from alita_mcp.library.runs.recorded_run import RecordedRun
+from alita_mcp.runs.recorded_run import RecordedRun
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.requests.outcomes import Created, NeedsCode, Rejected

@@ -20,10 +20,10 @@ from alita_mcp.app.runs.recurring import MAX_EXAMPLES, proposal, read_form, with
 from alita_mcp.errors import UsageError
 from alita_mcp.library.runs.code_runs import CodeRuns
 from alita_mcp.library.runs.marks import KeptRun
-from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.mining.comparison.likeness import alike
 from alita_mcp.mining.comparison.normal_form import normal_form
 from alita_mcp.mining.values import NormalForm, NotGeneral
+from alita_mcp.runs.recorded_run import RecordedRun
 
 MAX_CLIENTS = 256
 """So many clients' lines are remembered; the one that was silent longest is forgotten first."""

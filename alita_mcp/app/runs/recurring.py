@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from alita_mcp.library.runs.code_runs import CodeRuns, Shape
 from alita_mcp.library.runs.marks import KeptRun
-from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.mining.comparison.likeness import groups
 from alita_mcp.mining.generalisation.generalise import generalise
 from alita_mcp.mining.values import GeneralFunction, NormalForm, NotGeneral
+from alita_mcp.runs.recorded_run import RecordedRun
 from alita_mcp.values import Value
 
 MAX_EXAMPLES = 10

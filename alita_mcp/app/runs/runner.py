@@ -32,8 +32,8 @@ from alita_mcp.interpreter.tool_broker import MODULE, CleaningBroker, ToolBroker
 from alita_mcp.library.background import background
 from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
-from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.progress import ReportStage
+from alita_mcp.runs.recorded_run import RecordedRun
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
@@ -214,7 +214,18 @@ class CodeRunner:
     ) -> CodeRunResult:
         """The result of a run that is journalled and whose files can be read."""
         record, library = recorded(asked.request, run, asked.identity), self._parts.library
-        library.calls.record_code(record, events or [], cached=cached)
+        library.calls.record_code(
+            record.id,
+            at=record.at,
+            status=run.status,
+            seconds=run.seconds,
+            sandbox=run.sandbox,
+            client=record.client,
+            error=run.error_type,
+            tools=run.tools,
+            events=events,
+            cached=cached,
+        )
         if run.files:
             files = {file.name: file.data for file in run.files}
             try:

@@ -25,12 +25,12 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
 from alita_mcp.library.background import background
+from alita_mcp.library.numbered_file import Spoiled
 from alita_mcp.library.runs import rows as sql
 from alita_mcp.library.runs.marks import KeptRun, home_key, kept_run
 from alita_mcp.library.runs.memory import RunMemory
-from alita_mcp.library.runs.numbered_file import Spoiled
-from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.library.runs.rows import RunRow, RunRows, sketch_of
+from alita_mcp.runs.recorded_run import RecordedRun
 from alita_mcp.settings import Settings
 
 LARGEST_BYTES = 1 << 20

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import Field
 
 from alita_mcp.library.private_text import holds_secret
-from alita_mcp.library.runs.recorded_run import RUN_ID, RecordedRun
+from alita_mcp.runs.recorded_run import RUN_ID, RecordedRun
 from alita_mcp.values import Value
 
 MAX_WORDS = 50

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from alita_mcp.library.numbered_file import NumberedFile, spoiled
 from alita_mcp.library.runs.marks import KeptRun
-from alita_mcp.library.runs.numbered_file import NumberedFile, spoiled
 
 FORMAT = 1
 """In the file's name: versions of alita that keep other columns do not meet."""

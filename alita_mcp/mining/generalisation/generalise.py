@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.mining.generalisation.admissible import check_admissible
 from alita_mcp.mining.generalisation.anti_unification import anti_unified
 from alita_mcp.mining.generalisation.inputs import reading_of
@@ -18,6 +17,7 @@ from alita_mcp.mining.generalisation.script import own_names, read_script
 from alita_mcp.mining.generalisation.script_function import Plan, module_text
 from alita_mcp.mining.generalisation.value_types import Place, Records, annotation_of
 from alita_mcp.mining.values import GeneralFunction, NotGeneral, Parameter
+from alita_mcp.runs.recorded_run import RecordedRun
 from alita_mcp.values import Example
 
 Reads = Literal["result", "printed"]

@@ -7,7 +7,6 @@ import builtins
 from collections import Counter
 from dataclasses import dataclass
 
-from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.mining.generalisation.literals import value_of
 from alita_mcp.mining.generalisation.refusal import NoFunctionError
 from alita_mcp.mining.generalisation.scopes import (
@@ -19,6 +18,7 @@ from alita_mcp.mining.generalisation.scopes import (
     globals_declared,
     module_scope,
 )
+from alita_mcp.runs.recorded_run import RecordedRun
 from alita_mcp.syntax import module_of
 
 Import = ast.Import | ast.ImportFrom

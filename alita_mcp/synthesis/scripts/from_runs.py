@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Sequence
 import anyio.to_thread
 
 from alita_mcp.errors import AlitaError, UsageError
-from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.library.versions.files import mark_of
 from alita_mcp.mining.generalisation.generalise import generalise
 from alita_mcp.mining.values import GeneralFunction, NotGeneral
 from alita_mcp.progress import ReportStage
+from alita_mcp.runs.recorded_run import RecordedRun
 from alita_mcp.synthesis.context import SynthesisContext
 from alita_mcp.synthesis.jobs.recorded import confirmed_by, recorded_of, told_by
 from alita_mcp.synthesis.requests.drafting import draft_of, unfit_name

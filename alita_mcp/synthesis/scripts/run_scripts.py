@@ -6,7 +6,7 @@ import ast
 import json
 from typing import Any
 
-from alita_mcp.library.runs.recorded_run import RecordedRun
+from alita_mcp.runs.recorded_run import RecordedRun
 from alita_mcp.syntax import expression_of, module_of
 from alita_mcp.synthesis.requests.script_template import function_of
 

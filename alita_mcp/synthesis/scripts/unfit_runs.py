@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from alita_mcp.errors import UsageError
-from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.mining.comparison.likeness import alike
 from alita_mcp.mining.comparison.normal_form import normal_form
+from alita_mcp.runs.recorded_run import RecordedRun
 from alita_mcp.synthesis.requests.grants import grants_of, unfit_grants
 from alita_mcp.synthesis.requests.outcomes import Rejected, rejection
 from alita_mcp.synthesis.requests.request import NEEDS_SHAPE, SynthesisRequest

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from alita_mcp.errors import LibraryError, ToolNotFound
-from alita_mcp.library.runs import runs
-from alita_mcp.library.runs.runs import Runs
+from alita_mcp.library import kept_results
+from alita_mcp.library.kept_results import KeptResults
 from tests.library.factory import opened
 
 
@@ -35,38 +35,38 @@ async def test_no_other_file_can_be_read(home: Path, name: str) -> None:
 
 
 def test_only_the_newest_are_kept(tmp_path: Path) -> None:
-    store = Runs(tmp_path / "runs")
+    store = KeptResults(tmp_path / "runs")
     names = []
-    for number in range(runs.MAX_RUNS + 5):
+    for number in range(kept_results.MAX_RUNS + 5):
         names.append(store.keep(b"%d" % number))
         os.utime(tmp_path / "runs" / f"{names[-1]}.json", ns=(number, number))
     names.append(store.keep(b'"last"'))
-    assert len(list((tmp_path / "runs").iterdir())) == runs.MAX_RUNS
+    assert len(list((tmp_path / "runs").iterdir())) == kept_results.MAX_RUNS
     assert store.read(names[-1]) == b'"last"'
     with pytest.raises(ToolNotFound):
         store.read(names[0])
 
 
 def test_the_store_stays_below_its_size(tmp_path: Path) -> None:
-    store = Runs(tmp_path / "runs")
-    big = b'"%s"' % (b"x" * (runs.MAX_BYTES // 3))
+    store = KeptResults(tmp_path / "runs")
+    big = b'"%s"' % (b"x" * (kept_results.MAX_BYTES // 3))
     first, *_, last = [store.keep(big) for _ in range(4)]
-    assert sum(file.stat().st_size for file in (tmp_path / "runs").iterdir()) <= runs.MAX_BYTES
+    assert sum(file.stat().st_size for file in (tmp_path / "runs").iterdir()) <= kept_results.MAX_BYTES
     assert store.read(last) == big
     with pytest.raises(ToolNotFound):
         store.read(first)
     with pytest.raises(LibraryError, match="too large"):
-        store.keep(b"x" * (runs.MAX_BYTES + 1))
+        store.keep(b"x" * (kept_results.MAX_BYTES + 1))
 
 
 def test_a_store_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("mine")
     with pytest.raises(LibraryError, match="cannot be used"):
-        Runs(tmp_path / "runs").keep(b"1")
+        KeptResults(tmp_path / "runs").keep(b"1")
 
 
 def test_a_damaged_or_linked_result_is_not_read(tmp_path: Path) -> None:
-    store = Runs(tmp_path / "runs")
+    store = KeptResults(tmp_path / "runs")
     damaged, linked = store.keep(b"1"), store.keep(b"2")
     (tmp_path / "runs" / f"{damaged}.json").write_text("{")
     place = tmp_path / "runs" / f"{linked}.json"

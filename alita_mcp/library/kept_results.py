@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
 from alita_mcp.errors import LibraryError, ToolNotFound
+from alita_mcp.library.bounded_folder import BoundedFolder
 from alita_mcp.library.disk import unreadable
-from alita_mcp.library.runs.files import packed, unpacked
-from alita_mcp.library.runs.recorded_run import RUN_ID
+from alita_mcp.library.packed_files import packed, unpacked
 
 MAX_RUNS = 100
 MAX_BYTES = 64 << 20
+_RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
-class Runs:
-    """Newest results; older ones are dropped to keep the bound."""
+class KeptResults:
+    """Newest results and files of runs; older ones are dropped to keep the bound."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = BoundedFolder(folder, MAX_RUNS, MAX_BYTES)
 
     def keep(self, result: bytes) -> str:
         """Stores a result, a JSON text; returns the name to read it by.
@@ -31,14 +33,14 @@ class Runs:
         if len(result) > MAX_BYTES:
             raise LibraryError(f"A result of {len(result)} bytes is too large to keep.", hint="Ask for less.")
         run = secrets.token_hex(16)
-        self._write(self._folder / f"{run}.json", result)
+        self._write(f"{run}.json", result)
         return run
 
     def keep_files(self, run: str, files: Mapping[str, bytes]) -> None:
         """Stores the files that a run left, under the run's name; raises as `keep`."""
-        if not RUN_ID.fullmatch(run):
+        if not _RUN_ID.fullmatch(run):
             raise ValueError(run)
-        self._write(self._folder / f"{run}.files", packed(files))
+        self._write(f"{run}.files", packed(files))
 
     def read(self, run: str) -> bytes:
         """A stored result as it was handed in.
@@ -46,7 +48,7 @@ class Runs:
         Raises:
             ToolNotFound: there is none of that name, or no longer.
         """
-        place = self._place(run, "json")
+        place = self._find(run, "json")
         if place is None:
             raise ToolNotFound(
                 f"There is no run {run[:40]!r}.", hint="Only the newest results are kept; call again."
@@ -66,7 +68,7 @@ class Runs:
         Raises:
             ToolNotFound: there is none of that name, or no longer.
         """
-        place, found = self._place(run, "files"), None
+        place, found = self._find(run, "files"), None
         if place is not None:
             try:
                 with place.open("rb") as store:
@@ -82,25 +84,11 @@ class Runs:
             )
         return found
 
-    def _place(self, run: str, kind: str) -> Path | None:
-        place = self._folder / f"{run}.{kind}"
-        return place if RUN_ID.fullmatch(run) and not place.is_symlink() and place.is_file() else None
+    def _find(self, run: str, kind: str) -> Path | None:
+        return self._folder.find(f"{run}.{kind}") if _RUN_ID.fullmatch(run) else None
 
-    def _write(self, place: Path, content: bytes) -> None:
+    def _write(self, name: str, content: bytes) -> None:
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            unfinished = place.with_suffix(".part")
-            unfinished.write_bytes(content)
-            unfinished.replace(place)
-            self._make_room()
+            self._folder.write(name, content)
         except OSError as error:
-            raise unreadable(place, error) from error
-
-    def _make_room(self) -> None:
-        room = MAX_BYTES
-        found = [(place.stat(), place) for place in self._folder.iterdir()]
-        found.sort(key=lambda item: (item[0].st_mtime_ns, item[1].name), reverse=True)
-        for number, (facts, place) in enumerate(found):
-            room -= facts.st_size
-            if number >= MAX_RUNS or room < 0:
-                place.unlink(missing_ok=True)
+            raise unreadable(self._folder.folder / name, error) from error
