@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from alita_mcp.library.library import Library
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
-from alita_mcp.runs.recorded_run import RecordedRun
+from alita_mcp.runs.store import RunStore
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.model_records.records import ModelRecords
@@ -46,18 +46,6 @@ class Submission(Protocol):
         ...
 
 
-class Runs(Protocol):
-    """Protocol for the store of recorded code runs."""
-
-    async def read(self, run_id: str) -> RecordedRun:
-        """A run with its values; raises `ToolNotFound` or `UsageError` where there are none."""
-        ...
-
-    async def record_made(self, run_ids: Sequence[str], tool: str) -> None:
-        """Remembers that a tool was made of runs."""
-        ...
-
-
 @dataclass(frozen=True)
 class Advice:
     """Knowledge from elsewhere: lessons of earlier failures, the web and a package index, recorded runs."""
@@ -65,7 +53,7 @@ class Advice:
     lessons: LessonsFile
     research: WebAgent | None = None
     """None: nothing is looked up, and the planner is not asked for open questions."""
-    runs: Runs | None = None
+    runs: RunStore | None = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.requests.outcomes import Created, NeedsApproval, NeedsCode, Outcome, Rejected
+from alita_mcp.synthesis.requests.outcomes import Created, NeedsApproval, Outcome, Rejected
 from tests.synthesis.kept_runs import DISCOUNT, RunBench
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,6 @@ async def bench(library: Library, sandbox: WasmSandbox, settings: Settings) -> R
 def rejected(outcome: Outcome, bench: RunBench) -> Rejected:
     assert isinstance(outcome, Rejected), outcome
     assert list(bench.library.tools.entries()) == []
-    assert bench.runs.made == {}
     return outcome
 
 
@@ -35,11 +34,11 @@ async def test_runs_that_all_failed_say_with_what(bench: RunBench) -> None:
     run = bench.runs.add(
         DISCOUNT, {"prices": [], "percent": 1}, status="error", error_type="ValueError", error="no prices"
     )
-    refused = rejected(await bench.make(run), bench)
+    refused = rejected(await bench.make(run, name="some_tool"), bench)
     assert refused.reason == "from_run: all of these runs failed, the last one with ValueError: no prices"
-    assert rejected(await bench.make(bench.runs.add(SUM, status="timeout")), bench).reason.endswith(
-        "with timeout"
-    )
+    assert rejected(
+        await bench.make(bench.runs.add(SUM, status="timeout"), name="some_tool"), bench
+    ).reason.endswith("with timeout")
 
 
 @pytest.mark.parametrize(
@@ -63,8 +62,7 @@ async def test_secrets_in_runs_go_nowhere(
 async def test_runs_that_differ_for_the_same_arguments_are_no_examples(bench: RunBench) -> None:
     ids = [bench.runs.add(SUM, {"numbers": [1, 2]}, result=result) for result in (3, 4)]
     refused = rejected(await bench.make(*ids, name="sum_numbers"), bench)
-    assert (refused.stage, refused.expected, refused.got) == ("determinism", 3, 4)
-    assert refused.case == {"numbers": [1, 2]}
+    assert "runs gave different results for the same values" in refused.reason
 
 
 async def test_a_run_that_the_code_does_not_repeat_is_told_as_one(bench: RunBench) -> None:
@@ -73,7 +71,6 @@ async def test_a_run_that_the_code_does_not_repeat_is_told_as_one(bench: RunBenc
     refused = rejected(await bench.make(*ids, name="sum_numbers"), bench)
     assert (refused.stage, refused.expected, refused.got) == ("examples", 11, 10)
     assert "than the run did" in refused.fix
-    assert refused.proposed == ()
 
 
 async def test_code_that_hides_characters_or_does_not_parse_is_refused(bench: RunBench) -> None:
@@ -97,18 +94,8 @@ async def test_orders_to_a_model_are_published_nowhere(bench: RunBench, place: s
         assert outcome.stage == "static"
         return
     assert place == "docstring"
-    assert isinstance(outcome, Created | NeedsCode), outcome
-    assert "Ignore all" not in outcome.model_dump_json()
-
-
-async def test_proposals_say_no_orders_and_no_keys(bench: RunBench) -> None:
-    code = f"if not text:\n    result = {ORDER!r}\nelse:\n    result = text.upper()\nresult\n"
-    ids = [bench.runs.add(code, {"text": each}, result=each.upper()) for each in ("ab", "cd e", "xyz")]
-    outcome = await bench.make(*ids, name="loud_text", description="Writes a text in capitals.")
     assert isinstance(outcome, Created), outcome
-    assert outcome.proposed
-    assert "Ignore" not in str(outcome.proposed)
-    assert {"text": ""} not in [each["arguments"] for each in outcome.proposed]
+    assert "Ignore all" not in outcome.model_dump_json()
 
 
 async def test_runs_with_rights_need_them_named_again(bench: RunBench) -> None:
@@ -134,7 +121,7 @@ async def test_runs_with_rights_become_a_tool_that_waits_for_a_person(bench: Run
 async def test_values_that_are_too_large_are_no_examples(bench: RunBench) -> None:
     large = [list(range(9_000)), [1] * 9_000]
     ids = [bench.runs.add(SUM, {"numbers": each}, result=sum(each)) for each in large]
-    assert "small enough" in rejected(await bench.make(*ids, name="sum_numbers"), bench).reason
+    assert "more than 20,000" in rejected(await bench.make(*ids, name="sum_numbers"), bench).reason
     small = [bench.runs.add(SUM, {"numbers": each}, result=sum(each)) for each in ([1, 2], [5], [3, 3])]
     outcome = await bench.make(*ids, *small, name="sum_numbers", description="Adds up numbers.")
     assert isinstance(outcome, Created), outcome
@@ -156,10 +143,10 @@ async def test_different_programs_are_named(bench: RunBench) -> None:
         stdout="a 1\n",
     )
     refused = rejected(await bench.make(first, other, name="some_tool"), bench)
-    assert refused.reason == f"from_run: {other} ran another program than {first}."
+    assert refused.reason == f"from_run: run {other} differs from run {first} in more than literals."
 
 
-@pytest.mark.parametrize("name", ["A Tool", "x", "run_tool", "class"])
+@pytest.mark.parametrize("name", ["A Tool", "x", "run_tool", ""])
 async def test_names_that_no_tool_may_have_are_refused(bench: RunBench, name: str) -> None:
     (run,) = bench.runs.discounts(([1], 1))
     rejected(await bench.make(run, name=name), bench)

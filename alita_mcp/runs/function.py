@@ -1,0 +1,364 @@
+"""Makes one typed function of runs of a program: the literals in which they differ are its parameters.
+
+The statements of the program stay as they are, inside the function. Whether they do the same there is for the gates to
+find out: each run is an example.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import json
+import keyword
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from alita_mcp.runs.annotations import Annotations, NoFunctionError
+from alita_mcp.runs.programs import Program, program_of, slot_name
+from alita_mcp.runs.recorded_run import RecordedRun
+from alita_mcp.syntax import expression_of, module_of, symbols_of
+from alita_mcp.values import Example, Value
+
+MAX_PARAMETERS = 20
+_BUILTINS = frozenset(dir(builtins))
+_UNFIT_NAMES = {
+    "input": "it reads input(); pass what it reads in `arguments`",
+    "display": "it shows pictures, and a tool returns JSON",
+}
+_FAULTS = (ValueError, TypeError, LookupError, ArithmeticError)
+"""Errors that say something about what a program was given."""
+_KINDS = {"str": "A text", "int": "A whole number", "float": "A number", "bool": "True or false"}
+_IMPORTS = ast.Import | ast.ImportFrom
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+
+
+class RunFunction(Value):
+    """A function that does what several runs did, and what these runs were as calls of it."""
+
+    key: str
+    """Of the program."""
+    code: str
+    signature: str
+    """Parameters and result, as in `(prices: list[float], rate: float) -> list[float]`."""
+    varied: tuple[str, ...]
+    """Names of the parameters that were not the same in all runs."""
+    calls: tuple[Example, ...]
+    """For each run, in order: its arguments and what it gave, exactly as it was seen."""
+
+
+@dataclass
+class _Parameter:
+    name: str
+    values: list[Any]
+    """One of each run."""
+    slots: list[int] = field(default_factory=list)
+    """Places in the program that it fills; none for what the runs were given as arguments."""
+    annotation: str = ""
+
+    @property
+    def optional(self) -> bool:
+        return self.annotation.endswith("| None")
+
+
+def function_of(runs: Sequence[RecordedRun], name: str, description: str = "") -> RunFunction:
+    """The function of this name that runs of one program amount to.
+
+    Raises:
+        NoFunctionError: syntax alone makes no function of them.
+    """
+    runs = [each for each in runs if each.ok or _shows_a_fault(each)]
+    try:
+        return _function(runs, [_program(run) for run in runs], name, description)
+    except (RecursionError, SyntaxError, ValueError) as unwritable:
+        raise NoFunctionError(f"it cannot be written as a function: {unwritable}") from unwritable
+
+
+def _shows_a_fault(run: RecordedRun) -> bool:
+    kind = getattr(builtins, run.error_type, None) if run.status == "error" else None
+    return isinstance(kind, type) and issubclass(kind, _FAULTS)
+
+
+def _program(run: RecordedRun) -> Program:
+    program = program_of(run.code)
+    if program is None:
+        raise NoFunctionError(f"the code of run {run.id} does not parse, or is too long")
+    return program
+
+
+def _function(
+    runs: Sequence[RecordedRun], programs: Sequence[Program], name: str, description: str
+) -> RunFunction:
+    program, bound = programs[0], _bindings(programs[0].body)
+    other = next((run.id for run, each in zip(runs, programs, strict=True) if each.key != program.key), "")
+    if other:
+        raise NoFunctionError(f"run {other} differs from run {runs[0].id} in more than literals")
+    _check_fit(program.body, bound)
+    top = symbols_of(runs[0].code)
+    parameters = _given(runs, program.body)
+    parameters += _varying(programs, bound, {*top.get_identifiers()}, {each.name for each in parameters})
+    if not parameters:
+        raise NoFunctionError("nothing varies between the runs, and they were given no arguments")
+    if len(parameters) > MAX_PARAMETERS:
+        raise NoFunctionError(
+            f"{len(parameters)} values vary; a tool has at most {MAX_PARAMETERS} parameters"
+        )
+    annotations = Annotations(_BUILTINS.union(bound))
+    for each in parameters:
+        each.annotation = annotations.annotation_of(each.name, each.values)
+    parameters.sort(key=lambda each: each.optional)
+    prints = _prints(runs)
+    returns = "str"
+    if not prints:
+        returns = annotations.annotation_of("result", [run.result for run in runs if run.ok], nulls=True)
+    body = _filled(program, parameters)
+    imports = list(dict.fromkeys(ast.unparse(each) for each in body if isinstance(each, _IMPORTS)))
+    body = [each for each in body if not isinstance(each, _IMPORTS | ast.Pass)]
+    if prints:
+        imports += ["import contextlib", "import io"]
+        body = _returning_printed(body)
+    else:
+        sets_result = "result" in top.get_identifiers() and top.lookup("result").is_assigned()
+        body = _returning_result(body, sets_result=sets_result)
+    listed = ", ".join(f"{each.name}: {each.annotation}{' = None' * each.optional}" for each in parameters)
+    text = f"{'async ' * any(map(_awaits, body))}def {name}({listed}) -> {returns}:\n    pass"
+    function = module_of(text).body[0]
+    docstring = ast.Expr(ast.Constant(_docstring(name, description, parameters)))
+    function.body = [docstring, *body]  # type: ignore[attr-defined]
+    imports.sort(key=lambda line: not line.startswith("from __future__"))
+    code = "\n\n\n".join(filter(None, ["\n".join(imports), annotations.classes, _text(function)])) + "\n"
+    symbols_of(code)
+    return RunFunction(
+        key=program.key,
+        code=code,
+        signature=f"({listed}) -> {returns}",
+        varied=tuple(each.name for each in parameters if len({*map(json.dumps, each.values)}) > 1),
+        calls=_calls(runs, parameters, prints=prints),
+    )
+
+
+def _bindings(body: Sequence[ast.stmt]) -> Counter[str]:
+    """How often each name is bound in all scopes; what is declared global counts twice."""
+    found: Counter[str] = Counter()
+    for node in ast.walk(ast.Module([*body], [])):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                found[name] += 1
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                found[node.name] += 1
+            case ast.alias():
+                found[node.asname or node.name.partition(".")[0]] += 1
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                found.update([*names, *names])
+            case (
+                ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+            ):
+                found[name] += 1
+            case ast.MatchMapping(rest=str(name)):
+                found[name] += 1
+    return found
+
+
+def _check_fit(body: Sequence[ast.stmt], bound: Counter[str]) -> None:
+    """Refuses what a function cannot do, where the gates would say less clearly what is wrong."""
+    for node in ast.walk(ast.Module([*body], [])):
+        match node:
+            case ast.Name(id=name) if name in _UNFIT_NAMES and name not in bound:
+                raise NoFunctionError(_UNFIT_NAMES[name])
+            case ast.ImportFrom(module=module) if (module or "").partition(".")[0] == "alita_tools":
+                raise NoFunctionError("it calls tools of the library")
+            case ast.alias(name="alita_tools"):
+                raise NoFunctionError("it calls tools of the library")
+            case ast.alias(name="*"):
+                raise NoFunctionError("`import *` binds names that nobody can see")
+
+
+def _given(runs: Sequence[RecordedRun], body: Sequence[ast.stmt]) -> list[_Parameter]:
+    """What the runs were given as arguments, as far as the program reads it."""
+    read = {node.id for node in ast.walk(ast.Module([*body], [])) if isinstance(node, ast.Name)}
+    names = [name for name in runs[0].arguments if name in read]
+    for name in names:
+        if any(name not in run.arguments for run in runs):
+            raise NoFunctionError(f"{name} was given to some of the runs only")
+    return [_Parameter(name, [run.arguments[name] for run in runs]) for name in names]
+
+
+def _varying(
+    programs: Sequence[Program], bound: Counter[str], top: set[str], chosen: set[str]
+) -> list[_Parameter]:
+    """The literals in which the programs differ; texts and numbers that always vary alike are one parameter.
+
+    `top` holds the names of the programs' top level, `chosen` those of other parameters.
+    """
+    found: dict[str, _Parameter] = {}
+    for number, slots in enumerate(zip(*(program.slots for program in programs), strict=True)):
+        values = [slot.value for slot in slots]
+        if len({*map(json.dumps, values)}) == 1:
+            continue
+        merges = all(isinstance(each, str | int | float) and not isinstance(each, bool) for each in values)
+        column = json.dumps(values if merges else [number, *values])
+        found.setdefault(column, _Parameter("", values)).slots.append(number)
+    assigned = _assigned(programs[0].body)
+    for parameter in found.values():
+        parameter.name = next(
+            name for name in _names(parameter, programs[0], assigned, bound, top) if name not in chosen
+        )
+        chosen.add(parameter.name)
+    return list(found.values())
+
+
+def _assigned(body: Sequence[ast.stmt]) -> dict[str, str]:
+    """The variables of the top level to which a literal is assigned, by the name in the literal's place."""
+    found = {}
+    for statement in body:
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(id=variable)], value=ast.Name(id=slot))
+                | ast.AnnAssign(target=ast.Name(id=variable), value=ast.Name(id=slot))
+            ):
+                found[slot] = variable
+    return found
+
+
+def _names(
+    parameter: _Parameter, program: Program, assigned: dict[str, str], bound: Counter[str], top: set[str]
+) -> Iterator[str]:
+    """Names that a parameter may have, the best first."""
+    # Case 1: it is a variable that is bound nowhere else, and so needs no assignment any more.
+    for number in parameter.slots:
+        variable = assigned.get(slot_name(number), "")
+        if _NAME.fullmatch(variable) and bound[variable] == 1 and variable not in _BUILTINS | {"result"}:
+            yield variable
+    # Case 2: the program says what it is, by a variable, keyword, key or parameter, in a word that is free there.
+    slots = [program.slots[number] for number in parameter.slots]
+    used = _BUILTINS | top | (set() if all(slot.at_top for slot in slots) else bound.keys())
+    for slot in slots:
+        hint = re.sub(r"\W+", "_", slot.hint).strip("_").lower()
+        for name in (hint, f"{hint}_value"):
+            if _NAME.fullmatch(name) and not keyword.iskeyword(name) and name not in used:
+                yield name
+    # Case 3: it says nothing.
+    yield from (name for number in range(1, 1_000) if (name := f"value_{number}") not in used | bound.keys())
+
+
+def _prints(runs: Sequence[RecordedRun]) -> bool:
+    """Whether what the program prints is its result, as it has no other."""
+    good = [run for run in runs if run.ok]
+    if any(run.result_kind == "repr" for run in good):
+        raise NoFunctionError("its result is no JSON; return numbers, texts, lists or dicts of them")
+    if any(run.result is not None for run in good):
+        return False
+    if any(run.stdout for run in good):
+        return True
+    raise NoFunctionError("it gave no result and printed nothing")
+
+
+def _calls(
+    runs: Sequence[RecordedRun], parameters: Sequence[_Parameter], *, prints: bool
+) -> tuple[Example, ...]:
+    """Each run as a call, the same call once."""
+    calls: dict[str, Example] = {}
+    for place, run in enumerate(runs):
+        arguments = {
+            each.name: each.values[place]
+            for each in parameters
+            if not (each.optional and each.values[place] is None)
+        }
+        outcome = {"expected": run.stdout if prints else run.result} if run.ok else {"raises": run.error_type}
+        call = Example(arguments=arguments, **outcome)
+        known = calls.setdefault(json.dumps(arguments, sort_keys=True), call)
+        if json.dumps(known.as_json(), sort_keys=True) != json.dumps(call.as_json(), sort_keys=True):
+            raise NoFunctionError(
+                "runs gave different results for the same values: pass what they depend on (clock, chance, files, "
+                "earlier steps) in `arguments`"
+            )
+    return tuple(calls.values())
+
+
+class _Filler(ast.NodeTransformer):
+    """Puts literals and parameters in the places of slots."""
+
+    def __init__(self, program: Program, parameters: Sequence[_Parameter]) -> None:
+        self._nodes: dict[str, ast.expr] = {
+            slot_name(number): slot.node for number, slot in enumerate(program.slots)
+        }
+        for each in parameters:
+            self._nodes |= {slot_name(number): ast.Name(each.name, ast.Load()) for number in each.slots}
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._nodes.get(node.id, node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+        self.generic_visit(node)
+        node.values = [
+            ast.FormattedValue(each, -1) if isinstance(each, ast.Name) else each for each in node.values
+        ]
+        return node
+
+    def visit_Global(self, node: ast.Global) -> ast.stmt:
+        return ast.Nonlocal(node.names)  # what was global is a variable of the function around it
+
+
+def _filled(program: Program, parameters: Sequence[_Parameter]) -> list[ast.stmt]:
+    """The program's statements with its literals and parameters, without assignments of a parameter to itself."""
+    filler, body = _Filler(program, parameters), []
+    for statement in program.body:
+        match filler.visit(statement):
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=value))
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.Name(id=value))
+            ) if name == value:
+                continue
+            case filled:
+                body.append(filled)
+    return body
+
+
+def _returning_printed(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The body with what it prints returned."""
+    redirected = expression_of("contextlib.redirect_stdout(io.StringIO())").body
+    block = ast.With([ast.withitem(redirected, ast.Name("_printed", ast.Store()))], body)
+    return [block, ast.Return(expression_of("_printed.getvalue()").body)]
+
+
+def _returning_result(body: list[ast.stmt], *, sets_result: bool) -> list[ast.stmt]:
+    """The body with the value of its last expression returned, or else of its variable `result`, as `run_code` does."""
+    result = ast.Return(ast.Name("result", ast.Load()))
+    match body:
+        case [*before, ast.Expr(value=value)] if not sets_result or isinstance(value, ast.Name):
+            return [*before, ast.Return(value)]
+        case [*_, ast.Expr(value=ast.Call(func=ast.Name(id="print")))] if sets_result:
+            return [*body, result]
+        case [*before, ast.Expr(value=value)]:
+            kept = ast.Assign([ast.Name("_last", ast.Store())], value)
+            return [*before, kept, ast.Return(expression_of("result if _last is None else _last").body)]
+    if not sets_result:
+        raise NoFunctionError("it ends without an expression and sets no variable named result")
+    return [*body, result]
+
+
+def _awaits(node: ast.AST) -> bool:
+    """Whether a node waits for something outside the functions in it."""
+    if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith) or getattr(node, "is_async", False):
+        return True
+    inner = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    return not isinstance(node, inner) and any(map(_awaits, ast.iter_child_nodes(node)))
+
+
+def _docstring(name: str, description: str, parameters: Sequence[_Parameter]) -> str:
+    """What the function does, in the words that were given, and what kind of value each parameter takes."""
+    summary = description.strip() or f"{name.replace('_', ' ').capitalize()}."
+    lines = [f"{summary.splitlines()[0]}\n", "    Args:"]
+    for each in parameters:
+        kind = each.annotation.removesuffix(" | None")
+        words = _KINDS.get(kind, "A list" if kind.startswith("list") else "An object")
+        lines.append(f"        {each.name}: {words}{', or nothing' * each.optional}.")
+    return "\n".join([*lines, "    "])
+
+
+def _text(node: ast.AST) -> str:
+    return ast.unparse(ast.fix_missing_locations(node))
