@@ -106,7 +106,7 @@ class RunStore:
         for name in names:
             with suppress(OSError, ValueError, RecursionError):
                 place = self._kept.find(name.name)
-                found += [RecordedRun.model_validate_json(place.read_bytes())] if place else []
+                found += [RecordedRun.model_validate(json.loads(place.read_bytes()))] if place else []
         return found
 
     def _write(self, name: str, content: bytes) -> None:
