@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
 
 
@@ -37,16 +40,27 @@ class BoundedFolder:
         place = self.folder / name
         return place if not place.is_symlink() and place.is_file() else None
 
-    def _make_room(self) -> None:
+    def newest(self, pattern: str, limit: int) -> list[Path]:
+        """The newest files whose names match, the newest last."""
+        matching = (name for name, _ in self._newest_first() if fnmatchcase(name, pattern))
+        found = [place for name in islice(matching, limit) if (place := self.find(name))]
+        return found[::-1]
+
+    def _newest_first(self) -> list[tuple[str, int]]:
+        """Names and sizes of all files."""
         found = []
-        for entry in os.scandir(self.folder):
-            try:
-                facts = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:  # another process made room
-                continue
-            found.append((facts.st_mtime_ns, entry.name, facts.st_size))
+        try:
+            for entry in os.scandir(self.folder):
+                with suppress(FileNotFoundError):  # another process made room
+                    facts = entry.stat(follow_symlinks=False)
+                    found.append((facts.st_mtime_ns, entry.name, facts.st_size))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return [(name, size) for _, name, size in sorted(found, reverse=True)]
+
+    def _make_room(self) -> None:
         room = self._max_bytes
-        for number, (_, name, size) in enumerate(sorted(found, reverse=True)):
+        for number, (name, size) in enumerate(self._newest_first()):
             room -= size
             if number >= self._max_files or room < 0:
                 (self.folder / name).unlink(missing_ok=True)

@@ -24,10 +24,6 @@ from alita_mcp.values import Example, Value
 
 MAX_PARAMETERS = 20
 _BUILTINS = frozenset(dir(builtins))
-_UNFIT_NAMES = {
-    "input": "it reads input(); pass what it reads in `arguments`",
-    "display": "it shows pictures, and a tool returns JSON",
-}
 _FAULTS = (ValueError, TypeError, LookupError, ArithmeticError)
 """Errors that say something about what a program was given."""
 _KINDS = {"str": "A text", "int": "A whole number", "float": "A number", "bool": "True or false"}
@@ -71,7 +67,10 @@ def function_of(runs: Sequence[RecordedRun], name: str, description: str = "") -
     """
     runs = [each for each in runs if each.ok or _shows_a_fault(each)]
     try:
-        return _function(runs, [_program(run) for run in runs], name, description)
+        programs = [each for run in runs if (each := program_of(run.code))]
+        if len(programs) < len(runs):
+            raise NoFunctionError("the code of a run does not parse, or is too long")
+        return _function(runs, programs, name, description)
     except (RecursionError, SyntaxError, ValueError) as unwritable:
         raise NoFunctionError(f"it cannot be written as a function: {unwritable}") from unwritable
 
@@ -79,13 +78,6 @@ def function_of(runs: Sequence[RecordedRun], name: str, description: str = "") -
 def _shows_a_fault(run: RecordedRun) -> bool:
     kind = getattr(builtins, run.error_type, None) if run.status == "error" else None
     return isinstance(kind, type) and issubclass(kind, _FAULTS)
-
-
-def _program(run: RecordedRun) -> Program:
-    program = program_of(run.code)
-    if program is None:
-        raise NoFunctionError(f"the code of run {run.id} does not parse, or is too long")
-    return program
 
 
 def _function(
@@ -97,7 +89,7 @@ def _function(
         raise NoFunctionError(f"run {other} differs from run {runs[0].id} in more than literals")
     _check_fit(program.body, bound)
     top = symbols_of(runs[0].code)
-    parameters = _given(runs, program.body)
+    parameters = _given(runs, bound)
     parameters += _varying(programs, bound, {*top.get_identifiers()}, {each.name for each in parameters})
     if not parameters:
         raise NoFunctionError("nothing varies between the runs, and they were given no arguments")
@@ -128,7 +120,15 @@ def _function(
     docstring = ast.Expr(ast.Constant(_docstring(name, description, parameters)))
     function.body = [docstring, *body]  # type: ignore[attr-defined]
     imports.sort(key=lambda line: not line.startswith("from __future__"))
-    code = "\n\n\n".join(filter(None, ["\n".join(imports), annotations.classes, _text(function)])) + "\n"
+    code = (
+        "\n\n\n".join(
+            filter(
+                None,
+                ["\n".join(imports), annotations.classes, ast.unparse(ast.fix_missing_locations(function))],
+            )
+        )
+        + "\n"
+    )
     symbols_of(code)
     return RunFunction(
         key=program.key,
@@ -140,26 +140,20 @@ def _function(
 
 
 def _bindings(body: Sequence[ast.stmt]) -> Counter[str]:
-    """How often each name is bound in all scopes; what is declared global counts twice."""
+    """How often each name that occurs is bound, in all scopes; what is declared global counts twice."""
     found: Counter[str] = Counter()
     for node in ast.walk(ast.Module([*body], [])):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
-                found[name] += 1
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                found[node.name] += 1
-            case ast.alias():
-                found[node.asname or node.name.partition(".")[0]] += 1
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                found.update([*names, *names])
-            case (
-                ast.ExceptHandler(name=str(name))
-                | ast.MatchAs(name=str(name))
-                | ast.MatchStar(name=str(name))
-            ):
-                found[name] += 1
-            case ast.MatchMapping(rest=str(name)):
-                found[name] += 1
+        if isinstance(node, ast.Name):
+            found[node.id] += not isinstance(node.ctx, ast.Load)
+        elif isinstance(node, ast.alias):
+            found[node.asname or node.name.partition(".")[0]] += 1
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            found.update([*node.names, *node.names])
+        elif not isinstance(
+            node, ast.keyword
+        ):  # functions, classes, parameters, handlers of errors, patterns
+            words = (getattr(node, word, None) for word in ("name", "arg", "rest"))
+            found.update(word for word in words if isinstance(word, str))
     return found
 
 
@@ -167,20 +161,17 @@ def _check_fit(body: Sequence[ast.stmt], bound: Counter[str]) -> None:
     """Refuses what a function cannot do, where the gates would say less clearly what is wrong."""
     for node in ast.walk(ast.Module([*body], [])):
         match node:
-            case ast.Name(id=name) if name in _UNFIT_NAMES and name not in bound:
-                raise NoFunctionError(_UNFIT_NAMES[name])
-            case ast.ImportFrom(module=module) if (module or "").partition(".")[0] == "alita_tools":
-                raise NoFunctionError("it calls tools of the library")
-            case ast.alias(name="alita_tools"):
+            case ast.Name(id="input") if not bound["input"]:
+                raise NoFunctionError("it reads input(); pass what it reads in `arguments`")
+            case ast.ImportFrom(module="alita_tools" | "alita_tools.aio") | ast.alias(name="alita_tools"):
                 raise NoFunctionError("it calls tools of the library")
             case ast.alias(name="*"):
                 raise NoFunctionError("`import *` binds names that nobody can see")
 
 
-def _given(runs: Sequence[RecordedRun], body: Sequence[ast.stmt]) -> list[_Parameter]:
-    """What the runs were given as arguments, as far as the program reads it."""
-    read = {node.id for node in ast.walk(ast.Module([*body], [])) if isinstance(node, ast.Name)}
-    names = [name for name in runs[0].arguments if name in read]
+def _given(runs: Sequence[RecordedRun], bound: Counter[str]) -> list[_Parameter]:
+    """What the runs were given as arguments, as far as the program names it."""
+    names = [name for name in runs[0].arguments if name in bound]
     for name in names:
         if any(name not in run.arguments for run in runs):
             raise NoFunctionError(f"{name} was given to some of the runs only")
@@ -331,8 +322,6 @@ def _returning_result(body: list[ast.stmt], *, sets_result: bool) -> list[ast.st
     match body:
         case [*before, ast.Expr(value=value)] if not sets_result or isinstance(value, ast.Name):
             return [*before, ast.Return(value)]
-        case [*_, ast.Expr(value=ast.Call(func=ast.Name(id="print")))] if sets_result:
-            return [*body, result]
         case [*before, ast.Expr(value=value)]:
             kept = ast.Assign([ast.Name("_last", ast.Store())], value)
             return [*before, kept, ast.Return(expression_of("result if _last is None else _last").body)]
@@ -358,7 +347,3 @@ def _docstring(name: str, description: str, parameters: Sequence[_Parameter]) ->
         words = _KINDS.get(kind, "A list" if kind.startswith("list") else "An object")
         lines.append(f"        {each.name}: {words}{', or nothing' * each.optional}.")
     return "\n".join([*lines, "    "])
-
-
-def _text(node: ast.AST) -> str:
-    return ast.unparse(ast.fix_missing_locations(node))

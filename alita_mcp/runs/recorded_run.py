@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
+from alita_mcp.library.private_text import holds_secret
 from alita_mcp.values import Value
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")
@@ -20,7 +22,6 @@ class RecordedRun(Value):
     """It cannot be guessed."""
     at: str
     """ISO 8601, UTC."""
-    client: str = ""
     session: str = ""
     """The session it was a step of; such a run depends on the steps before it."""
     code: str
@@ -40,10 +41,14 @@ class RecordedRun(Value):
     error_type: str = ""
     error: str = ""
     """The error's text."""
-    seconds: float = 0.0
-    sandbox: str = ""
 
     @property
     def ok(self) -> bool:
         """Whether it ended without an error."""
         return self.status == "ok"
+
+    @property
+    def holds_secret(self) -> bool:
+        """Whether its code or values hold what looks like a key or a password."""
+        values = json.dumps([self.arguments, self.result], default=repr)
+        return any(map(holds_secret, (self.code, values, self.stdout, self.error)))

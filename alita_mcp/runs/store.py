@@ -10,13 +10,11 @@ from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import anyio.to_thread
 
 from alita_mcp.errors import ToolNotFound
 from alita_mcp.library.bounded_folder import BoundedFolder
-from alita_mcp.library.private_text import holds_secret
 from alita_mcp.runs.recorded_run import RUN_ID, RecordedRun
 from alita_mcp.settings import Settings
 
@@ -59,7 +57,7 @@ class RunStore:
             self._bytes += len(text)
             while self._runs and (len(self._runs) > MAX_RUNS or self._bytes > MAX_BYTES):
                 self._bytes -= self._runs.popitem(last=False)[1].bytes
-        if text and len(text) <= LARGEST_BYTES and not holds_secret(text):
+        if text and len(text) <= LARGEST_BYTES and not run.holds_secret:
             self._write(f"{key}-{run.id}.json", text.encode())
 
     def same_program(self, key: str, owner: str) -> list[RecordedRun]:
@@ -101,12 +99,10 @@ class RunStore:
         """Runs on the disk, the newest ones; what cannot be read is passed over."""
         if self._kept is None:
             return []
-        names = sorted(self._kept.folder.glob(pattern), key=_written_at)[-MAX_LIKE:]
         found = []
-        for name in names:
+        for place in self._kept.newest(pattern, MAX_LIKE):
             with suppress(OSError, ValueError, RecursionError):
-                place = self._kept.find(name.name)
-                found += [RecordedRun.model_validate(json.loads(place.read_bytes()))] if place else []
+                found.append(RecordedRun.model_validate(json.loads(place.read_bytes())))
         return found
 
     def _write(self, name: str, content: bytes) -> None:
@@ -137,10 +133,3 @@ def _as_json(run: RecordedRun) -> str:
         return json.dumps(run.model_dump(), allow_nan=False)
     except (ValueError, TypeError, RecursionError):
         return ""
-
-
-def _written_at(place: Path) -> int:
-    try:
-        return place.stat().st_mtime_ns
-    except OSError:
-        return 0

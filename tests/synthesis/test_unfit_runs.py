@@ -73,10 +73,7 @@ async def test_a_run_that_the_code_does_not_repeat_is_told_as_one(bench: RunBenc
     assert "than the run did" in refused.fix
 
 
-async def test_code_that_hides_characters_or_does_not_parse_is_refused(bench: RunBench) -> None:
-    hidden = bench.runs.add("x = 'a\u202eb'\nlen(x)\n", result=3)
-    refused = rejected(await bench.make(hidden, name="some_tool"), bench)
-    assert refused.reason.startswith(f"from_run: run {hidden}: ")
+async def test_code_that_does_not_parse_is_refused(bench: RunBench) -> None:
     broken = bench.runs.add("def f(:\n", result=3)
     assert "does not parse" in rejected(await bench.make(broken, name="some_tool"), bench).reason
 

@@ -198,14 +198,14 @@ class CodeRunner:
         self, asked: _Asked, run: CodeRun, events: list[dict[str, Any]] | None = None, *, cached: bool = False
     ) -> CodeRunResult:
         """The result of a run that is journalled and whose files can be read."""
-        record, library = recorded(asked.request, run, asked.identity), self._parts.library
+        record, library = recorded(asked.request, run), self._parts.library
         library.calls.record_code(
             record.id,
             at=record.at,
             status=run.status,
             seconds=run.seconds,
             sandbox=run.sandbox,
-            client=record.client,
+            client=asked.identity.client,
             error=run.error_type,
             tools=run.tools,
             events=events,
@@ -249,12 +249,11 @@ def _without_secrets(run: CodeRun, broker: GrantedBroker | None) -> CodeRun:
     return run.model_copy(update={"files": files, "figures": figures, "notes": notes})
 
 
-def recorded(request: CodeRequest, run: CodeRun, identity: ClientIdentity) -> RecordedRun:
+def recorded(request: CodeRequest, run: CodeRun) -> RecordedRun:
     """A run as it is kept."""
     return RecordedRun(
         id=secrets.token_hex(16),
         at=now(),
-        client=identity.client,
         session=request.session,
         code=request.code,
         arguments=request.arguments,
@@ -267,6 +266,4 @@ def recorded(request: CodeRequest, run: CodeRun, identity: ClientIdentity) -> Re
         stdout=run.stdout,
         error_type=run.error_type,
         error=run.error,
-        seconds=run.seconds,
-        sandbox=run.sandbox,
     )

@@ -20,12 +20,9 @@ from alita_mcp.synthesis.context import SynthesisContext
 from alita_mcp.synthesis.jobs.recorded import confirmed_by, recorded_of, told_by
 from alita_mcp.synthesis.requests.drafting import unfit_name
 from alita_mcp.synthesis.requests.grants import grants_of, unfit_grants
-from alita_mcp.synthesis.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected, rejection
+from alita_mcp.synthesis.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
 from alita_mcp.synthesis.requests.request import NEEDS_SHAPE, SynthesisRequest, taken_from_code
 from alita_mcp.values import StoredVersion
-from alita_mcp.verification.code.source import parse_code
-from alita_mcp.verification.findings import ContractError, failed
-from alita_mcp.verification.static.credentials import credential_checks, holds_key
 
 MAX_CALL = 20_000
 """Longest example that a run becomes, in characters of its JSON."""
@@ -147,26 +144,15 @@ def _unfit(runs: Sequence[RecordedRun], request: SynthesisRequest) -> Rejected |
         return Rejected(
             stage="examples", reason=reason, fix="Run the code until it works, and name that run."
         )
-    secret = next(filter(None, map(_secret, runs)), None)
+    secret = next((run.id for run in runs if run.holds_secret), "")
+    if secret:
+        reason = f"from_run: run {secret} holds what looks like a key or a password."
+        return Rejected(
+            stage="static", reason=reason, fix="Run the code without: others read a tool's examples."
+        )
     impure = next((run for run in runs if not run.pure and not run.session), None)
-    if secret is not None or impure is None or not grants_of(request).is_pure:
-        return secret
+    if impure is None or not grants_of(request).is_pure:
+        return None
     what = f"calls {', '.join(impure.tools[:5])}" if impure.tools else "was given rights"
     reason = f"from_run: run {impure.id} {what}, and this request names no needs."
     return Rejected(stage="policy", reason=reason, fix=f"Send the same needs. {NEEDS_SHAPE}")
-
-
-def _secret(run: RecordedRun) -> Rejected | None:
-    """The rejection of a run whose code or values hold a secret, or whose code cannot be read."""
-    try:
-        checks = credential_checks(run.code, parse_code(run.code))
-    except ContractError as broken:
-        checks = [broken.check]
-    if not checks and holds_key(json.dumps([run.arguments, run.result, run.stdout], default=str)):
-        checks = [
-            failed("static", "its values hold a key", "Run it without: a tool's examples are read by others.")
-        ]
-    if not checks:
-        return None
-    found = rejection(checks[0])
-    return found.model_copy(update={"reason": f"from_run: run {run.id}: {found.reason}"})
