@@ -120,15 +120,8 @@ def _function(
     docstring = ast.Expr(ast.Constant(_docstring(name, description, parameters)))
     function.body = [docstring, *body]  # type: ignore[attr-defined]
     imports.sort(key=lambda line: not line.startswith("from __future__"))
-    code = (
-        "\n\n\n".join(
-            filter(
-                None,
-                ["\n".join(imports), annotations.classes, ast.unparse(ast.fix_missing_locations(function))],
-            )
-        )
-        + "\n"
-    )
+    whole = ["\n".join(imports), annotations.classes, ast.unparse(ast.fix_missing_locations(function))]
+    code = "\n\n\n".join(filter(None, whole)) + "\n"
     symbols_of(code)
     return RunFunction(
         key=program.key,
