@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from alita_mcp.errors import AlitaError
 MAX_LEVELS = 3
 """Lists and objects within one another: a node more than that is deeper than clients accept."""
 MAX_KEYS = 20
+_FIELD = re.compile("(?!__)[A-Za-z_][A-Za-z0-9_]*")
 _SCALARS = {bool: "bool", int: "int", float: "float", str: "str"}
 
 
@@ -81,7 +83,9 @@ class Annotations:
         except NoFunctionError:  # its values differ in type: a record with a type for each key
             self._records = before
         keys = list(dict.fromkeys(key for value in values for key in value))
-        if len(keys) > MAX_KEYS or not all(_is_field(key) for key in keys):
+        if len(keys) > MAX_KEYS or not all(
+            _FIELD.fullmatch(key) and not keyword.iskeyword(key) for key in keys
+        ):
             raise NoFunctionError(f"{what}: an object of mixed values needs keys that are names")
         lines = []
         for key in keys:
@@ -93,7 +97,3 @@ class Annotations:
             name += "_"
         self._records[name] = lines
         return name
-
-
-def _is_field(key: str) -> bool:
-    return key.isidentifier() and key.isascii() and not keyword.iskeyword(key) and not key.startswith("__")

@@ -126,7 +126,7 @@ def _function(
     return RunFunction(
         key=program.key,
         code=code,
-        signature=f"({listed}) -> {returns}",
+        signature=f"({listed}) -> {re.sub('_[A-Z][A-Za-z0-9_]*', 'dict', returns)}",
         varied=tuple(each.name for each in parameters if len({*map(json.dumps, each.values)}) > 1),
         calls=_calls(runs, parameters, prints=prints),
     )
@@ -142,9 +142,8 @@ def _bindings(body: Sequence[ast.stmt]) -> Counter[str]:
             found[node.asname or node.name.partition(".")[0]] += 1
         elif isinstance(node, ast.Global | ast.Nonlocal):
             found.update([*node.names, *node.names])
-        elif not isinstance(
-            node, ast.keyword
-        ):  # functions, classes, parameters, handlers of errors, patterns
+        elif not isinstance(node, ast.keyword):
+            # functions, classes, parameters, handlers of errors, patterns
             words = (getattr(node, word, None) for word in ("name", "arg", "rest"))
             found.update(word for word in words if isinstance(word, str))
     return found
@@ -158,8 +157,6 @@ def _check_fit(body: Sequence[ast.stmt], bound: Counter[str]) -> None:
                 raise NoFunctionError("it reads input(); pass what it reads in `arguments`")
             case ast.ImportFrom(module="alita_tools" | "alita_tools.aio") | ast.alias(name="alita_tools"):
                 raise NoFunctionError("it calls tools of the library")
-            case ast.alias(name="*"):
-                raise NoFunctionError("`import *` binds names that nobody can see")
 
 
 def _given(runs: Sequence[RecordedRun], bound: Counter[str]) -> list[_Parameter]:
@@ -186,7 +183,7 @@ def _varying(
         merges = all(isinstance(each, str | int | float) and not isinstance(each, bool) for each in values)
         column = json.dumps(values if merges else [number, *values])
         found.setdefault(column, _Parameter("", values)).slots.append(number)
-    assigned = _assigned(programs[0].body)
+    assigned = {slot: variable for variable, slot in map(_assignment, programs[0].body)}
     for parameter in found.values():
         parameter.name = next(
             name for name in _names(parameter, programs[0], assigned, bound, top) if name not in chosen
@@ -195,17 +192,15 @@ def _varying(
     return list(found.values())
 
 
-def _assigned(body: Sequence[ast.stmt]) -> dict[str, str]:
-    """The variables of the top level to which a literal is assigned, by the name in the literal's place."""
-    found = {}
-    for statement in body:
-        match statement:
-            case (
-                ast.Assign(targets=[ast.Name(id=variable)], value=ast.Name(id=slot))
-                | ast.AnnAssign(target=ast.Name(id=variable), value=ast.Name(id=slot))
-            ):
-                found[slot] = variable
-    return found
+def _assignment(statement: ast.stmt) -> tuple[str, str]:
+    """The variable to which a statement gives the value of a name, and this name; empty ones for all else."""
+    match statement:
+        case (
+            ast.Assign(targets=[ast.Name(id=variable)], value=ast.Name(id=name))
+            | ast.AnnAssign(target=ast.Name(id=variable), value=ast.Name(id=name))
+        ):
+            return variable, name
+    return "", ""
 
 
 def _names(
@@ -289,17 +284,9 @@ class _Filler(ast.NodeTransformer):
 
 def _filled(program: Program, parameters: Sequence[_Parameter]) -> list[ast.stmt]:
     """The program's statements with its literals and parameters, without assignments of a parameter to itself."""
-    filler, body = _Filler(program, parameters), []
-    for statement in program.body:
-        match filler.visit(statement):
-            case (
-                ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=value))
-                | ast.AnnAssign(target=ast.Name(id=name), value=ast.Name(id=value))
-            ) if name == value:
-                continue
-            case filled:
-                body.append(filled)
-    return body
+    filled = map(_Filler(program, parameters).visit, program.body)
+    own = {each.name for each in parameters}
+    return [each for each in filled if (pair := _assignment(each))[0] != pair[1] or pair[0] not in own]
 
 
 def _returning_printed(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -89,12 +89,12 @@ PROGRAMS = {
     "a record": (
         "text = {!r}\nresult = {{'text': text, 'size': len(text), 'words': text.split()}}",
         [("a b",), ("c",)],
-        "(text: str) -> _Result",
+        "(text: str) -> dict",
     ),
     "a record with a key that may be missing": (
         "n = {}\n{{'n': n, 'word': 'a'}} if n > 1 else {{'n': n, 'word': 'b', 'more': [1]}}",
         [(1,), (2,)],
-        "(n: int) -> _Result",
+        "(n: int) -> dict",
     ),
     "nested lists": (
         "rows = {}\n[sum(row) for row in rows]",
@@ -185,7 +185,6 @@ REFUSED = {
     "an argument of some": ([ran("n", 1, arguments={"n": 1}), ran("n", 1)], "n was given to some"),
     "input": ([ran("int(input()) + 1", 1), ran("int(input()) + 2", 2)], "it reads input()"),
     "library tools": ([ran("from alita_tools import a\na(1)", 1)], "tools of the library"),
-    "all names": ([ran("from math import *\nfloor(1)", 1)], "nobody can see"),
     "no result": ([ran("a = 1"), ran("a = 2")], "printed nothing"),
     "a repr": ([ran("a", "<x>", result_kind="repr", arguments={"a": 1})], "no JSON"),
     "two results": ([ran(f"n = {n}\nn", result) for n, result in ((1, 1), (1, 2), (2, 2))], "different results"),

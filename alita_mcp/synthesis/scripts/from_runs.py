@@ -89,15 +89,12 @@ class FromRuns:
         """More examples for the tool that is there; the caller's word goes before what a run showed."""
         draft, recorded = known.draft, known.report.recorded
         marks = recorded.examples if recorded else ()
-        seen = [
-            each for each in known.examples if mark_of(each) in marks and not told_by(request.tests, each)
-        ]
-        tests = (*request.tests, *seen)
+        seen = [each for each in known.examples if mark_of(each) in marks]
+        tests = (*request.tests, *(each for each in seen if not told_by(request.tests, each)))
         if not tests:
             return Exists(tool=draft.name, version=known.manifest.version, why=_THERE)
-        again = {
-            field: getattr(draft, field) for field in ("name", "description", "code", "packages", "varies")
-        }
+        fields = ("name", "description", "code", "packages", "varies")
+        again = {field: getattr(draft, field) for field in fields}
         again |= {"from_run": (), "tests": tests, "recorded": confirmed_by(request.tests, recorded)}
         return await self._make(request.model_copy(update=again | draft.grants.model_dump()), on_stage)
 
@@ -113,9 +110,7 @@ class FromRuns:
         seen = tuple(call for call in calls if not told_by(request.tests, call))
         if not calls:
             reason = f"from_run: each run has values of more than {MAX_CALL:,} characters."
-            return Rejected(
-                stage="examples", reason=reason, fix="Run the code with small values, and name these runs."
-            )
+            return Rejected(stage="examples", reason=reason, fix="Name runs of the code with small values.")
         packages = tuple(dict.fromkeys(each for run in runs for each in run.packages))
         update = {
             "from_run": (),
@@ -126,14 +121,14 @@ class FromRuns:
         }
         made = request.model_copy(update=update)
         outcome = await self._make(made.model_copy(update=taken_from_code(made)), on_stage)
-        if not isinstance(outcome, Rejected):
-            return outcome
-        told = {"reason": f"made of {len(runs)} runs: {outcome.reason}"}
-        if outcome.stage in ("examples", "determinism") and any(
-            outcome.case == each.arguments for each in seen
-        ):
-            told["fix"] = _SEEN
-        return outcome.model_copy(update=told)
+        if isinstance(outcome, Rejected):
+            told = {"reason": f"made of {len(runs)} runs: {outcome.reason}"}
+            if outcome.stage in ("examples", "determinism") and outcome.case in [
+                call.arguments for call in seen
+            ]:
+                told["fix"] = _SEEN
+            outcome = outcome.model_copy(update=told)
+        return outcome
 
 
 def _unfit(runs: Sequence[RecordedRun], request: SynthesisRequest) -> Rejected | None:
@@ -141,9 +136,7 @@ def _unfit(runs: Sequence[RecordedRun], request: SynthesisRequest) -> Rejected |
     if not any(run.ok for run in runs):
         said = f"{runs[-1].error_type}: {runs[-1].error}".strip(": ")[:200] or runs[-1].status
         reason = f"from_run: all of these runs failed, the last one with {said}"
-        return Rejected(
-            stage="examples", reason=reason, fix="Run the code until it works, and name that run."
-        )
+        return Rejected(stage="examples", reason=reason, fix="Run the code until it works; name that run.")
     secret = next((run.id for run in runs if run.holds_secret), "")
     if secret:
         reason = f"from_run: run {secret} holds what looks like a key or a password."
