@@ -36,8 +36,8 @@ class Annotations:
         ]
         if not texts:
             return ""
-        optional = "NotRequired, " if "NotRequired[" in "".join(texts) else ""
-        return "\n\n\n".join([f"from typing import {optional}TypedDict", *texts])
+        names = "NotRequired, TypedDict" if "NotRequired[" in "".join(texts) else "TypedDict"
+        return "\n\n\n".join([f"from typing import {names}", *texts])
 
     def annotation_of(self, what: str, values: Sequence[Any], *, nulls: bool = False, level: int = 0) -> str:
         """An annotation that holds all the values, as in `dict[str, list[int]] | None`.

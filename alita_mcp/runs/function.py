@@ -89,8 +89,8 @@ def _function(
         raise NoFunctionError(f"run {other} differs from run {runs[0].id} in more than literals")
     _check_fit(program.body, bound)
     top = symbols_of(runs[0].code)
-    parameters = _given(runs, bound)
-    parameters += _varying(programs, bound, {*top.get_identifiers()}, {each.name for each in parameters})
+    given = _given(runs, bound)
+    parameters = given + _varying(programs, bound, {*top.get_identifiers()}, {each.name for each in given})
     if not parameters:
         raise NoFunctionError("nothing varies between the runs, and they were given no arguments")
     if len(parameters) > MAX_PARAMETERS:
@@ -101,8 +101,7 @@ def _function(
     for each in parameters:
         each.annotation = annotations.annotation_of(each.name, each.values)
     parameters.sort(key=lambda each: each.optional)
-    prints = _prints(runs)
-    returns = "str"
+    prints, returns = _prints(runs), "str"
     if not prints:
         returns = annotations.annotation_of("result", [run.result for run in runs if run.ok], nulls=True)
     body = _filled(program, parameters)
@@ -298,7 +297,6 @@ def _returning_printed(body: list[ast.stmt]) -> list[ast.stmt]:
 
 def _returning_result(body: list[ast.stmt], *, sets_result: bool) -> list[ast.stmt]:
     """The body with the value of its last expression returned, or else of its variable `result`, as `run_code` does."""
-    result = ast.Return(ast.Name("result", ast.Load()))
     match body:
         case [*before, ast.Expr(value=value)] if not sets_result or isinstance(value, ast.Name):
             return [*before, ast.Return(value)]
@@ -307,7 +305,7 @@ def _returning_result(body: list[ast.stmt], *, sets_result: bool) -> list[ast.st
             return [*before, kept, ast.Return(expression_of("result if _last is None else _last").body)]
     if not sets_result:
         raise NoFunctionError("it ends without an expression and sets no variable named result")
-    return [*body, result]
+    return [*body, ast.Return(ast.Name("result", ast.Load()))]
 
 
 def _awaits(node: ast.AST) -> bool:

@@ -52,12 +52,13 @@ class RunStore:
     def add(self, run: RecordedRun, key: str, owner: str) -> None:
         """Remembers a run; `key` is that of its program, `owner` tells the client that ran it from all others."""
         text = _as_json(run)
+        size = len(text) or LARGEST_BYTES
         with self._lock:
-            self._runs[run.id] = _Remembered(run, key, owner, len(text))
-            self._bytes += len(text)
+            self._runs[run.id] = _Remembered(run, key, owner, size)
+            self._bytes += size
             while self._runs and (len(self._runs) > MAX_RUNS or self._bytes > MAX_BYTES):
                 self._bytes -= self._runs.popitem(last=False)[1].bytes
-        if text and len(text) <= LARGEST_BYTES and not run.holds_secret:
+        if self._kept and text and size <= LARGEST_BYTES and not run.holds_secret:
             self._write(f"{key}-{run.id}.json", text.encode())
 
     def same_program(self, key: str, owner: str) -> list[RecordedRun]:
@@ -88,8 +89,7 @@ class RunStore:
     def record_made(self, key: str) -> None:
         """Remembers that a tool was made of runs of a program, so that it is not proposed again."""
         self._made.add(key)
-        if self._kept is not None:
-            self._write(f"{key}.made", b"")
+        self._write(f"{key}.made", b"")
 
     def was_made(self, key: str) -> bool:
         """Whether a tool was made of runs of this program."""
@@ -106,11 +106,11 @@ class RunStore:
         return found
 
     def _write(self, name: str, content: bytes) -> None:
-        try:
-            if self._kept is not None:
+        if self._kept:
+            try:
                 self._kept.write(name, content)
-        except OSError as failure:  # no run fails for the sake of its record
-            _log.warning("Runs cannot be kept in %s: %s", self._kept and self._kept.folder, failure)
+            except OSError as failure:  # no run fails for the sake of its record
+                _log.warning("Runs cannot be kept in %s: %s", self._kept.folder, failure)
 
 
 async def open_run_store(settings: Settings, *, serves: bool = False) -> RunStore:
