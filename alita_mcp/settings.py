@@ -122,10 +122,7 @@ class Settings(BaseSettings):
     max_result_bytes: int = Field(default=256_000, ge=1_000)
     """Larger results come back cut, with a link to the whole."""
     keep_values: bool = False
-    """Whether code, arguments and results of runs of `run_code` are kept on the disk, so that `alita suggest` can make
-    tools of them; else only their shapes are: normal forms, types, sizes and hashes."""
-    suggest_after: int = Field(default=3, ge=2, le=1_000)
-    """When like programs ran so many times, the answer says how to keep them as a tool."""
+    """Whether code, arguments and results of runs of `run_code` are kept on the disk; else they stay in memory."""
     result_cache_mb: int = Field(default=64, ge=0, le=65_536)
     """Room for results of deterministic tools, which are then not computed again; 0: none are kept."""
     token: SecretStr | None = None

@@ -13,7 +13,6 @@ from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity, Learning, open_learning
 from alita_mcp.app.preparing import prepare_early, tended
-from alita_mcp.app.runs.noticing import Noticing
 from alita_mcp.app.runs.runner import CodeRunner, open_code_runner
 from alita_mcp.app.tasks.abilities import Flows
 from alita_mcp.app.tasks.runner import TaskRunner, open_task_runner
@@ -25,7 +24,6 @@ from alita_mcp.library.opening import open_library
 from alita_mcp.library.promotion import NEWCOMERS, Promotion
 from alita_mcp.library.results import open_result_cache
 from alita_mcp.library.rows import CatalogueEntry
-from alita_mcp.library.runs.code_runs import open_code_runs
 from alita_mcp.library.search.answer import SearchAnswer
 from alita_mcp.library.trust.evidence import evidence_of
 from alita_mcp.library.versions.starter import FOUND_BY_SEARCH
@@ -34,6 +32,8 @@ from alita_mcp.models.roles import RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.opening import open_web_agent
+from alita_mcp.runs.noticing import Noticing
+from alita_mcp.runs.store import open_run_store
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings
@@ -263,7 +263,7 @@ async def open_app(
         chosen = sandbox or LazySandbox(settings)
         tasks = await stack.enter_async_context(tended(chosen))
         results = await stack.enter_async_context(open_result_cache(settings))
-        runs = await stack.enter_async_context(open_code_runs(settings, serves=serves))
+        runs = await open_run_store(settings, serves=serves)
         web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
         jobs = await stack.enter_async_context(open_jobs())
         writers = roles if roles.is_configured else None
@@ -279,7 +279,7 @@ async def open_app(
         brokers = BrokerFactory(settings, library, own_model, call_tool)
         calls = Calls(library, chosen, results, brokers.broker_for, brokers.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
-        noticing = Noticing(runs, settings.suggest_after)
+        noticing = Noticing(runs)
         code = await stack.enter_async_context(open_code_runner(settings, library, calls, brokers, noticing))
         flows = Flows(library, calls, code, brokers, toolsmith, web)
         solving = await stack.enter_async_context(open_task_runner(settings, flows, jobs, roles))

@@ -20,7 +20,6 @@ from alita_mcp.cli.library import approving, finding, keeping, making, reviewing
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.setting_up import environments, installing, preparing
 from alita_mcp.cli.tasks import commands as task_commands
-from alita_mcp.cli.usage import suggesting
 from alita_mcp.errors import AlitaError, Cancelled
 from alita_mcp.exception_groups import innermost
 from alita_mcp.settings import keep_warnings_harmless, read_settings, use_home
@@ -73,7 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
     for module in (installing, preparing, serving, demo):
         module.add_commands(set_up)
     ungrouped = Family(commands, json_option())
-    for module in (suggesting, calibrating, benching):
+    for module in (calibrating, benching):
         module.add_commands(ungrouped)
     groups = describe_groups({"use": use, "manage": manage, "set up": set_up})
     parser.epilog = (

@@ -15,9 +15,9 @@ from alita_mcp.errors import LibraryError, ToolUnavailable
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
 from alita_mcp.library.grants.approving import approval_of
 from alita_mcp.library.journal.calls import CallJournal
+from alita_mcp.library.kept_results import KeptResults
 from alita_mcp.library.promotion import newcomers
 from alita_mcp.library.rows import By, CatalogueEntry, JournalRow
-from alita_mcp.library.runs.runs import Runs
 from alita_mcp.library.search.answer import SearchAnswer, SearchHit
 from alita_mcp.library.search.finder import finder_for
 from alita_mcp.library.search.search_answer import ALWAYS_SHOWN, search_answer
@@ -48,7 +48,7 @@ class Library:
         self._store = store
         self._loaded = LoadedVersions(store.files, store.read)
         self.calls = CallJournal(store.catalogue)
-        self.runs = Runs(store.home / "runs")
+        self.runs = KeptResults(store.home / "runs")
         self._threads = anyio.CapacityLimiter(THREADS)
         self._finder = finder_for(settings, store.catalogue.path, tasks)
         self._listeners: dict[object, Callable[[], None]] = {}

@@ -20,7 +20,7 @@ import anyio.to_thread
 from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.runs.numbered_file import NumberedFile, Spoiled, spoiled
+from alita_mcp.library.numbered_file import NumberedFile, Spoiled, spoiled
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
 from alita_mcp.settings import Settings

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from alita_mcp.library.library import Library
-from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
+from alita_mcp.runs.store import RunStore
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.model_records.records import ModelRecords
 from alita_mcp.synthesis.package_check import PackageCheck
@@ -45,25 +45,13 @@ class Submission(Protocol):
         ...
 
 
-class Runs(Protocol):
-    """Protocol for the store of recorded code runs."""
-
-    async def read(self, run_id: str) -> RecordedRun:
-        """A run with its values; raises `ToolNotFound` or `UsageError` where there are none."""
-        ...
-
-    async def record_made(self, run_ids: Sequence[str], tool: str) -> None:
-        """Remembers that a tool was made of runs."""
-        ...
-
-
 @dataclass(frozen=True)
 class Advice:
     """Knowledge from elsewhere: the web and a package index, recorded runs."""
 
     research: WebAgent | None = None
     """None: nothing is looked up, and the planner is not asked for open questions."""
-    runs: Runs | None = None
+    runs: RunStore | None = None
 
 
 @dataclass(frozen=True)

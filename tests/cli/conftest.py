@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,6 @@ from typing import Any
 import pytest
 
 from alita_mcp.cli.main import main
-from alita_mcp.library.runs.code_runs import CodeRuns
-from alita_mcp.library.runs.recorded_run import RecordedRun
-from alita_mcp.mining.comparison.normal_form import normal_form
 
 PATIENCE_S = 300
 
@@ -37,7 +33,6 @@ class Said:
 
 
 Alita = Callable[..., Said]
-Ran = Callable[..., list[str]]
 
 
 @pytest.fixture
@@ -87,17 +82,3 @@ def process(environment: dict[str, str]) -> Alita:
         return Said(done.returncode, done.stdout, done.stderr)
 
     return run
-
-
-@pytest.fixture
-def ran(home: Path) -> Ran:
-    """Leaves runs behind as a server does."""
-
-    def leave(*several: RecordedRun, keep: bool = True) -> list[str]:
-        with closing(CodeRuns(home / "code-runs", keep_values=keep)) as runs:
-            for each in several:
-                form = normal_form(each.code)
-                runs.note(each, form.model_dump(), form.digest)
-        return [each.id for each in several]
-
-    return leave

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import json
 import secrets
-from contextlib import closing
 from pathlib import Path
 
+import anyio
 import pytest
 
-from alita_mcp.library.runs.code_runs import CodeRuns
-from alita_mcp.library.runs.recorded_run import RecordedRun
-from alita_mcp.mining.comparison.normal_form import normal_form
+from alita_mcp.runs.programs import program_of
+from alita_mcp.runs.recorded_run import RecordedRun
+from alita_mcp.runs.store import open_run_store
+from alita_mcp.settings import Settings
 from tests.cli.conftest import Alita
 
 pytestmark = pytest.mark.slow
 
+OWN = [
+    {"arguments": {"prices": [40, 2], "percent": 50}, "expected": 21},
+    {"arguments": {"prices": [], "percent": 5}, "expected": 0},
+    {"arguments": {"prices": [1, 1, 1], "percent": 100}, "expected": 0},
+    {"arguments": {"prices": [99], "percent": 7}, "expected": 93},
+]
 CODE = "prices = {prices}\npercent = {percent}\ntotal = sum(prices)\ntotal - total * percent // 100\n"
 
 
-def left_behind(home: Path, *, keep: bool) -> list[str]:
-    """Runs as a server leaves them."""
+def left_behind(home: Path) -> list[str]:
+    """Runs as a server leaves them that may keep values."""
     seen = (([10, 20, 30], 10, 54), ([5, 5], 50, 5), ([100], 3, 97))
     ran = [
         RecordedRun(
@@ -32,32 +39,31 @@ def left_behind(home: Path, *, keep: bool) -> list[str]:
         )
         for prices, percent, result in seen
     ]
-    with closing(CodeRuns(home / "code-runs", keep_values=keep)) as runs:
-        for run in ran:
-            form = normal_form(run.code)
-            runs.note(run, form.model_dump(), form.digest)
+    store = anyio.run(open_run_store, Settings(home=home, keep_values=True))
+    for run in ran:
+        program = program_of(run.code)
+        assert program is not None
+        store.add(run, program.key, "")
     return [run.id for run in ran]
 
 
-def test_kept_runs_become_a_tool_and_confirmed_proposals_verify_it(
-    alita: Alita, home: Path, tmp_path: Path
+def test_kept_runs_become_a_tool_and_own_examples_verify_it(
+    alita: Alita, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    named = [word for each in left_behind(home, keep=True) for word in ("--from-run", each)]
+    monkeypatch.setenv("ALITA_KEEP_VALUES", "true")
+    named = [word for each in left_behind(home) for word in ("--from-run", each)]
     made = alita("synthesize", *named, "--name", "discounted_total", "--json")
     assert made.status == 0, made.err
     assert (made.json["status"], made.json["trust"]) == ("created", "provisional")
-    told = alita("synthesize", *named, "--name", "discounted_total").out
-    lines = [line.removeprefix("  proposed  ") for line in told.splitlines() if line.startswith("  proposed")]
-    assert list(map(json.loads, lines)) == made.json["proposed"]
     tests = tmp_path / "tests.jsonl"
-    tests.write_text("\n".join(lines), encoding="utf-8")
+    tests.write_text("\n".join(map(json.dumps, OWN)), encoding="utf-8")
     raised = alita("synthesize", *named, "--name", "discounted_total", "--tests", str(tests), "--json")
     assert (raised.json["status"], raised.json["trust"]) == ("exists", "verified")
 
 
-def test_runs_without_values_and_unknown_ones_are_told(alita: Alita, home: Path) -> None:
-    run, *_ = left_behind(home, keep=False)
-    said = alita("synthesize", "--from-run", run)
+def test_runs_that_are_not_known_here_are_told(alita: Alita, home: Path) -> None:
+    run, *_ = left_behind(home)
+    said = alita("synthesize", "--from-run", run, "--name", "discounted_total")
     assert said.status != 0
+    assert "There is no run" in said.err
     assert "ALITA_KEEP_VALUES=true" in said.err
-    assert "There is no run" in alita("synthesize", "--from-run", "0" * 32).err

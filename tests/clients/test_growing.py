@@ -37,9 +37,10 @@ async def test_code_a_picture_a_tool_in_code_and_a_tool_of_like_runs(era: str, t
         assert converted["result"] == [1.6, 42.2, 160.9]
         told = [await succeeded(client, "run_code", code=code) for code in STEPS[2:]]
         assert ["keep" in each for each in told] == [False, False, True]
+        assert "other values of prices, rate" in told[-1]["keep"]
         made = await succeeded(client, "synthesize_tool", from_run=[each["run"] for each in told], name=TOOL)
         assert (made["status"], made["trust"]) == ("created", "provisional")
-        assert made["proposed"]
+        assert made["tests"] == "3/3"
     async with connected(stdio_client(server), era) as later:
         found = await succeeded(later, "search_capabilities", query=NEED)
         assert found["results"][0]["name"] == TOOL

@@ -33,9 +33,6 @@ NOT_RUN = {
 }
 """Why a command that begins so is not run; ` #` ends a command."""
 
-OUTPUT_NEEDS = {"growing.md": "runs that an agent left earlier: tests/cli/test_suggesting.py"}
-"""Documents whose shown output an empty library cannot give."""
-
 ALL = [
     pytest.param(command, id=f"{document.name}-{number}")
     for document in DOCUMENTS
@@ -59,7 +56,6 @@ def test_every_reason_not_to_run_is_needed() -> None:
         word.strip(",") for reason in NOT_RUN.values() for word in reason.split() if word.startswith("tests/")
     ]
     assert [path for path in named if not (ROOT / path).exists()] == []
-    assert OUTPUT_NEEDS.keys() <= {document.name for document in DOCUMENTS}
 
 
 @pytest.mark.parametrize("command", ALL)
@@ -107,7 +103,7 @@ def test_the_commands_of_a_document_run_in_order_on_a_fresh_library(
         assert command.variables == {}
         assert main(command.words[1:]) == 0, f"{command.line}: {capsys.readouterr()}"
         said = capsys.readouterr()
-        if command.output and document.name not in OUTPUT_NEEDS:
+        if command.output:
             assert judged(command, said.out, said.err) == [], said
 
 

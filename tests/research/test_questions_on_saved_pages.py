@@ -1,4 +1,4 @@
-"""Questions about the saved pages of the benchmark of extraction, all pages in one heap: is the answer shown?"""
+"""Questions about the saved pages, all in one heap: is the answer shown?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from alita_mcp.research.values import Document
 
 pytestmark = pytest.mark.extra("web")
 
-PAGES = Path(__file__).parents[2] / "benchmarks" / "extraction" / "pages"
+PAGES = Path(__file__).with_name("pages")
 JAPANESE = "\u6a4b\u306e\u9577\u3055\u306f\u4f55\u30e1\u30fc\u30c8\u30eb\u304b"
 """How many metres is the bridge long?"""
 RUSSIAN = (

@@ -9,7 +9,7 @@ import mcp_types as types
 import pytest
 from mcp import Client, MCPError
 
-from alita_mcp.library.runs.runs import MAX_RUNS
+from alita_mcp.library.kept_results import MAX_RUNS
 from alita_mcp.server.results.ranges import json_document
 from tests.server.drafts import REPEAT
 from tests.server.fixture_sources import giving, one_tool, said

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from alita_mcp.cli.library.making import in_words
-from alita_mcp.server.results.building import MAX_ERROR_TEXT, MAX_TEXT, is_deeper_than
-from alita_mcp.server.results.texts import LEAST, MAX_PROPOSED, outcome_text
+from alita_mcp.server.results.building import MAX_TEXT, is_deeper_than
+from alita_mcp.server.results.texts import LEAST, outcome_text
 from alita_mcp.synthesis.requests.outcomes import (
     Created,
     Exists,
     NeedsApproval,
-    NeedsCode,
     Outcome,
-    Rejected,
     Working,
 )
 
@@ -99,46 +95,3 @@ def test_a_person_reads_each_assumed_rule_on_a_line_of_its_own(outcome: Created 
 )
 def test_depth_is_counted_in_lists_and_objects(value: object, levels: int, deeper: bool) -> None:
     assert is_deeper_than(value, levels) is deeper
-
-
-PROPOSED = tuple(
-    {"arguments": {"text": "a" * 150, "limit": number}, "expected": number} for number in range(6)
-)
-
-
-@pytest.mark.parametrize("outcome", [CREATED, Exists(tool="slugify", version=2, why="it is there")])
-def test_proposed_examples_are_told_whole_and_can_be_sent_as_they_stand(outcome: Created | Exists) -> None:
-    plain = outcome_text(outcome.model_dump(mode="json"))
-    text = outcome_text(outcome.model_copy(update={"proposed": PROPOSED}).model_dump(mode="json"))
-    told, _, line = text.rpartition("\n")
-    assert told == plain
-    assert "same from_run and name 'slugify'" in line
-    shown = json.loads(line[line.index("[") :])
-    assert shown == list(PROPOSED[: len(shown)])
-    assert 3 <= len(shown) < 6
-    assert len(line) <= MAX_PROPOSED
-
-
-def test_a_rejection_proposes_examples_as_far_as_there_is_room() -> None:
-    refused = Rejected(stage="examples", reason="one run proves nothing", fix="Send more.", proposed=PROPOSED)
-    text = outcome_text(refused.model_dump(mode="json", exclude_none=True))
-    assert "Fix: Send more.\nProposed" in text
-    assert text.endswith("]")
-    assert len(text) <= MAX_ERROR_TEXT
-    crowded = refused.model_copy(update={"fix": "x" * MAX_ERROR_TEXT})
-    assert "Proposed" not in outcome_text(crowded.model_dump(mode="json", exclude_none=True))
-
-
-def test_a_person_reads_each_proposal_on_a_line_of_its_own() -> None:
-    refused = Rejected(stage="examples", reason="one run proves nothing", fix="Send more.")
-    for outcome in (CREATED, Exists(tool="slugify", version=2, why="it is there"), refused):
-        lines = in_words(outcome.model_copy(update={"proposed": PROPOSED})).splitlines()
-        assert [json.loads(line[12:]) for line in lines if line.startswith("  proposed")] == list(PROPOSED)
-
-
-def test_a_template_of_runs_says_why_they_are_no_tool() -> None:
-    asked = NeedsCode(template={"name": "a", "tests": []}, rules=(), why="it reads the command line")
-    assert outcome_text(asked.model_dump(mode="json")).startswith(
-        "The runs are no tool as they are: it reads"
-    )
-    assert "no tool as it is: it reads the command line" in in_words(asked)

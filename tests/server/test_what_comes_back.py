@@ -38,15 +38,18 @@ async def test_the_third_like_run_says_how_to_keep_it_and_the_fourth_does_not(bu
         ]
         assert ["keep" in each for each in told] == [False, False, True, False]
         assert json.dumps([each["run"] for each in told[:3]]) in told[2]["keep"]
-        assert "cut" not in told[2]["keep"]
-        assert "-> list[str]" in told[2]["keep"]
+        assert "ran 3 times with other values of value_1, word_values: " in told[2]["keep"]
+        assert told[2]["keep"].endswith("`(value_1: int, word_values: list[str]) -> list[str]`")
 
 
 async def test_the_text_of_the_answer_says_it_too(build: Build) -> None:
     async with connected(build(sandbox=ScriptedSandbox(scripted)), "modern") as client:
         for cut in (1, 2, 3):
             done = await called(client, "run_code", code=CODE.format(cut=cut, words=["ant", "bee"]))
-        assert "\nkeep: ran 3 times with other values: `synthesize_tool` with from_run [" in text_of(done)
+        assert (
+            "\nkeep: ran 3 times with other values of value_1: `synthesize_tool` with from_run ["
+            in text_of(done)
+        )
 
 
 @pytest.mark.slow
@@ -56,7 +59,7 @@ async def test_the_line_can_be_followed_and_is_then_not_said_again(build: Build,
             told = await succeeded(
                 client, "run_code", code=CODE.format(cut=cut, words=["ant", "bee", "c" * cut])
             )
-        ids = json.loads(told["keep"].split("from_run ")[1].split(", as")[0])
+        ids = json.loads(told["keep"].split("from_run ")[1].split(" and a name")[0])
         made = await succeeded(
             client,
             "synthesize_tool",
@@ -86,4 +89,4 @@ async def test_no_byte_of_what_code_was_given_or_gave_lies_in_the_home_unless_al
         await called(client, "run_code", code=f"raise ValueError({said!r})", arguments={"text": said})
         await called(client, "run_code", code=f"result = ({said!r}")
     kept = [place for place in found(home, "**/*") if place.is_file() and said.encode() in place.read_bytes()]
-    assert [place.parent.name for place in kept] == (["code-runs"] if keeps else [])
+    assert {place.parent.name for place in kept} == ({"code-runs"} if keeps else set())

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from typing import Any
 
 import anyio
 
-from alita_mcp.errors import ToolNotFound
 from alita_mcp.library.library import Library
-from alita_mcp.library.runs.recorded_run import RecordedRun
+from alita_mcp.runs.programs import program_of
+from alita_mcp.runs.recorded_run import RecordedRun
+from alita_mcp.runs.store import RunStore
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Advice
@@ -32,20 +32,18 @@ def discounted(prices: list[int], percent: int) -> int:
 
 
 class KeptRuns:
-    """A store of runs in memory."""
+    """Runs in the memory of a store."""
 
     def __init__(self) -> None:
-        self.made: dict[str, str] = {}
-        self.kept: dict[str, RecordedRun] = {}
+        self.store = RunStore(None)
 
     def add(self, code: str, arguments: dict[str, Any] | None = None, **seen: Any) -> str:
         """Keeps a run that ended well, unless told otherwise; its id."""
         if "result" in seen:
             seen.setdefault("result_kind", "json")
         number = f"{next(_NUMBERS):032x}"
-        self.kept[number] = RecordedRun(
-            id=number, at="2026-01-01T00:00:00Z", code=code, arguments=arguments or {}, **seen
-        )
+        run = RecordedRun(id=number, at="2026-01-01T00:00:00Z", code=code, arguments=arguments or {}, **seen)
+        self.store.add(run, key_of(code), "")
         return number
 
     def discounts(self, *calls: tuple[list[int], int]) -> list[str]:
@@ -55,16 +53,14 @@ class KeptRuns:
             for prices, percent in calls
         ]
 
-    def forget(self) -> None:
-        self.kept.clear()
+    def made(self, code: str = DISCOUNT) -> bool:
+        """Whether a tool was made of runs of the code."""
+        return self.store.was_made(key_of(code))
 
-    async def read(self, run_id: str) -> RecordedRun:
-        if run_id not in self.kept:
-            raise ToolNotFound(f"There is no run {run_id!r}.")
-        return self.kept[run_id]
 
-    async def record_made(self, run_ids: Sequence[str], tool: str) -> None:
-        self.made |= dict.fromkeys(run_ids, tool)
+def key_of(code: str) -> str:
+    program = program_of(code)
+    return program.key if program else ""
 
 
 class RunBench:
@@ -72,7 +68,7 @@ class RunBench:
 
     def __init__(self, library: Library, sandbox: Sandbox, settings: Settings) -> None:
         self.library, self.runs, self.stages = library, KeptRuns(), list[str]()
-        advice = Advice(runs=self.runs)
+        advice = Advice(runs=self.runs.store)
         self.smith = Toolsmith(library, sandbox, settings, lambda _manifest: (), advice=advice)
 
     async def make(self, *run_ids: str, **raw: Any) -> Outcome:

@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.interpreter.code_run import CodeRun
 from alita_mcp.library.background import background
-from alita_mcp.library.runs.files import text_of
+from alita_mcp.library.packed_files import text_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.choose import open_sandbox
 from alita_mcp.sandbox.interface import Progress, Sandbox

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from copy import copy
@@ -16,9 +15,8 @@ import anyio.to_thread
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.learning import ClientIdentity
-from alita_mcp.app.runs.cache import MAX_BYTES, CodeCache, is_steady, request_key
+from alita_mcp.app.runs.cache import MAX_BYTES, CodeCache, request_key
 from alita_mcp.app.runs.comparison import Compared, SecondSandbox, compare, open_second_sandbox
-from alita_mcp.app.runs.noticing import MAX_READ, Noticing, form_of
 from alita_mcp.app.runs.places import CodePlaces
 from alita_mcp.app.runs.rights import CodeRights, CodeWaits, Rights
 from alita_mcp.app.runs.tools import Shown, ToolsInCode
@@ -29,11 +27,11 @@ from alita_mcp.interpreter.running import run_once
 from alita_mcp.interpreter.session import Place
 from alita_mcp.interpreter.sessions import Sessions, open_sessions
 from alita_mcp.interpreter.tool_broker import MODULE, CleaningBroker, ToolBroker
-from alita_mcp.library.background import background
 from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
-from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.progress import ReportStage
+from alita_mcp.runs.noticing import Noticing
+from alita_mcp.runs.recorded_run import RecordedRun
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.sandbox.workers.bounds import CALLS_PER_KEY, WAITING
@@ -87,7 +85,6 @@ class CodeRunner:
     def __init__(self, parts: CodeParts) -> None:
         self._parts = parts
         self._places = CodePlaces(parts.calls.sandbox)
-        self._seen: OrderedDict[str, None] = OrderedDict()
         self._under_way = 0
         self._most = CALLS_PER_KEY + WAITING // 2
         """So many run or wait at once, so that calls of tools find a place in the queue too."""
@@ -146,21 +143,9 @@ class CodeRunner:
         kept = cache.find(key)
         if kept is not None:
             return await self._recorded(asked, kept, cached=True)
-        async with background() as beside:
-            if self._is_new(request.code):
-                beside.start_soon(anyio.to_thread.run_sync, _read, request.code)
-            run, events = await self._run_in(asked, sandbox)
+        run, events = await self._run_in(asked, sandbox)
         await cache.keep(key, request, run)
         return await self._recorded(asked, run, events)
-
-    def _is_new(self, code: str) -> bool:
-        """Whether code ran here for the first time since many other programs did."""
-        is_new = code not in self._seen
-        self._seen[code] = None
-        self._seen.move_to_end(code)
-        if len(self._seen) > MAX_READ // 2:
-            self._seen.popitem(last=False)
-        return is_new
 
     async def _compared(self, asked: _Asked, sandbox: Sandbox) -> CodeRunResult:
         """A script with how a second run of it differs."""
@@ -214,8 +199,19 @@ class CodeRunner:
         self, asked: _Asked, run: CodeRun, events: list[dict[str, Any]] | None = None, *, cached: bool = False
     ) -> CodeRunResult:
         """The result of a run that is journalled and whose files can be read."""
-        record, library = recorded(asked.request, run, asked.identity), self._parts.library
-        library.calls.record_code(record, events or [], cached=cached)
+        record, library = recorded(asked.request, run), self._parts.library
+        library.calls.record_code(
+            record.id,
+            at=record.at,
+            status=run.status,
+            seconds=run.seconds,
+            sandbox=run.sandbox,
+            client=asked.identity.client,
+            error=run.error_type,
+            tools=run.tools,
+            events=events,
+            cached=cached,
+        )
         if run.files:
             files = {file.name: file.data for file in run.files}
             try:
@@ -223,7 +219,7 @@ class CodeRunner:
             except LibraryError as full:  # the result does not depend on the disk
                 notes = (*run.notes, f"Its files are lost: {full.message}")
                 run = run.model_copy(update={"files": (), "notes": notes})
-        keep = await self._parts.noticing.noticed(record, asked.identity)
+        keep = await anyio.to_thread.run_sync(self._parts.noticing.notice, record, asked.identity.key)
         return CodeRunResult(id=record.id, run=run, session=asked.request.session, cached=cached, keep=keep)
 
 
@@ -236,12 +232,6 @@ async def open_code_runner(
     cache = CodeCache(MAX_BYTES if settings.result_cache_mb else 0)
     async with open_sessions(settings) as sessions, open_second_sandbox(settings) as second:
         yield CodeRunner(CodeParts(settings, library, calls, rights, sessions, second, cache, noticing))
-
-
-def _read(code: str) -> None:
-    """Finds out what is asked about code after its run, while it runs; both remember it."""
-    form_of(code)
-    is_steady(code)
 
 
 def _events(broker: GrantedBroker | None) -> list[dict[str, Any]]:
@@ -260,12 +250,11 @@ def _without_secrets(run: CodeRun, broker: GrantedBroker | None) -> CodeRun:
     return run.model_copy(update={"files": files, "figures": figures, "notes": notes})
 
 
-def recorded(request: CodeRequest, run: CodeRun, identity: ClientIdentity) -> RecordedRun:
+def recorded(request: CodeRequest, run: CodeRun) -> RecordedRun:
     """A run as it is kept."""
     return RecordedRun(
         id=secrets.token_hex(16),
         at=now(),
-        client=identity.client,
         session=request.session,
         code=request.code,
         arguments=request.arguments,
@@ -278,6 +267,4 @@ def recorded(request: CodeRequest, run: CodeRun, identity: ClientIdentity) -> Re
         stdout=run.stdout,
         error_type=run.error_type,
         error=run.error,
-        seconds=run.seconds,
-        sandbox=run.sandbox,
     )

@@ -155,20 +155,19 @@ def in_words(outcome: Outcome) -> str:
             made = f"created {outcome.tool} v{outcome.version}: {outcome.trust}, {outcome.tests} tests pass"
             lines = [_with_line(made, outcome.to_raise_trust), *_details(outcome)]
             lines += [f"  question  {line}" for line in outcome.questions]
-            return "\n".join(lines + _proposed(outcome))
+            return "\n".join(lines)
         case Exists():
             found = f"exists {outcome.tool} v{outcome.version}: {outcome.why}"
-            return "\n".join([_with_line(found, outcome.to_raise_trust), *_proposed(outcome)])
+            return _with_line(found, outcome.to_raise_trust)
         case Rejected():
             return _rejection_in_words(outcome)
         case NeedsApproval():
             asked = f"{outcome.tool} v{outcome.version} passed and needs approval for {', '.join(outcome.grants)}."
             return "\n".join([asked, outcome.how, *_details(outcome)])
         case NeedsCode():
-            lines = [f"no tool as it is: {outcome.why}"] if outcome.why else []
-            lines.append("needs code; fill in this template and hand it in with `alita synthesize FILE`:")
+            line = "needs code; fill in this template and hand it in with `alita synthesize FILE`:"
             rules = [f"- {line}" for line in (*outcome.rules, *outcome.sandbox)]
-            return "\n".join([*lines, laid_out(outcome.template), *rules])
+            return "\n".join([line, laid_out(outcome.template), *rules])
         case _:
             return outcome.status
 
@@ -185,11 +184,6 @@ def _details(outcome: Created | NeedsApproval) -> list[str]:
     return lines + [f"  not {name}  {differs}" for name, differs in apart]
 
 
-def _proposed(outcome: Created | Exists | Rejected) -> list[str]:
-    """A line for each example that --tests could confirm or correct."""
-    return [f"  proposed  {compact(each)}" for each in outcome.proposed]
-
-
 def _with_line(said: str, line: str) -> str:
     return f"{said}\n  {line}" if line else said
 
@@ -202,7 +196,7 @@ def _rejection_in_words(outcome: Rejected) -> str:
         lines += [f"  expected  {compact(outcome.expected)}", f"  got       {compact(outcome.got)}"]
     lines += [f"  | {line}" for line in outcome.trace]
     lines += [f"  breaks    {compact(case)}" for case in outcome.breaks]
-    return "\n".join([*lines, f"  fix       {outcome.fix}", *_proposed(outcome)])
+    return "\n".join([*lines, f"  fix       {outcome.fix}"])
 
 
 def _requests(options: argparse.Namespace) -> list[dict[str, Any]]:

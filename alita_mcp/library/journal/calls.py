@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.catalogue.use import CALLS_KEPT, FOUND_NOTHING, RAN_CODE, CallRow, Use
 from alita_mcp.library.clock import now
 from alita_mcp.library.private_text import looks_private
-from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.library.search.answer import SearchAnswer
 
 MAX_QUERY = 200
@@ -52,19 +50,13 @@ class CallJournal:
             self._rows.append(CallRow(now(), "sandbox failed", name, version, detail))
 
     def record_code(
-        self, run: RecordedRun, events: Sequence[Mapping[str, Any]] = (), *, cached: bool = False
+        self, run: str, *, at: str, status: str, seconds: float, sandbox: str, **more: Any
     ) -> None:
-        """Journals one run of code, none of its values: they may be private."""
-        detail: dict[str, Any] = {
-            "status": run.status,
-            "seconds": round(run.seconds, 6),
-            "sandbox": run.sandbox,
-        }
-        more: dict[str, Any] = {"client": run.client, "error": run.error_type, "tools": run.tools}
-        more |= {"events": events, "cached": cached}
-        detail |= {"run": run.id} | {name: value for name, value in more.items() if value}
+        """Journals one run of code by its id, none of its values: they may be private."""
+        detail = {"status": status, "seconds": round(seconds, 6), "sandbox": sandbox, "run": run}
+        detail |= {name: value for name, value in more.items() if value}
         with self._lock:
-            self._rows.append(CallRow(run.at, RAN_CODE, None, None, detail))
+            self._rows.append(CallRow(at, RAN_CODE, None, None, detail))
 
     def record_search(self, query: str, found: SearchAnswer, client: str = "") -> None:
         """Journals a search that found nothing that fits; the others, and what looks private, leave nothing."""

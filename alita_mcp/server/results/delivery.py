@@ -11,7 +11,7 @@ import mcp_types as types
 
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
-from alita_mcp.library.runs.runs import MAX_BYTES, MAX_RUNS
+from alita_mcp.library.kept_results import MAX_BYTES, MAX_RUNS
 from alita_mcp.library.search.signature import ALL_CHOICES, parameters_of, signature_of
 from alita_mcp.server.results.building import MAX_DEPTH, as_json, is_deeper_than, tool_result
 from alita_mcp.server.results.ranges import Part, json_document, part_of

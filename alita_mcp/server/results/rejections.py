@@ -23,8 +23,6 @@ def rejection_text(rejected: Mapping[str, Any]) -> str:
     head, fix = f"Rejected at {rejected['stage']}: ", f"Fix: {rejected['fix']}"
     room = max(1, MAX_ERROR_TEXT - len(head) - len(fix) - 1)
     left = room - min(len(rejected["reason"]), room * 2 // 5)
-    proposals = proposed_text(rejected, left)
-    room, left = room - len(proposals), left - len(proposals)
     lines: list[str] = []
     parts = (
         partial(_comparison, rejected),
@@ -37,20 +35,7 @@ def rejection_text(rejected: Mapping[str, Any]) -> str:
             left -= len(said) + 1
     lines += _last_lines(rejected.get("trace") or (), left)
     reason = printable(rejected["reason"], room - sum(len(line) + 1 for line in lines))
-    return "\n".join([head + reason, *lines, fix]) + proposals
-
-
-def proposed_text(outcome: Mapping[str, Any], room: int) -> str:
-    """Lines with examples to confirm, whole ones as far as there is room, and how; empty where there are none."""
-    said = "Proposed, with what the code gives. Confirm or correct them: call synthesize_tool with the same from_run"
-    name = f" and name {outcome['tool']!r}" if "tool" in outcome else ""
-    head, shown = f"\n{said}{name}, and these as tests: [", list[str]()
-    for example in outcome.get("proposed") or ():
-        text = as_json(example)
-        if len(head) + sum(len(each) + 2 for each in shown) + len(text) + 1 > room:
-            break
-        shown.append(text)
-    return f"{head}{', '.join(shown)}]" if shown else ""
+    return "\n".join([head + reason, *lines, fix])
 
 
 def failure_text(what: str, trace: Sequence[str], limits: str = "") -> str:

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 
 import mcp_types as types
 
-from alita_mcp.library.runs.files import mime_of, text_of
+from alita_mcp.library.packed_files import mime_of, text_of
 from alita_mcp.server.results.delivery import KEPT
 from alita_mcp.server.results.ranges import asked_range, part_contents
 

@@ -8,15 +8,13 @@ from typing import Any
 
 from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.server.results.building import MAX_TEXT, as_json, listed, printable
-from alita_mcp.server.results.rejections import proposed_text, rejection_text
+from alita_mcp.server.results.rejections import rejection_text
 from alita_mcp.server.results.visibility import said_of
 from alita_mcp.synthesis.requests.template import laid_out
 from alita_mcp.texts import clipped
 from alita_mcp.values import VerificationReport
 from alita_mcp.verification.comparison.difference import difference
 
-MAX_PROPOSED = 1_000
-"""So many characters propose examples, on top of what else a result says."""
 Structured = Mapping[str, Any]
 ASSUMED = 160
 """So many characters say in a text what was assumed; the structured result holds all of it."""
@@ -43,7 +41,7 @@ def outcome_text(outcome: Structured) -> str:
     if status in _BOUNDED:
         return _BOUNDED[status](outcome)
     text = {"created": _created, "exists": _exists, "working": _working}[status](outcome)
-    return clipped(text, MAX_TEXT) + proposed_text(outcome, MAX_PROPOSED)
+    return clipped(text, MAX_TEXT)
 
 
 def _created(outcome: Structured) -> str:
@@ -151,10 +149,9 @@ def _needs_approval(outcome: Structured) -> str:
 
 def _template_text(outcome: Structured) -> str:
     similar = f"\nSimilar tools: {', '.join(outcome['similar'])}" if outcome.get("similar") else ""
-    why = f"The runs are no tool as they are: {printable(outcome['why'])}. " if outcome.get("why") else ""
     rules, sandbox = listed(outcome["rules"]), listed(outcome["sandbox"])
     return (
-        f"{why}Call synthesize_tool again with this filled in:\n{laid_out(outcome['template'])}\nRules:{rules}\n"
+        f"Call synthesize_tool again with this filled in:\n{laid_out(outcome['template'])}\nRules:{rules}\n"
         f"The sandbox here:{sandbox}{similar}"
     )
 

@@ -175,7 +175,7 @@ async def _outcome_result(call: ToolCall, outcome: Outcome) -> types.CallToolRes
     if isinstance(outcome, Rejected):
         structured = _without_blanks(structured)
     elif isinstance(outcome, Created | Exists | NeedsApproval):
-        optional = {"similar", "differs", "breaks", "assumed", "questions", "proposed"}
+        optional = {"similar", "differs", "breaks", "assumed", "questions"}
         structured = {
             field: value
             for field, value in structured.items()

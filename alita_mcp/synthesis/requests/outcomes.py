@@ -52,8 +52,6 @@ class Created(Value):
     """Rules that the request does not say and its writer had to invent, at most five, each `name: what holds`."""
     questions: tuple[str, ...] = ()
     """Where blind testers expect otherwise than the caller's own code does."""
-    proposed: tuple[dict[str, Any], ...] = ()
-    """Calls of a tool made of runs and what it gives: tests, once the caller has confirmed or corrected them."""
 
 
 class Exists(Value):
@@ -72,8 +70,6 @@ class Exists(Value):
     tests: str = ""
     to_raise_trust: str = ""
     report: str = ""
-    proposed: tuple[dict[str, Any], ...] = ()
-    """As in `Created`."""
 
 
 class Rejected(Value):
@@ -89,8 +85,6 @@ class Rejected(Value):
     fix: str
     breaks: tuple[dict[str, Any], ...] = ()
     """Arguments of the examples of the replaced version that would no longer hold, the first of them."""
-    proposed: tuple[dict[str, Any], ...] = ()
-    """As in `Created`."""
 
 
 class Working(Value):
@@ -136,8 +130,6 @@ class NeedsCode(Value):
     sandbox: tuple[str, ...] = ()
     """What code can do in the sandbox here, and what to write instead of what it cannot."""
     similar: tuple[str, ...] = ()
-    why: str = ""
-    """Why no tool could be made of the runs as they are."""
 
 
 Outcome = Created | Exists | Rejected | Working | NeedsApproval | NeedsCode

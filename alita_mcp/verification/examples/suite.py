@@ -59,7 +59,14 @@ def thin_suite_checks(draft: Draft, examples: Sequence[Example], contract: ToolC
         f"{len(examples) - len(own)} examples were only recorded, {len(own)} are a caller's own; `verified` needs "
         f"{MIN_FOR_VERIFIED}, one an edge or error"
     )
-    return [failed("examples", message, "Confirm or correct proposed ones as tests.", hard=False)]
+    return [
+        failed(
+            "examples",
+            message,
+            "Send your own examples as tests.",
+            hard=False,
+        )
+    ]
 
 
 def _thin(examples: Sequence[Example], contract: ToolContract) -> list[Check]:

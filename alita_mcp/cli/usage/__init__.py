@@ -1,1 +1,0 @@
-"""Commands that make tools of what was run often."""

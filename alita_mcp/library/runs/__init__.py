@@ -1,1 +1,0 @@
-"""Recorded runs of code, kept on disk within bounds or in memory only."""

@@ -1,1 +1,0 @@
-"""Comparison of programs by normal forms, and groups of like ones."""

@@ -1,1 +1,0 @@
-"""Generalisation of runs of like programs to one typed function."""

@@ -1,0 +1,135 @@
+"""Store of runs: the newest whole in memory, and on the disk too where `ALITA_KEEP_VALUES` allows it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+import anyio.to_thread
+
+from alita_mcp.errors import ToolNotFound
+from alita_mcp.library.bounded_folder import BoundedFolder
+from alita_mcp.runs.recorded_run import RUN_ID, RecordedRun
+from alita_mcp.settings import Settings
+
+MAX_RUNS = 500
+MAX_BYTES = 16 << 20
+"""Of the runs in memory."""
+MAX_KEPT_RUNS = 1_000
+MAX_KEPT_BYTES = 64 << 20
+LARGEST_BYTES = 1 << 20
+"""Larger runs are not kept on the disk."""
+MAX_LIKE = 20
+"""So many runs of one program are looked at, the newest."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Remembered:
+    run: RecordedRun
+    key: str
+    owner: str
+    bytes: int
+
+
+class RunStore:
+    """Runs by their id and by the key of their program; its methods block and may be called in several threads."""
+
+    def __init__(self, kept: BoundedFolder | None) -> None:
+        """Keeps values in the folder `kept`; None: in memory alone."""
+        self._kept = kept
+        self._lock = threading.Lock()
+        self._runs: OrderedDict[str, _Remembered] = OrderedDict()
+        self._bytes = 0
+        self._made: set[str] = set()
+
+    def add(self, run: RecordedRun, key: str, owner: str) -> None:
+        """Remembers a run; `key` is that of its program, `owner` tells the client that ran it from all others."""
+        text = _as_json(run)
+        size = len(text) or LARGEST_BYTES
+        with self._lock:
+            self._runs[run.id] = _Remembered(run, key, owner, size)
+            self._bytes += size
+            while self._runs and (len(self._runs) > MAX_RUNS or self._bytes > MAX_BYTES):
+                self._bytes -= self._runs.popitem(last=False)[1].bytes
+        if self._kept and text and size <= LARGEST_BYTES and not run.holds_secret:
+            self._write(f"{key}-{run.id}.json", text.encode())
+
+    def same_program(self, key: str, owner: str) -> list[RecordedRun]:
+        """Newest runs of a program, the newest last: those of this client in this process, and those on the disk."""
+        with self._lock:
+            own = [each.run for each in self._runs.values() if (each.key, each.owner) == (key, owner)]
+        found = {run.id: run for run in [*self._read_kept(f"{key}-*.json"), *own[-MAX_LIKE:]]}
+        return sorted(found.values(), key=lambda run: run.at)
+
+    def find(self, run_id: str) -> RecordedRun:
+        """A run, whoever ran it: nobody can guess its id.
+
+        Raises:
+            ToolNotFound: none of that id is known, or no longer.
+        """
+        with self._lock:
+            known = self._runs.get(run_id)
+        if known is not None:
+            return known.run
+        kept = self._read_kept(f"*-{run_id}.json") if RUN_ID.fullmatch(run_id) else []
+        if kept:
+            return kept[0]
+        hint = "Run the code again, and use the id that the answer names as `run`."
+        if self._kept is None:
+            hint += " Runs last as long as the server that ran them; ALITA_KEEP_VALUES=true keeps them on the disk."
+        raise ToolNotFound(f"There is no run {run_id[:40]!r}.", hint=hint)
+
+    def record_made(self, key: str) -> None:
+        """Remembers that a tool was made of runs of a program, so that it is not proposed again."""
+        self._made.add(key)
+        self._write(f"{key}.made", b"")
+
+    def was_made(self, key: str) -> bool:
+        """Whether a tool was made of runs of this program."""
+        return key in self._made or (self._kept is not None and self._kept.find(f"{key}.made") is not None)
+
+    def _read_kept(self, pattern: str) -> list[RecordedRun]:
+        """Runs on the disk, the newest ones; what cannot be read is passed over."""
+        if self._kept is None:
+            return []
+        found = []
+        for place in self._kept.newest(pattern, MAX_LIKE):
+            with suppress(OSError, ValueError, RecursionError):
+                found.append(RecordedRun.model_validate(json.loads(place.read_bytes())))
+        return found
+
+    def _write(self, name: str, content: bytes) -> None:
+        if self._kept:
+            try:
+                self._kept.write(name, content)
+            except OSError as failure:  # no run fails for the sake of its record
+                _log.warning("Runs cannot be kept in %s: %s", self._kept.folder, failure)
+
+
+async def open_run_store(settings: Settings, *, serves: bool = False) -> RunStore:
+    """The store of runs of `settings.home`.
+
+    A server that may not keep values removes those that were kept earlier, by older versions too; a command in a shell
+    without the server's settings leaves them alone.
+    """
+    folder = settings.home / "code-runs"
+    if settings.keep_values:
+        return RunStore(BoundedFolder(folder, MAX_KEPT_RUNS, MAX_KEPT_BYTES))
+    if serves:
+        await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+    return RunStore(None)
+
+
+def _as_json(run: RecordedRun) -> str:
+    """A run as JSON; empty where no JSON holds it as it is."""
+    try:
+        return json.dumps(run.model_dump(), allow_nan=False)
+    except (ValueError, TypeError, RecursionError):
+        return ""

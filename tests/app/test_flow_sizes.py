@@ -1,0 +1,130 @@
+"""How many functions of the package run between a request and its answer: it may shrink, and not grow.
+
+Counted by a profile of all threads, with the client in memory and a scripted sandbox, once everything is loaded.
+Comprehensions and lambdas are not counted apart. `pytest -s` prints the figures.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import FrameType, SimpleNamespace
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp import Client
+
+import alita_mcp
+from alita_mcp.app import open_app
+from alita_mcp.library.versions import loaded
+from alita_mcp.sandbox.interface import Job, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
+from alita_mcp.server.build import build_server
+from alita_mcp.server.tools.admission import admit
+from alita_mcp.settings import Settings
+
+CEILINGS = {"search": 127, "run": 118, "synthesize": 583}
+"""Functions; lower them as the flows get shorter."""
+WITHIN_S = 120
+PACKAGE = str(Path(alita_mcp.__file__).parent)
+DRAFT: dict[str, Any] = {
+    "name": "vowel_share",
+    "description": "Share of vowels among the letters of a text.",
+    "code": '''
+def vowel_share(text: str, digits: int = 2) -> float:
+    """Share of vowels among the letters of a text.
+
+    Args:
+        text: Any text.
+        digits: Digits after the point.
+
+    Raises:
+        ValueError: The text has no letters.
+    """
+    letters = [letter for letter in text.lower() if letter.isalpha()]
+    if not letters:
+        raise ValueError("no letters in the text")
+    return round(sum(letter in "aeiou" for letter in letters) / len(letters), digits)
+''',
+    "tests": [
+        {"arguments": {"text": "banana"}, "expected": 0.5},
+        {"arguments": {"text": "rhythm"}, "expected": 0.0},
+        {"arguments": {"text": "abc", "digits": 4}, "expected": 0.3333},
+        {"arguments": {"text": "42"}, "raises": "ValueError"},
+    ],
+    "use_when": ["how many vowels does a word have", "vowel ratio of a sentence", "proportion of vowels"],
+}
+Ran = set[tuple[str, str, int]]
+"""Functions by file (below the package), qualified name and first line."""
+
+
+def answer(job: Job) -> RunResult:
+    """Computes the tool's result here: the scripted sandbox runs nothing."""
+    if job.function != DRAFT["name"]:
+        return RunResult(status="ok", value=True)
+    letters = [letter for letter in str(job.arguments["text"]).lower() if letter.isalpha()]
+    if not letters:
+        return RunResult(status="error", error_type="ValueError", message="no letters in the text")
+    share = sum(letter in "aeiou" for letter in letters) / len(letters)
+    return RunResult(status="ok", value=round(share, job.arguments.get("digits", 2)))
+
+
+@contextmanager
+def profile() -> Iterator[Ran]:
+    """Collects the package's functions that run meanwhile, in this thread and in those that begin meanwhile."""
+    ran: Ran = set()
+
+    def note(frame: FrameType, event: str, _argument: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(PACKAGE) and not code.co_qualname.endswith(">"):
+            ran.add((code.co_filename[len(PACKAGE) + 1 :], code.co_qualname, code.co_firstlineno))
+
+    before = sys.getprofile()
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield ran
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)
+
+
+@pytest.mark.no_cover
+async def test_the_flows_go_through_no_more_functions_than_they_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = SimpleNamespace(time_ns=lambda: time.time_ns() + 60 * 10**9)
+    monkeypatch.setattr(
+        loaded, "time", later
+    )  # else files that were written a moment ago are read at each call
+    counted: dict[str, Ran] = {}
+    settings = Settings(home=tmp_path / "home")
+    opener = partial(open_app, settings, admit=admit, sandbox=ScriptedSandbox(answer))
+    with profile() as ran, anyio.fail_after(WITHIN_S):
+        async with Client(build_server(settings, open_app=opener)) as client:
+
+            async def count(flow: str, tool: str, arguments: dict[str, Any]) -> None:
+                ran.clear()
+                result = await client.call_tool(tool, arguments)
+                counted[flow] = set(ran)
+                assert isinstance(result, types.CallToolResult)
+                assert not result.is_error, result
+
+            await client.call_tool("search_capabilities", {"query": "reverse a text"})
+            await count("synthesize", "synthesize_tool", DRAFT)
+            await client.call_tool("run_tool", {"name": "vowel_share", "arguments": {"text": "ab"}})
+            await count("run", "run_tool", {"name": "vowel_share", "arguments": {"text": "abcde"}})
+            await client.call_tool("search_capabilities", {"query": "reverse a text"})
+            await count("search", "search_capabilities", {"query": "share of vowels in a word"})
+    for flow, functions in counted.items():
+        print(f"{flow}: {len(functions)} functions in {len({file for file, _, _ in functions})} files")
+    assert ("app/app.py", "App.search") in {(file, name) for file, name, _ in counted["search"]}
+    grown = {flow: len(ran) for flow, ran in counted.items() if not 20 < len(ran) <= CEILINGS[flow]}
+    assert grown == {}

@@ -1,0 +1,77 @@
+"""Kept results: read back whole, bounded in number and size, names that nobody can guess or bend."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from alita_mcp.errors import LibraryError, ToolNotFound
+from alita_mcp.library import kept_results
+from alita_mcp.library.kept_results import KeptResults
+from tests.library.factory import opened
+
+
+async def test_a_result_is_kept_whole(home: Path) -> None:
+    whole = json.dumps({"rows": [["é🙂", 1.5, None, True]] * 1_000}, ensure_ascii=False).encode()
+    async with opened(home) as library:
+        run = await library.keep_run(whole)
+        assert await library.read_run(run) == whole
+        assert run != await library.keep_run(whole)
+    async with opened(home) as library:
+        assert await library.read_run(run) == whole
+
+
+@pytest.mark.parametrize(
+    "name", ["", "..", "../library", "a" * 32 + "/..", "A" * 32, "f" * 32, "f" * 32 + "\n", "\x00"]
+)
+async def test_no_other_file_can_be_read(home: Path, name: str) -> None:
+    async with opened(home) as library:
+        await library.keep_run(b"1")
+        with pytest.raises(ToolNotFound, match="no run"):
+            await library.read_run(name)
+
+
+def test_only_the_newest_are_kept(tmp_path: Path) -> None:
+    store = KeptResults(tmp_path / "runs")
+    names = []
+    for number in range(kept_results.MAX_RUNS + 5):
+        names.append(store.keep(b"%d" % number))
+        os.utime(tmp_path / "runs" / f"{names[-1]}.json", ns=(number, number))
+    names.append(store.keep(b'"last"'))
+    assert len(list((tmp_path / "runs").iterdir())) == kept_results.MAX_RUNS
+    assert store.read(names[-1]) == b'"last"'
+    with pytest.raises(ToolNotFound):
+        store.read(names[0])
+
+
+def test_the_store_stays_below_its_size(tmp_path: Path) -> None:
+    store = KeptResults(tmp_path / "runs")
+    big = b'"%s"' % (b"x" * (kept_results.MAX_BYTES // 3))
+    first, *_, last = [store.keep(big) for _ in range(4)]
+    assert sum(file.stat().st_size for file in (tmp_path / "runs").iterdir()) <= kept_results.MAX_BYTES
+    assert store.read(last) == big
+    with pytest.raises(ToolNotFound):
+        store.read(first)
+    with pytest.raises(LibraryError, match="too large"):
+        store.keep(b"x" * (kept_results.MAX_BYTES + 1))
+
+
+def test_a_store_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("mine")
+    with pytest.raises(LibraryError, match="cannot be used"):
+        KeptResults(tmp_path / "runs").keep(b"1")
+
+
+def test_a_damaged_or_linked_result_is_not_read(tmp_path: Path) -> None:
+    store = KeptResults(tmp_path / "runs")
+    damaged, linked = store.keep(b"1"), store.keep(b"2")
+    (tmp_path / "runs" / f"{damaged}.json").write_text("{")
+    place = tmp_path / "runs" / f"{linked}.json"
+    place.rename(tmp_path / "elsewhere.json")
+    place.symlink_to(tmp_path / "elsewhere.json")
+    for name in (damaged, linked):
+        with pytest.raises(ToolNotFound):
+            store.read(name)
