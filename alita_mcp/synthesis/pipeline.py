@@ -274,8 +274,8 @@ class Pipeline:
             while any(check.stage == "mutation" and not check.passed for check in verdict.report.checks):
                 if not await self._draw_suite(brief, drawn):
                     break
-                examples = tuple(dict.fromkeys((*proved.examples, *drawn.selection.kept)))
-                more = proved.model_copy(update={"examples": examples})
+                new = tuple(test for test in drawn.selection.kept if test not in proved.examples)
+                more = proved.model_copy(update={"examples": (*proved.examples, *new)})
                 again = await verify(more, context.sandbox, self._on_stage, context.library.read)
                 if again.report.failure is not None:
                     break

@@ -83,7 +83,7 @@ def accept(matrix: Matrix, struck: Collection[int] = ()) -> Decision:
     def weight(members: Sequence[int]) -> tuple[int, int, int]:
         return len(members) * len(passed(members)), len(members), -members[0]
 
-    suites = len({suite for suite in matrix.suites if suite})  # one that was written twice is one opinion
+    suites = sum(1 for suite in matrix.suites if suite)
     most = len(tests) * (1 - NEARLY_ALL)
     nearly = [each for each in clusters.values() if len(tests) - len(passed(each)) <= most]
     reliable = nearly if suites >= ENOUGH_SUITES else []
