@@ -38,8 +38,8 @@ from alita_mcp.synthesis.writing.looking_up import LookingUp
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.synthesis.writing.rounds import Rounds, specified
 from alita_mcp.synthesis.writing.work import Work
-from alita_mcp.values import Draft
-from alita_mcp.verification.agreement.agreement import MAJORITY
+from alita_mcp.values import Draft, VerificationReport
+from alita_mcp.verification.agreement.agreement import FEWEST_TESTS, MAJORITY
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify
 
@@ -245,7 +245,7 @@ class Pipeline:
         return outcome
 
     async def _draw_suite(self, brief: Brief, drawn: Drawn) -> bool:
-        """Adds a suite because mutants survive those so far; whether there is one more, and the choice stands."""
+        """Adds a suite because those so far prove too little; whether there is one more, and the choice stands."""
         current, chosen = drawn.current, drawn.selection
         if current is None or current.asked.suites >= self._work.plan.suites:
             return False
@@ -265,13 +265,18 @@ class Pipeline:
             self._note_agreement(drawn.selection)
         return stands
 
+    def _is_thin(self, selection: Selection, report: VerificationReport) -> bool:
+        """Whether the tests so far prove too little: mutants survive them, or there are hardly any."""
+        survived = any(check.stage == "mutation" and not check.passed for check in report.checks)
+        return survived or len(selection.kept) < FEWEST_TESTS
+
     async def _proved(self, brief: Brief, candidate: CandidateCode, drawn: Drawn) -> Outcome:
-        """The candidate through all gates and into the library; where mutants survive, more suites are drawn."""
+        """The candidate through all gates and into the library; where its tests are thin, more are drawn."""
         own, context = self._request.tests, self._context
         draft = self._rounds.draft(brief, candidate, (*own, *drawn.selection.kept))
 
         async def amend(proved: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
-            while any(check.stage == "mutation" and not check.passed for check in verdict.report.checks):
+            while self._is_thin(drawn.selection, verdict.report):
                 if not await self._draw_suite(brief, drawn):
                     break
                 new = tuple(test for test in drawn.selection.kept if test not in proved.examples)

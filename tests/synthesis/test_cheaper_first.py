@@ -174,15 +174,21 @@ THIN = suite_of((1, 1), (2, 2), (3, 3), (4, 4), (5, 5))
 """Hardly a mutant is noticed by its tests."""
 
 
-async def test_where_mutants_survive_another_suite_is_drawn(bench: OpenBench) -> None:
-    script = Script(suites=[THIN, EDGES, GOOD])
+FEW = {"tests": GOOD["tests"][:4]}
+
+
+@pytest.mark.parametrize(("first", "examples"), [(THIN, 11), (FEW, 10)], ids=["mutants survive", "few tests"])
+async def test_where_the_tests_prove_little_another_suite_is_drawn(
+    bench: OpenBench, first: dict[str, Any], examples: int
+) -> None:
+    script = Script(suites=[first, EDGES, GOOD])
     async with bench(script) as made:
         outcome = await made.make(mode="standard")
         assert isinstance(outcome, Created), outcome
         agreement = await agreement_of(made.library)
         stored = await made.library.read("digit_sum")
     assert asked_by(script) == {"spec": 1, "code": 2, "tests": 2, "judge": 0, "repair": 0}
-    assert (agreement.suites, agreement.agreed, len(stored.examples)) == (2, True, 11)
+    assert (agreement.suites, agreement.agreed, len(stored.examples)) == (2, True, examples)
 
 
 async def test_a_further_suite_that_contradicts_them_ends_full_agreement(bench: OpenBench) -> None:
