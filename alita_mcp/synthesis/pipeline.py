@@ -238,10 +238,8 @@ class Pipeline:
                 )
             except ModelError as failure:
                 return ended_by(outcome, failure)
-            update = {"repairs": candidate.repairs, "agreed": False}
-            agreement = drawn.selection.agreement.model_copy(update=update)
-            mended = Drawn(None, replace(drawn.selection, agreement=agreement))
-            outcome = await self._proved(brief, candidate, mended)
+            mended = without_agreement(drawn.selection, repairs=candidate.repairs)
+            outcome = await self._proved(brief, candidate, Drawn(None, mended))
         return outcome
 
     async def _draw_suite(self, brief: Brief, drawn: Drawn) -> bool:
@@ -256,11 +254,7 @@ class Pipeline:
             return False
         found = judge(drawn.current)
         stands = isinstance(found, Selection) and found.number == chosen.number
-        if isinstance(found, Selection) and stands:
-            drawn.selection = found
-        else:
-            agreement = chosen.agreement.model_copy(update={"agreed": False})
-            drawn.selection = replace(chosen, agreement=agreement)
+        drawn.selection = found if isinstance(found, Selection) and stands else without_agreement(chosen)
         if current.attempt == 1:
             self._note_agreement(drawn.selection)
         return stands
@@ -282,7 +276,9 @@ class Pipeline:
                 new = tuple(test for test in drawn.selection.kept if test not in proved.examples)
                 more = proved.model_copy(update={"examples": (*proved.examples, *new)})
                 again = await verify(more, context.sandbox, self._on_stage, context.library.read)
-                if again.report.failure is not None:
+                if again.report.failure is not None:  # the further tests refute what the matrix kept
+                    drawn.selection = without_agreement(drawn.selection)
+                    self._note_agreement(drawn.selection)
                     break
                 proved, verdict = more, again
             agreement, by_caller = drawn.selection.agreement, None
@@ -304,6 +300,12 @@ class Pipeline:
             amend=amend,
             made_by=self._request.made_by,
         )
+
+
+def without_agreement(selection: Selection, **changed: int) -> Selection:
+    """A selection that agreement no longer speaks for, with these fields of its agreement changed."""
+    agreement = selection.agreement.model_copy(update={"agreed": False, **changed})
+    return replace(selection, agreement=agreement)
 
 
 def named(
