@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Literal, get_args
+from urllib.parse import urlsplit
 
 from alita_mcp.errors import UsageError
 from alita_mcp.extras import find_installation, find_problem, missing
@@ -30,6 +31,14 @@ class Chosen(Value):
     url_setting: str = "ALITA_MODEL_BASE_URL"
     timeout_setting: str | None = "timeout_s= in the role's setting"
     """None: how long it may take cannot be set."""
+
+    @property
+    def identity(self) -> str:
+        """Its name and its server's address, without what a URL may hold of a secret; for the journal."""
+        if not self.base_url:
+            return self.name
+        parts = urlsplit(self.base_url)
+        return f"{self.name} at {parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
 
     @property
     def key_variable(self) -> str:
@@ -119,26 +128,3 @@ def _shared_url(settings: Settings, name: str) -> str | None:
     named = [settings.model, *(getattr(settings, f"model_{role}").name for role in ROLES)]
     first = next(model for model in named if model)
     return settings.model_base_url if name.partition("/")[0] == first.partition("/")[0] else None
-
-
-def writers(settings: Settings) -> tuple[str, ...]:
-    """The names of the models that write code and tests, each once."""
-    chosen = (choose(settings, "coder"), choose(settings, "tester"))
-    return tuple(dict.fromkeys(model.name for model in chosen if model is not None))
-
-
-def alone(settings: Settings, name: str) -> Settings:
-    """Settings under which one model takes every role: as it is configured, or at its provider's own address.
-
-    A base URL counts for models of the same provider only, as always: no key is sent to another one's server.
-    """
-    chosen = (choose(settings, role) for role in (*ROLES, None))
-    known = next((model for model in chosen if model is not None and model.name == name), None)
-    own = ModelChoice()
-    if known is not None:
-        url: str | None = known.base_url
-        own = ModelChoice.model_validate(known.model_dump(include=_OPTIONS))
-    else:
-        url = _shared_url(settings, name) if _configured(settings) else settings.model_base_url
-    roles = {f"model_{role}": own for role in ROLES}
-    return settings.model_copy(update={"model": name, "model_base_url": url, **roles})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 
 import anyio
@@ -38,16 +38,24 @@ class Models:
         meter: Meter,
         at_once: anyio.CapacityLimiter,
         *,
-        own: bool = False,
+        identities: Mapping[Role, str] | None = None,
     ) -> None:
-        self.own = own
-        """Whether the settings name them: what scripted or replayed models call themselves proves nothing."""
+        self._identities = identities or {}
         self._metered = {role: MeteredModel(model, role, meter, at_once) for role, model in models.items()}
         self._meter = meter
 
     def role(self, role: Role) -> LanguageModel:
         """The model of a role; raises `BudgetSpent` once the work may not ask any more."""
         return self._metered[role]
+
+    @property
+    def own(self) -> bool:
+        """Whether the settings name them: what scripted, replayed or lent models call themselves proves nothing."""
+        return bool(self._identities)
+
+    def identity(self, role: Role) -> str:
+        """Name and server address of one of the own models."""
+        return self._identities[role]
 
     @property
     def usage(self) -> Usage:
@@ -116,8 +124,10 @@ class RoleModels:
         """
         models = {role: self._recorded(role, self._answering(role, fresh=fresh)) for role in ROLES}
         own = self._source is None and (self._exchanges is None or self._exchanges.needs_model)
+        chosen = {role: choose(self._settings, role) for role in ROLES if own}
+        identities = {role: each.identity for role, each in chosen.items() if each is not None}
         meter = Meter(budget_of(self._settings), within=self._within)
-        return Models(models, meter, self._at_once, own=own)
+        return Models(models, meter, self._at_once, identities=identities)
 
     def open_on(self, meter: Meter) -> Models:
         """The models for work that has limits of its own; no answers kept from before.

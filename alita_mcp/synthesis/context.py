@@ -11,7 +11,6 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.runs.store import RunStore
 from alita_mcp.sandbox.interface import Sandbox
-from alita_mcp.synthesis.model_records.records import ModelRecords
 from alita_mcp.synthesis.package_check import PackageCheck
 from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, Rejected
 from alita_mcp.synthesis.specification.values import Specification
@@ -56,13 +55,12 @@ class Advice:
 
 @dataclass(frozen=True)
 class SynthesisContext:
-    """Everything that one synthesis works with: library, sandbox, submission, advice, model records and packages."""
+    """Everything that one synthesis works with: library, sandbox, submission, advice and packages."""
 
     library: Library
     sandbox: Sandbox
     submission: Submission
     advice: Advice
-    records: ModelRecords
     packages: PackageCheck
     ask_person: AskPerson | None = None
     """Asks the person for whom a tool is made; None where no person is to be asked."""

@@ -1,13 +1,14 @@
 """Pipeline in which models write a tool: test suites blind to the code, candidates blind to the tests.
 
-The specification, a look-up of what it asks, then up to `attempts` times: a candidate and two suites side by side, the
+The specification, a look-up of what it asks, then up to `attempts` times: two candidates and a suite side by side, the
 pass matrix, a selection by agreement, the gates. Where they disagree, a judge is asked about the inputs on which they
-differ, then more is drawn. What still fails is mended at most twice against one set of suites; then all is drawn anew.
+differ, then more is drawn; where mutants survive, more suites are. What still fails is mended at most twice against one
+set of suites; then all is drawn anew.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from alita_mcp.errors import ModelError
 from alita_mcp.synthesis.context import Submission
@@ -24,7 +25,7 @@ from alita_mcp.synthesis.specification.values import Specification, Suite
 from alita_mcp.synthesis.writing import prompts
 from alita_mcp.synthesis.writing.adjudication import Adjudication
 from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode, CandidateSampler
-from alita_mcp.synthesis.writing.evidence import amended
+from alita_mcp.synthesis.writing.evidence import amended, verifies
 from alita_mcp.synthesis.writing.judging import (
     NoSelection,
     Round,
@@ -37,9 +38,19 @@ from alita_mcp.synthesis.writing.looking_up import LookingUp
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.synthesis.writing.rounds import Rounds, specified
 from alita_mcp.synthesis.writing.work import Work
-from alita_mcp.values import Draft
+from alita_mcp.values import Draft, VerificationReport
+from alita_mcp.verification.agreement.agreement import FEWEST_TESTS, MAJORITY
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify
+
+
+@dataclass
+class Drawn:
+    """What a candidate was selected from, and the selection; more suites change both."""
+
+    current: Round | None
+    """None where the candidate was mended since: no more suites are drawn for it."""
+    selection: Selection
 
 
 class Pipeline:
@@ -148,6 +159,8 @@ class Pipeline:
         first = self._work.plan.rounds[0]
         current = await self._rounds.widened(brief, empty_round(attempt), first, drawn)
         current, found, ended = await self._decided(brief, current)
+        if attempt == 1:
+            self._note_agreement(found)
         repairs = 0
         seen: dict[int, str] = {}
         while True:
@@ -162,15 +175,19 @@ class Pipeline:
                 current = await self._rounds.with_another(brief, current, found, seen)
             except ModelError as failure:
                 return ended_by(found.rejected, failure)
-            found = judge(current, self._work.record)
+            found = judge(current)
+
+    def _note_agreement(self, found: Selection | NoSelection) -> None:
+        if self._work.plan.candidates >= MAJORITY:  # one candidate cannot agree with another
+            self._work.ending.agreed = isinstance(found, Selection) and found.agreement.agreed
 
     async def _decided(
         self, brief: Brief, current: Round
     ) -> tuple[Round, Selection | NoSelection, ModelError | None]:
         """A round that is large enough to decide, its verdict, and the error that kept it from growing."""
-        found = judge(current, self._work.record)
+        found = judge(current)
         for width in (None, *self._work.plan.rounds[1:]):
-            if self._is_enough(current, found):
+            if isinstance(found, Selection) and not found.disputed:
                 break
             try:
                 if width is None:
@@ -179,17 +196,8 @@ class Pipeline:
                     current = await self._rounds.widened(brief, current, width)
             except ModelError as failure:
                 return current, found, failure
-            found = judge(current, self._work.record)
+            found = judge(current)
         return current, found, None
-
-    def _is_enough(self, current: Round, found: Selection | NoSelection) -> bool:
-        """Whether no more is to be drawn: only verified tools are given grants, and only blind draws verify."""
-        if not isinstance(found, Selection) or found.disputed:
-            return False
-        if len(current.matrix.suites) < self._work.plan.rounds[0].suites:
-            return False
-        wanted = self._work.plan.until_verified or not grants_of(self._request).is_pure
-        return found.trust == "verified" or not wanted or current.attempt > 1
 
     async def _adjudicated(self, brief: Brief, current: Round, found: Selection | NoSelection) -> Round:
         """The round without tests that a judge strikes, and with another candidate where it finds the first wrong."""
@@ -207,8 +215,13 @@ class Pipeline:
     async def _line(self, brief: Brief, current: Round, selection: Selection, repairs: int) -> Outcome:
         """The chosen candidate through all gates with the tests that stand, mended where a gate refuses it."""
         candidate, last = current.codes[selection.number], ""
+        drawn = Drawn(current, selection)
+        outcome = await self._proved(brief, candidate, drawn)
+        while isinstance(outcome, Rejected) and outcome.stage == "mutation":
+            if not await self._draw_suite(brief, drawn):
+                break
+            outcome = await self._proved(brief, candidate, drawn)
         for left in range(repairs, -1, -1):
-            outcome = await self._proved(brief, candidate, selection)
             if not isinstance(outcome, Rejected):
                 return outcome
             if left == 0 or classify(outcome) == "evidence":
@@ -222,22 +235,56 @@ class Pipeline:
                 )
             except ModelError as failure:
                 return ended_by(outcome, failure)
-            agreement = selection.agreement.model_copy(update={"repairs": candidate.repairs})
-            selection = replace(selection, trust="provisional", agreement=agreement)
+            mended = without_agreement(drawn.selection, repairs=candidate.repairs)
+            outcome = await self._proved(brief, candidate, Drawn(None, mended))
         return outcome
 
-    async def _proved(self, brief: Brief, candidate: CandidateCode, selection: Selection) -> Outcome:
-        draft = self._rounds.draft(brief, candidate, (*self._request.tests, *selection.kept))
+    async def _draw_suite(self, brief: Brief, drawn: Drawn) -> bool:
+        """Adds a suite because those so far prove too little; whether there is one more, and the choice stands."""
+        current, chosen = drawn.current, drawn.selection
+        if current is None or current.asked.suites >= self._work.plan.suites:
+            return False
+        width = current.asked.model_copy(update={"suites": current.asked.suites + 1})
+        try:
+            drawn.current = await self._rounds.widened(brief, current, width)
+        except ModelError:
+            return False
+        found = judge(drawn.current)
+        stands = isinstance(found, Selection) and found.number == chosen.number
+        drawn.selection = found if isinstance(found, Selection) and stands else without_agreement(chosen)
+        if current.attempt == 1:
+            self._note_agreement(drawn.selection)
+        return stands
+
+    def _is_thin(self, selection: Selection, report: VerificationReport) -> bool:
+        """Whether the tests so far prove too little: mutants survive them, or there are hardly any."""
+        survived = any(check.stage == "mutation" and not check.passed for check in report.checks)
+        return survived or len(selection.kept) < FEWEST_TESTS
+
+    async def _proved(self, brief: Brief, candidate: CandidateCode, drawn: Drawn) -> Outcome:
+        """The candidate through all gates and into the library; where its tests are thin, more are drawn."""
+        own, context = self._request.tests, self._context
+        draft = self._rounds.draft(brief, candidate, (*own, *drawn.selection.kept))
 
         async def amend(proved: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
-            by_caller = None
-            if self._request.tests and selection.trust != "verified":
-                alone = draft.model_copy(update={"examples": self._request.tests})
-                own = await verify(alone, self._context.sandbox, self._on_stage, self._context.library.read)
-                by_caller = own.report.trust
-            report = amended(
-                verdict.report, selection.agreement, selection.trust, by_caller, self._models.usage
-            )
+            while self._is_thin(drawn.selection, verdict.report):
+                if not await self._draw_suite(brief, drawn):
+                    break
+                new = tuple(test for test in drawn.selection.kept if test not in proved.examples)
+                more = proved.model_copy(update={"examples": (*proved.examples, *new)})
+                again = await verify(more, context.sandbox, self._on_stage, context.library.read)
+                if again.report.failure is not None:  # the further tests refute what the matrix kept
+                    drawn.selection = without_agreement(drawn.selection)
+                    self._note_agreement(drawn.selection)
+                    break
+                proved, verdict = more, again
+            agreement, by_caller = drawn.selection.agreement, None
+            if own and not verifies(agreement, self._work.agreed_before):
+                alone = draft.model_copy(update={"examples": own})
+                by_own = await verify(alone, context.sandbox, self._on_stage, context.library.read)
+                by_caller = by_own.report.trust
+            before = self._work.agreed_before
+            report = amended(verdict.report, agreement, before, by_caller, self._models.usage)
             looked_up = await self._looking_up.with_packages(brief.looked_up, proved.packages)
             told = {"written_from": specified(brief).told(brief.request), "looked_up": looked_up}
             return proved, verdict.model_copy(update={"report": report.model_copy(update=told)})
@@ -250,6 +297,12 @@ class Pipeline:
             amend=amend,
             made_by=self._request.made_by,
         )
+
+
+def without_agreement(selection: Selection, **changed: int) -> Selection:
+    """A selection that agreement no longer speaks for, with these fields of its agreement changed."""
+    agreement = selection.agreement.model_copy(update={"agreed": False, **changed})
+    return replace(selection, agreement=agreement)
 
 
 def named(

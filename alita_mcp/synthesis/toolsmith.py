@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from functools import partial
 
 import anyio
 import anyio.lowlevel
@@ -15,11 +14,9 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Advice, AskPerson, SynthesisContext
-from alita_mcp.synthesis.jobs.journal import journalled
-from alita_mcp.synthesis.model_records.records import EVENTS_READ, ModelRecords
+from alita_mcp.synthesis.jobs.journal import Ending, journalled, mark_request, writers_of
 from alita_mcp.synthesis.package_check import PackageCheck
 from alita_mcp.synthesis.pipeline import Pipeline
-from alita_mcp.synthesis.practice import practised
 from alita_mcp.synthesis.publishing import Admit, Publisher
 from alita_mcp.synthesis.requests.drafting import draft_of, unfit_name
 from alita_mcp.synthesis.requests.grants import unfit_grants
@@ -32,6 +29,7 @@ from alita_mcp.synthesis.review.cross_check import CrossCheck
 from alita_mcp.synthesis.revision.revision import Revision
 from alita_mcp.synthesis.scripts.from_runs import FromRuns
 from alita_mcp.synthesis.scripts.scripts import is_script, output_of
+from alita_mcp.synthesis.track_record import raise_proven, read_agreed_before
 from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import Draft, Manifest, StoredVersion, VerificationReport
 
@@ -53,10 +51,9 @@ class Toolsmith:
         self._settings = settings
         self._models = models
         advised = advice or Advice()
-        records = ModelRecords(settings.home, partial(library.journal, EVENTS_READ))
         packages = PackageCheck(advised.research, sandbox)
         self._publisher = Publisher(library, sandbox, settings, packages, admit)
-        self._context = SynthesisContext(library, sandbox, self._publisher, advised, records, packages)
+        self._context = SynthesisContext(library, sandbox, self._publisher, advised, packages)
 
     def asking(self, ask_person: AskPerson) -> Toolsmith:
         """The same toolsmith for a person who can be asked what they mean where a request leaves it open."""
@@ -81,11 +78,22 @@ class Toolsmith:
         mode = request.mode or self._settings.synthesis_mode
         models = self._models.open(fresh=PLANS[mode].fresh) if self._models is not None else None
         async with journalled(self._library, request, models) as ending:
-            ending.note(outcome := await self._make(request, on_stage, models))
+            ending.note(outcome := await self._make(request, on_stage, models, ending))
+        if models is not None and ending.agreed:
+            await self._raise_proven(models)
         return outcome
 
+    async def _raise_proven(self, models: Models) -> None:
+        """Raises the earlier tools that this synthesis proves; what they ask for can be granted then."""
+        for raised in await raise_proven(self._library, writers_of(models)):
+            await self._publisher.unless_granted(raised.manifest, raised.report)
+
     async def _make(
-        self, request: SynthesisRequest, on_stage: ReportStage, models: Models | None = None
+        self,
+        request: SynthesisRequest,
+        on_stage: ReportStage,
+        models: Models | None = None,
+        ending: Ending | None = None,
     ) -> Outcome:
         if request.from_run:
             return await FromRuns(self._context, self._make).make(request, on_stage)
@@ -94,7 +102,9 @@ class Toolsmith:
             return await self._make_from_code(request, models, on_stage)
         says_what = request.description.strip() or (request.update and request.overrule)
         if models is not None and not plain and says_what:
-            return self._refused(request) or await self._write(request, models, on_stage)
+            return self._refused(request) or await self._write(
+                request, models, on_stage, ending or Ending(request)
+            )
         await on_stage("search")
         text = f"{request.name} {request.description}".strip()
         similar = await self._library.similar(text)
@@ -102,14 +112,17 @@ class Toolsmith:
         printed = await output_of(request.code, self._sandbox) if plain else None
         return ask_for_code(request, similar, abilities, printed)
 
-    async def _write(self, request: SynthesisRequest, models: Models, on_stage: ReportStage) -> Outcome:
+    async def _write(
+        self, request: SynthesisRequest, models: Models, on_stage: ReportStage, ending: Ending
+    ) -> Outcome:
         """Lets models write the tool."""
         plan = PLANS[request.mode or self._settings.synthesis_mode]
-        record = await self._context.records.record_for(models)
+        before = await read_agreed_before(
+            self._library, writers_of(models), mark_request(request.description)
+        )
         writer = Revision if request.update else Pipeline
-        outcome = await writer(Work(self._context, request, plan, models, on_stage, record)).make()
-        await practised(self._context, models, outcome)
-        return outcome
+        work = Work(self._context, request, plan, models, on_stage, ending, before)
+        return await writer(work).make()
 
     def _refused(self, request: SynthesisRequest) -> Exists | Rejected | None:
         """Why a request could never be published, known before any model is asked."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import ConfigDict
+
 from alita_mcp.values.value import Value
 
 
@@ -19,14 +21,16 @@ class DroppedTest(Value):
 class Agreement(Value):
     """Agreement of independent candidates and suites about a tool that models wrote."""
 
+    model_config = ConfigDict(extra="ignore")  # reports of version 0.1.0 hold more
+
     candidates: int
     suites: int
     share: float
     """Of the candidates, those that behave as the chosen one."""
     passed: float
     """Of all tests of the suites, those that the chosen one passes."""
-    alike: int
-    """Candidates whose text is the chosen one's."""
+    agreed: bool = False
+    """Whether all candidates, two at least, were written blind, behave alike and pass every test."""
     kept: tuple[int, ...] = ()
     """Numbers of the tests that the chosen one passes; they are examples of the version."""
     dropped: tuple[int, ...] = ()
@@ -39,10 +43,6 @@ class Agreement(Value):
     """How many times candidates and tests were drawn."""
     blind: tuple[str, ...] = ()
     """Marks of those examples of the version that models wrote; the others are the caller's own."""
-    probability: float | None = None
-    """That the chosen one is right, by agreement and by what is known of the models; None in older reports."""
-    on_record: bool = False
-    """Whether what is known of these models was measured, not presumed."""
 
 
 class Survivor(Value):

@@ -1,17 +1,16 @@
-"""Stored pass matrix: tasks with their truth, random draws of them, and their model's record."""
+"""Stored pass matrix: tasks with their truth, and random draws of them."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 from alita_mcp.errors import UsageError
 from alita_mcp.verification.agreement.agreement import Candidate, Matrix
-from alita_mcp.verification.agreement.record import Record, Tally
 
 IDEAL_TESTS = 8
 """Tests of an ideal suite, as many as the toolsmith asks for."""
@@ -26,7 +25,7 @@ class Row(NamedTuple):
     """How often each candidate was written."""
     suites: tuple[frozenset[int], ...]
     correct: tuple[bool, ...]
-    reference: Candidate = Candidate("", (), ())
+    reference: Candidate = Candidate((), ())
     """What the reference solution does; the tests that it passes hold."""
 
 
@@ -60,10 +59,11 @@ def read_matrix(path: Path) -> Iterator[Row]:
 
 
 def draw(row: Row, candidates: int, suites: int, source: Random) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Numbers of candidates, each as often as it comes, and of suites; without putting back."""
+    """Numbers of candidates, each as often as it comes, and of suites that hold tests; without putting back."""
     written = [number for number, times in enumerate(row.drawn) for _ in range(times)]
     chosen = source.sample(written, min(candidates, len(written)))
-    return tuple(chosen), tuple(source.sample(range(len(row.suites)), min(suites, len(row.suites))))
+    whole = [number for number, suite in enumerate(row.suites) if suite]
+    return tuple(chosen), tuple(source.sample(whole, min(suites, len(whole))))
 
 
 def seen(row: Row, candidates: Iterable[int], suites: Iterable[int]) -> Drawn:
@@ -77,10 +77,9 @@ def idealised(row: Row, drawn: Drawn, share: float, source: Random) -> Drawn:
     """The same with this share of candidates and suites replaced: right candidates, and tests that hold."""
     holding = [number for number, holds in enumerate(row.reference.passes) if holds]
     candidates, correct = [], []
-    for number, (candidate, right) in enumerate(zip(drawn.matrix.candidates, drawn.correct, strict=True)):
+    for candidate, right in zip(drawn.matrix.candidates, drawn.correct, strict=True):
         ideal = source.random() < share
-        reference = Candidate(f"ideal {number}", row.reference.outputs, row.reference.passes)
-        candidates.append(reference if ideal else candidate)
+        candidates.append(row.reference if ideal else candidate)
         correct.append(ideal or right)
     suites = [
         frozenset(source.sample(holding, min(IDEAL_TESTS, len(holding))))
@@ -91,38 +90,6 @@ def idealised(row: Row, drawn: Drawn, share: float, source: Random) -> Drawn:
     return Drawn(Matrix(tuple(candidates), tuple(suites)), tuple(correct))
 
 
-def counted(draws: Iterable[tuple[Row, Sequence[Drawn]]]) -> Record:
-    """Record of the model that wrote these draws, counted from their known truth.
-
-    A candidate and a suite that it passes agree; each task counts by the share of such pairs.
-    """
-    candidates, tests, misread = Tally(), Tally(), Tally()
-    for row, trials in draws:
-        right = sum(sum(drawn.correct) for drawn in trials)
-        candidates += Tally(right=right, wrong=sum(len(drawn.correct) for drawn in trials) - right)
-        held = [
-            row.reference.passes[test]
-            for drawn in trials
-            for suite in drawn.matrix.suites
-            for test in suite
-            if row.reference.passes
-        ]
-        tests += Tally(right=sum(held), wrong=len(held) - sum(held))
-        misread += _agreed(trials)
-    return Record(candidates=candidates, tests=tests, misread=misread)
-
-
-def _agreed(trials: Sequence[Drawn]) -> Tally:
-    agreed, pairs = {True: 0, False: 0}, 0
-    for drawn in trials:
-        suites = [suite for suite in drawn.matrix.suites if suite]
-        pairs += len(suites) * len(drawn.correct)
-        for candidate, correct in zip(drawn.matrix.candidates, drawn.correct, strict=True):
-            if candidate.passes:
-                agreed[correct] += sum(all(candidate.passes[test] for test in suite) for suite in suites)
-    return Tally(right=agreed[True] / max(1, pairs), wrong=agreed[False] / max(1, pairs))
-
-
 def _row(line: str, where: str) -> Row | None:
     """One task; None where its truth is not to be trusted."""
     try:
@@ -130,11 +97,11 @@ def _row(line: str, where: str) -> Row | None:
         candidates = task["candidates"]
         row = Row(
             task_id=task["task_id"],
-            candidates=tuple(Candidate(each["code"], *_ran(each["O"], each["V"])) for each in candidates),
+            candidates=tuple(Candidate(*_ran(each["O"], each["V"])) for each in candidates),
             drawn=tuple(int(each["n"]) for each in candidates),
             suites=tuple(frozenset(suite) for suite in task["suites"]),
             correct=tuple(bool(each["heplus"]) for each in candidates),
-            reference=Candidate("", *_ran(task.get("ref_O"), task.get("ref_V"))),
+            reference=Candidate(*_ran(task.get("ref_O"), task.get("ref_V"))),
         )
         return row if task["oracle_ok"] else None
     except (ValueError, KeyError, TypeError) as strange:

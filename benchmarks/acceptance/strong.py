@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import anyio
@@ -16,36 +17,35 @@ from alita_mcp.errors import UsageError
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import read_settings
 from alita_mcp.values import Draft, Example
-from alita_mcp.verification.agreement.agreement import Matrix, accept
-from alita_mcp.verification.agreement.matrix import prepare, run_matrix
-from alita_mcp.verification.agreement.record import Record, Tally
+from alita_mcp.verification.agreement.agreement import Matrix
+from alita_mcp.verification.agreement.matrix import PassMatrix, extend_matrix, prepare
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+from benchmarks.acceptance.sequences import Synthesis, judged
 from benchmarks.acceptance.stored import Drawn
 
-STRONG = Record(
-    candidates=Tally(right=48, wrong=2), tests=Tally(right=980, wrong=20), misread=Tally(right=47, wrong=1)
-)
-"""A record as a strong model's calibration may give; presumed, not measured."""
-SHAPES = ((1, 1), (1, 2), (1, 3), (2, 2), (3, 3))
-"""Candidates and suites that are looked at, in every combination of those that were written."""
 
-
-def replay(file: Path, sandbox: str) -> dict[str, Any]:
-    """Shares of published, verified and right ones for each shape, with no record and with a strong one.
+def read_syntheses(file: Path, sandbox: str, candidates: int, suites: int) -> list[list[Synthesis]]:
+    """For each recorded run what the rule says to every choice of so many candidates and suites.
 
     Raises:
         UsageError: the file cannot be read or holds no such runs.
         SandboxError: no sandbox works here.
     """
-    runs = anyio.run(_ran, list(read_runs(file)), sandbox)
-    return {
-        "runs": len(runs),
-        "shapes": [
-            _figures(runs, shape, record, name)
-            for name, record in (("no record", None), ("strong record", STRONG))
-            for shape in SHAPES
-        ],
-    }
+    ran = anyio.run(_ran, list(read_runs(file)), sandbox)
+
+    def draws(drawn: Drawn) -> Iterator[Drawn]:
+        for some in combinations(range(len(drawn.correct)), candidates):
+            for part in combinations(drawn.matrix.suites, suites):
+                chosen = tuple(drawn.matrix.candidates[number] for number in some)
+                yield Drawn(Matrix(chosen, part), tuple(drawn.correct[number] for number in some))
+
+    return [[judged(str(number), each) for each in draws(drawn)] for number, drawn in enumerate(ran)]
+
+
+def sample(runs: Sequence[Sequence[Synthesis]], count: int, source: Random) -> list[Synthesis]:
+    """So many syntheses at random, each of a request that was not made before."""
+    drawn = (source.choice(source.choice([run for run in runs if run])) for _ in range(count))
+    return [each._replace(task_id=str(number)) for number, each in enumerate(drawn)]
 
 
 def read_runs(file: Path) -> Iterator[tuple[list[Draft], list[list[Example]], list[bool]]]:
@@ -100,48 +100,12 @@ async def _run(
 ) -> Drawn:
     rehearsal = Rehearsal(sandbox)
     candidates = [await prepare(draft, rehearsal, _silent) for draft in drafts]
-    matrix = await run_matrix(candidates, suites, rehearsal)
-    return Drawn(matrix.as_matrix([draft.code for draft in drafts]), tuple(right))
+    matrix = await extend_matrix(PassMatrix(), candidates, suites, rehearsal)
+    return Drawn(matrix.as_matrix(), tuple(right))
 
 
 async def _silent(*_told: Any) -> None:
     """Nobody is told how far it is."""
-
-
-def _figures(
-    runs: Sequence[Drawn], shape: tuple[int, int], record: Record | None, name: str
-) -> dict[str, Any]:
-    decisions = [
-        (accept(Matrix(tuple(matrix.candidates[i] for i in some), suites), record), some, correct)
-        for matrix, correct in runs
-        for some in combinations(range(len(matrix.candidates)), shape[0])
-        for suites in combinations(matrix.suites, shape[1])
-    ]
-    count = max(1, len(decisions))
-    published = [each for each in decisions if each[0].chosen is not None]
-    right = sum(correct[some[decision.chosen or 0]] for decision, some, correct in published)
-    return {
-        "record": name,
-        "candidates": shape[0],
-        "suites": shape[1],
-        "matrices": len(decisions),
-        "published": round(len(published) / count, 4),
-        "verified": round(sum(each[0].trust == "verified" for each in decisions) / count, 4),
-        "right": round(right / len(published), 4) if published else 0.0,
-        "least": round(min((each[0].probability for each in decisions), default=0.0), 3),
-    }
-
-
-def lines(result: dict[str, Any]) -> list[str]:
-    """The result for people."""
-    head = (
-        f"{'strong runs: ' + str(result['runs']):34} {'publ.':>8} {'verified':>8} {'right':>8} {'least p':>8}"
-    )
-    return [head] + [
-        f"{each['record'] + ', ' + str(each['candidates']) + ' x ' + str(each['suites']):34}"
-        f" {each['published']:8.1%} {each['verified']:8.1%} {each['right']:8.1%} {each['least']:8.3f}"
-        for each in result["shapes"]
-    ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,27 +10,23 @@ from typing import Any
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.verification.agreement.agreement import Candidate, Matrix
-from benchmarks.acceptance import add_arguments, always, retried, run, table
-from benchmarks.acceptance.scores import Score
-from benchmarks.acceptance.stored import Row, counted, draw, idealised, read_matrix, seen
-from benchmarks.acceptance.strong import SHAPES, lines, read_runs, replay
+from alita_mcp.verification.agreement.agreement import Candidate
+from benchmarks.acceptance import add_arguments, run, table
+from benchmarks.acceptance.sequences import Ended, Synthesis, figures_of, play
+from benchmarks.acceptance.stored import Row, draw, idealised, read_matrix, seen
+from benchmarks.acceptance.strong import read_runs, read_syntheses, sample
 
 RIGHT, WRONG = "def f(n):\n    return n + 1\n", "def f(n):\n    return n\n"
 
 
-SURE: dict[str, Any] = {"suites": [[0, 1], [1, 0], [0, 1], []]}
-"""Suites of which all tests hold."""
-
-
 def task(task_id: str = "T/1", *, right: int = 15, wrong: int = 5, oracle_ok: bool = True) -> dict[str, Any]:
-    """A task whose suites hold one test each: the first two are right, the third contradicts the truth."""
+    """A task with one suite of five tests that hold, one of two that contradict the truth, and an empty one."""
     return {
-        "task_id": task_id, "oracle_ok": oracle_ok, "suites": [[0], [1], [2], []],
-        "ref_V": "110", "ref_O": ["a", "b", "c"],
+        "task_id": task_id, "oracle_ok": oracle_ok, "suites": [[0, 1, 2, 3, 4], [5, 6], []],
+        "ref_V": "1111100", "ref_O": list("abcdefg"),
         "candidates": [
-            {"code": RIGHT, "n": right, "V": "110", "O": ["a", "b", "c"], "heplus": True},
-            {"code": WRONG, "n": wrong, "V": "001", "O": ["x", "y", "z"], "heplus": False},
+            {"code": RIGHT, "n": right, "V": "1111100", "O": list("abcdefg"), "heplus": True},
+            {"code": WRONG, "n": wrong, "V": "0000011", "O": list("vwxyzuv"), "heplus": False},
             {"code": "def f(", "n": 1, "V": None, "O": None, "heplus": False},
         ],
     }  # fmt: skip
@@ -49,50 +45,83 @@ def stored(folder: Path, *tasks: Any, zipped: bool = False) -> Path:
     return file
 
 
+def decisions_of(folder: Path, matrix: Path, *words: str) -> list[dict[str, Any]]:
+    out = folder / "decisions.jsonl"
+    run(options("--matrix", str(matrix), "--decisions", str(out), *words))
+    return [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+
+
 @pytest.mark.parametrize("zipped", [False, True])
-def test_each_trial_is_told_with_its_draws_and_its_choice(tmp_path: Path, *, zipped: bool) -> None:
-    out = tmp_path / "decisions.jsonl"
-    matrix = stored(tmp_path, task("T/1") | SURE, task("T/2", right=2, wrong=18) | SURE, zipped=zipped)
-    words = (
-        "--matrix",
-        str(matrix),
-        "--decisions",
-        str(out),
-        "--candidates",
-        "21",
-        "--suites",
-        "4",
-        "--trials",
-        "3",
-    )
-    result = run(options(*words))
-    lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+def test_each_trial_is_told_with_its_draws_and_what_it_ended_as(tmp_path: Path, *, zipped: bool) -> None:
+    matrix = stored(tmp_path, *(task(f"T/{n}", right=20, wrong=0) | {"suites": [[0, 1, 2, 3, 4]]} for n in range(8)),
+                    zipped=zipped)  # fmt: skip
+    lines = decisions_of(tmp_path, matrix, "--candidates", "2", "--suites", "1", "--trials", "3")
     assert [(line["task_id"], line["trial"]) for line in lines] == [
-        (f"T/{t}", n) for t in (1, 2) for n in range(3)
+        (f"T/{t}", n) for t in range(8) for n in range(3)
     ]
-    assert {(line["trust"], line["chosen"]) for line in lines if line["task_id"] == "T/1"} == {
-        ("verified", 0)
-    }
-    assert {line["trust"] for line in lines if line["task_id"] == "T/2"} <= {"provisional", "rejected"}
-    assert sorted(lines[0]["candidates"]).count(0) == 15
-    assert sorted(lines[0]["suites"]) == [0, 1, 2, 3]
-    figures = result["rules"]["agreement (record)"]
-    assert (figures["accepted"], figures["accept_rate"], figures["false_accept_rate"]) == (3, 0.5, 0.0)
-    assert figures["correct_per_request"] == 0.5
-    assert figures["correct_interval"] == (0.0, 1.0)
-    assert result["rules"]["provisional (record)"]["accepted"] <= 3
-    assert "T/2" not in table(result)
-    assert "agreement" in table(result)
+    assert sorted(line["place"] for line in lines) == list(range(24))
+    agreeing = [line for line in lines if line["agrees"]]
+    assert {tuple(line["candidates"]) for line in agreeing} == {(0, 0)}
+    assert {(line["trust"], line["chosen"]) for line in agreeing} == {("verified", 0)}
+    assert all(line["trust"] != "verified" for line in lines if not line["agrees"])
+    assert any(line["raised"] for line in agreeing)
+    assert {tuple(line["suites"]) for line in lines} == {(0,)}
 
 
 def test_the_same_seed_draws_the_same_and_another_one_differently(tmp_path: Path) -> None:
     matrix = stored(tmp_path, task())
-    decisions = []
-    for seed in ("7", "7", "8"):
-        out = tmp_path / "decisions.jsonl"
-        run(options("--matrix", str(matrix), "--decisions", str(out), "--seed", seed, "--trials", "4"))
-        decisions.append(out.read_text("utf-8"))
-    assert decisions[0] == decisions[1] != decisions[2]
+    one, again, other = (decisions_of(tmp_path, matrix, "--seed", seed, "--trials", "9") for seed in "778")
+    assert one == again != other
+
+
+def test_a_weak_model_gets_nothing_verified_and_an_ideal_one_everything(tmp_path: Path) -> None:
+    tasks = [task(f"T/{number}", right=1, wrong=19) for number in range(8)]
+    result = run(options("--matrix", str(stored(tmp_path, *tasks)), "--trials", "5"))
+    points = {(point["mixture"], point["share"]): point for point in result["points"]}
+    assert {mixture for mixture, _ in points} == {"ideal syntheses", "ideal parts"}
+    assert [points["ideal syntheses", share]["verified"] for share in (0.0, 1.0)] == [0.0, 1.0]
+    assert [points["ideal parts", share]["verified"] for share in (0.0, 1.0)] == [0.0, 1.0]
+    assert all(point["wrong_per_1000"] == 0 for point in points.values())
+    assert "met" in table(result)
+
+
+def test_a_model_that_is_wrong_and_always_agrees_misses_the_goal(tmp_path: Path) -> None:
+    wrong = {"code": WRONG, "n": 20, "V": "1111111", "O": list("abcdefg"), "heplus": False}
+    tasks = [task(f"T/{number}") | {"candidates": [wrong]} for number in range(8)]
+    result = run(options("--matrix", str(stored(tmp_path, *tasks)), "--trials", "3", "--suites", "2"))
+    assert result["points"][0]["wrong_per_1000"] == 1_000
+    assert "NOT met" in table(result)
+
+
+def played(agreed: str) -> list[str]:
+    """What each of these syntheses ends as: v and r for verified at once and later, p for provisional."""
+    syntheses = [Synthesis(str(number), 0, each == "1", True) for number, each in enumerate(agreed)]
+    words = {("verified", False): "v", ("verified", True): "r", ("provisional", False): "p"}
+    return [words[ended] for ended in play(syntheses)]
+
+
+@pytest.mark.parametrize(
+    ("agreed", "ended"),
+    [
+        ("11111", "rpppv"),
+        ("1111111", "rrrpvvv"),
+        ("101110111", "pprrpppvv"),
+        ("10101", "ppppp"),
+        ("1011011", "ppppppp"),
+    ],
+)
+def test_a_record_of_four_in_five_verifies_before_and_raises_after(agreed: str, ended: str) -> None:
+    assert "".join(played(agreed)) == ended
+
+
+def test_a_request_that_is_made_again_counts_once() -> None:
+    again = [Synthesis("same", 0, True, True)] * 9
+    assert {ended.trust for ended in play(again)} == {"provisional"}
+    assert play([Synthesis("T", None, False, False)]) == [Ended("rejected")]
+
+
+def test_figures_of_nothing_are_zero() -> None:
+    assert set(figures_of([], 0).values()) == {0}
 
 
 def test_a_task_whose_truth_is_unsure_is_left_out(tmp_path: Path) -> None:
@@ -102,86 +131,26 @@ def test_a_task_whose_truth_is_unsure_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_request_whose_suites_are_all_empty_is_still_a_request(tmp_path: Path) -> None:
-    result = run(options("--matrix", str(stored(tmp_path, task() | {"suites": [[], []]})), "--trials", "2"))
-    assert result["rules"]["CodeT, always"]["accept_rate"] == 0.0
-    assert result["rules"]["agreement (record)"]["correct_per_request"] == 0.0
-
-
-def test_the_goal_is_judged_only_where_it_was_set(tmp_path: Path) -> None:
-    matrix = str(stored(tmp_path, task()))
-    assert "Goal" in table(run(options("--matrix", matrix, "--trials", "1")))
-    assert "Goal" not in table(run(options("--matrix", matrix, "--trials", "1", "--suites", "5")))
-
-
-def test_a_retry_stops_at_the_first_candidate_that_passes_the_first_suite() -> None:
-    good, bad = Candidate(RIGHT, ("a",), (True,)), Candidate(WRONG, ("b",), (False,))
-    suites = (frozenset[int](), frozenset({0}))
-    assert retried(Matrix((bad, bad, good), suites), 5) == 2
-    assert retried(Matrix((bad, bad, good), suites), 1) is None
-    assert retried(Matrix((Candidate("", (), ()), good), suites), 5) == 1
-    assert retried(Matrix((good,), (frozenset[int](),)), 5) is None
+    matrix = stored(tmp_path, task() | {"suites": [[], []]})
+    lines = decisions_of(tmp_path, matrix, "--trials", "2")
+    assert [(line["trust"], line["suites"]) for line in lines] == [("rejected", [])] * 2
 
 
 def test_nothing_is_drawn_more_often_than_it_was_written() -> None:
-    row = Row("T", (Candidate(RIGHT, (), ()),) * 2, (3, 1), (frozenset({0}),), (True, False))
+    row = Row("T", (Candidate((), ()),) * 2, (3, 1), (frozenset({0}), frozenset()), (True, False))
     candidates, suites = draw(row, 10, 10, Random(0))
     assert sorted(candidates) == [0, 0, 0, 1]
     assert suites == (0,)
 
 
-def test_codet_always_answers_with_size_times_tests_passed() -> None:
-    few, many = Candidate(RIGHT, ("a", "b"), (True, True)), Candidate(WRONG, ("x", "y"), (True, False))
-    suites = (frozenset({0, 1}),)
-    assert always(Matrix((few, many, many, many), suites)) == 1
-    assert always(Matrix((few, many), suites)) == 0
-    assert always(Matrix((Candidate("", (), ()),), suites)) is None
-    assert always(Matrix((few,), ())) is None
-
-
-def test_a_record_counts_candidates_tests_and_pairs_that_agree(tmp_path: Path) -> None:
-    row = next(read_matrix(stored(tmp_path, task())))
-    record = counted([(row, [seen(row, (0, 0, 1, 2), (0, 1, 2, 3)), seen(row, (0,), (3,))])])
-    assert (record.candidates.right, record.candidates.wrong) == (3, 2)
-    assert (record.tests.right, record.tests.wrong) == (2, 1)
-    assert (record.misread.right, record.misread.wrong) == (pytest.approx(4 / 12), pytest.approx(1 / 12))
-    assert counted([]).misread.total == 0
-
-
 def test_ideal_ones_replace_candidates_and_suites(tmp_path: Path) -> None:
     row = next(read_matrix(stored(tmp_path, task())))
-    drawn = seen(row, (1, 1, 2), (2, 3))
+    drawn = seen(row, (1, 1, 2), (1, 1))
     assert idealised(row, drawn, 0.0, Random(0)) == drawn
     whole = idealised(row, drawn, 1.0, Random(0))
     assert whole.correct == (True, True, True)
-    assert whole.matrix.suites == (frozenset({0, 1}),) * 2
-    assert [candidate.passes for candidate in whole.matrix.candidates] == [(True, True, False)] * 3
-
-
-def test_the_more_is_ideal_the_more_is_verified(tmp_path: Path) -> None:
-    file = stored(tmp_path, task("T/1", right=1, wrong=19), task("T/2", right=1, wrong=19))
-    words = ("--matrix", str(file), "--trials", "4", "--candidates", "5", "--suites", "4", "--mixed")
-    result = run(options(*words))
-    shares = [point["rules"]["agreement (no record)"]["correct_per_request"] for point in result["mixed"]]
-    assert (shares[0], shares[-1]) == (0.0, 1.0)
-    assert "Ideal ones: 75%" in table(result)
-
-
-def test_constants_are_chosen_on_the_other_folds(tmp_path: Path) -> None:
-    tasks = [task(f"T/{number}", right=19, wrong=1) | SURE for number in range(4)]
-    result = run(options("--matrix", str(stored(tmp_path, *tasks)), "--trials", "5", "--folds", "2"))
-    assert result["rules"]["agreement (fitted elsewhere)"]["false_accept_rate"] == 0.0
-    assert result["rules"]["agreement (fitted elsewhere)"]["correct_per_request"] == 1.0
-
-
-def test_a_score_knows_how_far_tasks_differ() -> None:
-    score = Score()
-    for number in range(10):
-        score.count(f"T/{number}", accepted=number < 5, correct=number > 0)
-    figures = score.figures()
-    assert (figures["accept_rate"], figures["false_accept_rate"]) == (0.5, 0.2)
-    low, high = figures["correct_interval"]
-    assert 0.0 <= low < 0.4 < high < 1.0
-    assert Score().figures()["false_interval"] == (0.0, 0.0)
+    assert whole.matrix.suites == (frozenset(range(5)),) * 2
+    assert [candidate.passes for candidate in whole.matrix.candidates] == [row.reference.passes] * 3
 
 
 def strong_run(**changed: Any) -> dict[str, Any]:
@@ -239,14 +208,11 @@ def test_recorded_candidates_are_run_on_recorded_suites(tmp_path: Path) -> None:
         {"code": f'def one_more(n: int) -> int:\n    """One more."""\n    return n + {k}\n', "right": False}
         for k in (2, 3, 4)
     ]
-    result = replay(recorded(tmp_path, strong_run(), wrong), "bubblewrap")
-    shapes = {(each["record"], each["candidates"], each["suites"]): each for each in result["shapes"]}
-    assert len(shapes) == 2 * len(SHAPES)
-    three = shapes["no record", 3, 3]
-    assert (three["matrices"], three["published"], three["verified"], three["right"]) == (2, 0.5, 0.5, 1.0)
-    assert shapes["no record", 1, 2]["verified"] == 0.0
-    assert shapes["strong record", 1, 2]["verified"] == 0.5
-    assert "strong record, 3 x 3" in "\n".join(lines(result))
+    right, failing = read_syntheses(recorded(tmp_path, strong_run(), wrong), "bubblewrap", 2, 1)
+    assert [(each.agrees, each.right) for each in right] == [(True, True)] * 9
+    assert [(each.agrees, each.chosen) for each in failing] == [(False, None)] * 9
+    drawn = sample([right, []], 20, Random(0))
+    assert (len(drawn), len({each.task_id for each in drawn})) == (20, 20)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,6 @@ NOT_RUN = {
     "alita demo": "tests/cli/test_demo.py",
     "alita doctor": "asks the Docker engine and bubblewrap: tests/cli/test_main.py, tests/cli/test_doctor_sandbox.py",
     "alita approve": "asks a person at a terminal: tests/cli/test_approving.py",
-    "alita calibrate #": "asks a model: tests/cli/test_calibrating.py",
     "alita solve": "asks a model: tests/cli/tasks",
     "alita synthesize --description": "asks a model: tests/cli/test_recording.py",
     "alita synthesize --from-run": "needs runs that were kept: tests/cli/test_from_run.py",

@@ -226,9 +226,7 @@ def test_a_verified_version_needs_nothing() -> None:
         (report("provisional", SOFT.model_copy(update={"fix": ""})), ["more tests: 1 distinct examples."]),
         (report("provisional"), ["three at least", "edge or error"]),
         (
-            report(
-                "provisional", agreement=Agreement(candidates=5, suites=3, share=0.4, passed=0.5, alike=1)
-            ),
+            report("provisional", agreement=Agreement(candidates=5, suites=3, share=0.4, passed=0.5)),
             ["40% of 5 candidates behave alike"],
         ),
         (

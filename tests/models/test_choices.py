@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.choices import ROLES, Chosen, Role, alone, choose, writers
+from alita_mcp.models.choices import ROLES, Chosen, Role, choose
 from alita_mcp.settings import Settings, read_settings
 
 
@@ -126,41 +126,18 @@ def test_a_choice_may_also_be_given_as_a_value() -> None:
     assert settings.model_coder.temperature == 0.5
 
 
-def test_a_model_alone_takes_every_role_with_its_own_options_and_address(put: pytest.MonkeyPatch) -> None:
-    put.setenv("ALITA_MODEL", "openai/a")
-    put.setenv("ALITA_MODEL_BASE_URL", "http://127.0.0.1:1/v1")
-    put.setenv("ALITA_MODEL_TESTER", "anthropic/b temperature=0.1 timeout_s=300 key_from=OTHER_KEY")
-    put.setenv("ALITA_MODEL_CODER", "max_tokens=900")
-    assert writers(read_settings()) == ("openai/a", "anthropic/b")
-    for role in ROLES:
-        other = choose(alone(read_settings(), "anthropic/b"), role)
-        assert other is not None
-        assert (other.name, other.temperature, other.timeout_s, other.key_from, other.base_url) == (
-            "anthropic/b", 0.1, 300, "OTHER_KEY", None,
-        )  # fmt: skip
-    own = choose(alone(read_settings(), "openai/a"), "coder")
-    assert own is not None
-    assert (own.base_url, own.temperature) == ("http://127.0.0.1:1/v1", None)
-
-
 @pytest.mark.parametrize(
-    ("name", "url"), [("openai/new", "http://127.0.0.1:1/v1"), ("groq/new", None), ("gpt-4o", None)]
+    ("url", "identity"),
+    [
+        ("", "openai/a"),
+        ("http://localhost:8000/v1/", "openai/a at http://localhost:8000/v1"),
+        ("https://me:secret@host/v1?key=secret", "openai/a at https://host/v1"),
+    ],
 )
-def test_a_model_that_is_not_configured_gets_the_address_of_its_own_provider_only(
-    put: pytest.MonkeyPatch, name: str, url: str | None
+def test_a_model_is_known_by_its_name_and_its_servers_address(
+    put: pytest.MonkeyPatch, url: str, identity: str
 ) -> None:
     put.setenv("ALITA_MODEL", "openai/a")
-    put.setenv("ALITA_MODEL_BASE_URL", "http://127.0.0.1:1/v1")
-    found = choose(alone(read_settings(), name), "coder")
-    assert found is not None
-    assert (found.name, found.base_url) == (name, url)
-
-
-def test_where_no_model_is_configured_the_address_is_that_of_the_one_that_is_named(
-    put: pytest.MonkeyPatch,
-) -> None:
-    put.setenv("ALITA_MODEL_BASE_URL", "http://127.0.0.1:1/v1")
-    assert writers(read_settings()) == ()
-    found = choose(alone(read_settings(), "openai/a"), "tester")
-    assert found is not None
-    assert found.base_url == "http://127.0.0.1:1/v1"
+    if url:
+        put.setenv("ALITA_MODEL_BASE_URL", url)
+    assert chosen("coder").identity == identity

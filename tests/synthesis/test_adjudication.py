@@ -19,8 +19,8 @@ from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode
 from alita_mcp.synthesis.writing.evidence import in_words
 from alita_mcp.synthesis.writing.judging import NoSelection, Round, Selection, judge
 from alita_mcp.values import Agreement, Check, Draft, Example
-from alita_mcp.verification.agreement.matrix import PassMatrix, Prepared, Row, result_word
-from alita_mcp.verification.agreement.record import Record
+from alita_mcp.verification.agreement.matrix import PassMatrix, Prepared, Row
+from alita_mcp.verification.comparison.result_words import result_word
 
 RIGHT = RunResult(status="ok", value=1)
 LATE = RunResult(status="timeout")
@@ -202,7 +202,7 @@ def test_a_lone_candidate_does_not_overrule_a_test_but_a_judge_may() -> None:
     assert isinstance(judge(current), NoSelection)
     relieved = judge(replace(current, struck=frozenset({14})))
     assert isinstance(relieved, Selection)
-    assert (relieved.trust, relieved.disputed) == ("provisional", False)
+    assert (relieved.agreement.agreed, relieved.disputed) == (False, False)
     assert relieved.agreement.dropped == (14,)
     assert [test.test["expected"] for test in relieved.agreement.contradicting] == [2]
     assert isinstance(judge(replace(current, struck=frozenset({3}))), NoSelection)
@@ -213,7 +213,7 @@ def test_nearly_all_of_three_suites_is_enough_and_of_two_is_not() -> None:
     three = round_of([FINE, [*MORE, case(30, expected=2)], last], {})
     found = judge(three)
     assert isinstance(found, Selection)
-    assert (found.trust, found.disputed, len(found.kept)) == ("provisional", True, 18)
+    assert (found.agreement.agreed, found.disputed, len(found.kept)) == (False, True, 18)
     wrong = [case(number, expected=2) for number in range(30, 34)]
     assert isinstance(judge(round_of([FINE, [*MORE, *wrong], last], {})), NoSelection)
     assert isinstance(judge(round_of([[*FINE, *last], [*MORE, case(30, expected=2)]], {})), NoSelection)
@@ -229,7 +229,7 @@ def test_a_majority_that_fails_much_does_not_hide_what_passes_and_the_callers_ex
     current = replace(current, matrix=replace(matrix, rows=rows))
     found = judge(current)
     assert isinstance(found, Selection)
-    assert (found.number, found.trust, found.agreement.share) == (1, "provisional", 0.333)
+    assert (found.number, found.agreement.agreed, found.agreement.share) == (1, False, 0.333)
     own = row_of([case(1, expected=7)], [RIGHT])
     barred = replace(current, held_out=(current.held_out[0], own, current.held_out[2]))
     after = judge(barred)
@@ -244,38 +244,46 @@ def row_of_values(tests: Sequence[Example], row: Row) -> Row:
     return replace(row, checks=checks)
 
 
-def test_without_a_record_it_is_said_so_and_the_probability_in_words() -> None:
-    agreement = Agreement(candidates=1, suites=2, share=1, passed=1, alike=1)
-    assert "likely" not in in_words(agreement, None)
-    presumed = agreement.model_copy(update={"probability": 0.979})
-    assert "97 % likely right, by agreement of models without a record here" in in_words(presumed, None)
-    measured = presumed.model_copy(update={"on_record": True})
-    assert "97 % likely right, by agreement on this model's record" in in_words(measured, "verified")
-    found = judge(against(), Record())
-    assert isinstance(found, Selection)
-    assert found.agreement.on_record
-    assert not found.disputed
+def test_full_agreement_is_said_with_the_record_that_proves_it() -> None:
+    agreement = Agreement(candidates=2, suites=1, share=1, passed=1)
+    assert "agree fully" not in in_words(agreement, (True,) * 5, None)
+    full = agreement.model_copy(update={"agreed": True})
+    before = (True, False, True, True, True, False)
+    assert "they agree fully, as 4 of the last 5 tools by these models did" in in_words(full, before, None)
+    assert "as 1 of the last 1" in in_words(full, (True,), "verified")
 
 
 def test_plans_begin_small_and_end_at_their_ceiling() -> None:
     widths = {mode: [(each.candidates, each.suites) for each in plan.rounds] for mode, plan in PLANS.items()}
-    assert widths == {"quick": [(1, 1)], "standard": [(1, 2), (3, 3)], "thorough": [(1, 2), (3, 3), (5, 5)]}
-    assert [mode for mode, plan in PLANS.items() if plan.until_verified] == ["thorough"]
+    assert widths == {"quick": [(1, 1)], "standard": [(2, 1), (3, 3)], "thorough": [(2, 1), (3, 3), (5, 5)]}
 
 
 @pytest.mark.parametrize(
-    ("suites", "trust"),
+    ("candidates", "suites", "agreed"),
     [
-        ([FINE, MORE], "verified"),
-        ([FINE, FINE, FINE], "provisional"),
-        ([FINE, []], "provisional"),
-        ([FINE[:2], MORE[:2]], "provisional"),
+        (2, [FINE], True),
+        (3, [FINE, MORE], True),
+        (1, [FINE, MORE], False),
+        (2, [FINE[:4]], False),
+        (2, [FINE, [*MORE, case(30, expected=2)]], False),
     ],
+    ids=["two and a suite", "three and two", "one alone", "hardly a test", "one test against them"],
 )
-def test_one_suite_however_often_it_is_written_or_hardly_a_test_verifies_nothing(
-    suites: Sequence[Sequence[Example]], trust: str
+def test_two_candidates_agree_fully_where_no_test_contradicts_them(
+    candidates: int, suites: Sequence[Sequence[Example]], agreed: bool
 ) -> None:
-    found = judge(round_of(suites, {}, {}, {}))
+    current = round_of(suites, *({} for _ in range(candidates)))
+    found = judge(current)
     assert isinstance(found, Selection)
-    assert found.trust == trust
-    assert (found.agreement.probability or 0) >= 0.95
+    assert found.agreement.agreed is agreed
+    again = judge(replace(current, blind=False))
+    assert isinstance(again, Selection)
+    assert not again.agreement.agreed
+
+
+def test_a_candidate_that_the_callers_examples_bar_agrees_with_none() -> None:
+    current = round_of([FINE], {}, {})
+    own = row_of([case(1, expected=7)], [RIGHT])
+    found = judge(replace(current, held_out=(current.held_out[0], own)))
+    assert isinstance(found, Selection)
+    assert (found.number, found.agreement.agreed, found.disputed) == (0, False, True)

@@ -41,7 +41,7 @@ async def publish_assumed(made: Bench, guessed: Sequence[Any] = GUESSED, own: Se
     assert isinstance(verified, Created), verified
     before = await made.library.read("digit_sum")
     marks = tuple(mark_of(Example.model_validate(test)) for test in guessed)
-    agreement = Agreement(candidates=1, suites=1, share=1.0, passed=1.0, alike=1, blind=marks)
+    agreement = Agreement(candidates=1, suites=1, share=1.0, passed=1.0, blind=marks)
     report = before.report.model_copy(update={"written_from": KEPT, "agreement": agreement})
     accepted = AcceptedVersion(
         draft=draft.model_copy(update={"use_when": ("cross total",)}),

@@ -84,13 +84,6 @@ async def test_a_mistake_that_all_candidates_share_is_caught_by_the_tests(bench:
         assert made.is_empty
 
 
-async def test_three_candidates_in_the_same_words_that_pass_most_tests_are_verified(bench: OpenBench) -> None:
-    async with bench(Script(candidates=[PLAIN])) as made:
-        outcome = await made.make(mode="thorough")
-    assert isinstance(outcome, Created), outcome
-    assert outcome.trust == "verified"
-
-
 async def test_one_candidate_alone_is_provisional_and_says_what_would_raise_it(bench: OpenBench) -> None:
     script = Script(candidates=[PLAIN])
     async with bench(script) as made:

@@ -234,7 +234,7 @@ async def test_how_the_tool_came_to_be_is_not_forgotten(
     library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
     thin = await proved(sandbox, tuple(map(Example.model_validate, FEW)))
-    agreement = Agreement(candidates=5, suites=3, share=0.6, passed=0.5, alike=2)
+    agreement = Agreement(candidates=5, suites=3, share=0.6, passed=0.5)
     report = thin.report.model_copy(update={"agreement": agreement, "usage": Usage(calls=8)})
     await library.publish(thin.model_copy(update={"report": report}), expected_version=0)
     assert isinstance(await Bench(library, sandbox, settings).make(tests=MORE), Exists)

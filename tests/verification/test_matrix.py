@@ -16,7 +16,8 @@ from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example
 from alita_mcp.verification.agreement.agreement import accept
-from alita_mcp.verification.agreement.matrix import PassMatrix, pooled, prepare, result_word, run_matrix
+from alita_mcp.verification.agreement.matrix import PassMatrix, extend_matrix, pooled, prepare
+from alita_mcp.verification.comparison.result_words import result_word
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 HEAD = (
@@ -57,7 +58,7 @@ async def matrix_of(sandbox: WasmSandbox, *codes: str, suites: list[list[Example
         )
         for code in codes
     ]
-    return await run_matrix(prepared, suites, rehearsal)
+    return await extend_matrix(PassMatrix(), prepared, suites, rehearsal)
 
 
 async def test_each_test_is_run_once_with_each_candidate_and_shared_tests_count_in_both_suites(
@@ -98,7 +99,7 @@ async def test_errors_that_satisfy_the_same_expectation_are_the_same_behaviour(s
     plain, decoding, other = (row.outputs for row in found.rows if row is not None)
     assert plain == decoding == ("raises ValueError", "raises ValueError", "value 2")
     assert other == ("error KeyError", "error KeyError", "value 2")
-    assert accept(found.as_matrix(refusing)).share == pytest.approx(2 / 3)
+    assert accept(found.as_matrix()).alike == (0, 1)
     narrow = Example(**below, raises="json.JSONDecodeError")
     found = await matrix_of(sandbox, *refusing, suites=[[*tests, narrow]])
     plain, decoding, _ = (row.outputs for row in found.rows if row is not None)
@@ -112,15 +113,15 @@ async def test_errors_that_satisfy_the_same_expectation_are_the_same_behaviour(s
 async def test_a_candidate_that_cannot_be_read_has_no_row_and_counts_as_one(sandbox: WasmSandbox) -> None:
     found = await matrix_of(sandbox, RIGHT, BROKEN, suites=[EVEN, ODD])
     assert found.rows[1] is None
-    matrix = found.as_matrix([RIGHT, BROKEN])
+    matrix = found.as_matrix()
     assert matrix.candidates[1].outputs == ()
-    assert accept(matrix).share == 0.5
+    assert (accept(matrix).alike, accept(matrix).agrees) == ((0,), False)
 
 
 async def test_a_barred_candidate_says_nothing_for_itself(sandbox: WasmSandbox) -> None:
     found = await matrix_of(sandbox, WRONG, RIGHT, suites=[EVEN])
-    assert accept(found.as_matrix([WRONG, RIGHT])).chosen == 0
-    assert accept(found.as_matrix([WRONG, RIGHT], barred={0})).chosen == 1
+    assert accept(found.as_matrix()).chosen == 0
+    assert accept(found.as_matrix(barred={0})).chosen == 1
 
 
 async def test_a_time_out_ends_the_row_and_passes_nothing(settings: Settings) -> None:
@@ -129,7 +130,7 @@ async def test_a_time_out_ends_the_row_and_passes_nothing(settings: Settings) ->
 
     rehearsal = Rehearsal(ScriptedSandbox(answer))
     draft = Draft(name="halve", description="Halves a number.", code=ENDLESS, examples=())
-    found = await run_matrix([await prepare(draft, rehearsal, silent)], [EVEN], rehearsal)
+    found = await extend_matrix(PassMatrix(), [await prepare(draft, rehearsal, silent)], [EVEN], rehearsal)
     row = found.rows[0]
     assert row is not None
     assert row.passes == (False, False)
@@ -168,7 +169,7 @@ async def test_drafts_that_draw_otherwise_behave_alike_where_both_are_right() ->
         )
         for draw in draws
     ]
-    found = await run_matrix(prepared, [tests], rehearsal)
+    found = await extend_matrix(PassMatrix(), prepared, [tests], rehearsal)
     one, other, wrong = (row.outputs for row in found.rows if row is not None)
     assert one == other != wrong
 

@@ -140,7 +140,7 @@ def _of_mutants(mutation: MutationScore) -> Iterator[Row]:
 def _of_agreement(agreement: Agreement) -> Iterator[Row]:
     said = (
         f"{agreement.candidates} against {agreement.suites} suites; {agreement.share:.0%} behave alike and pass "
-        f"{agreement.passed:.0%} of the tests, {agreement.alike} alike in text; attempts {agreement.attempts}, "
+        f"{agreement.passed:.0%} of the tests; attempts {agreement.attempts}, "
         f"repairs {agreement.repairs}"
     )
     yield "candidates", said

@@ -168,19 +168,3 @@ def _cost(litellm: Any, name: str, answer: Any) -> float | None:
     except Exception:  # noqa: BLE001 - litellm raises bare exceptions for models without a price
         return None
     return cost if cost >= 0 else None
-
-
-async def price_of(name: str, prompt_tokens: int, completion_tokens: int) -> float | None:
-    """The price in US dollars; None where litellm's list has none. Asks no server."""
-    return await anyio.to_thread.run_sync(_price, name, prompt_tokens, completion_tokens)
-
-
-def _price(name: str, prompt_tokens: int, completion_tokens: int) -> float | None:
-    litellm = load_litellm()
-    try:
-        parts = litellm.cost_per_token(
-            model=name, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens
-        )
-    except Exception:  # noqa: BLE001 - litellm raises bare exceptions for models without a price
-        return None
-    return max(0.0, float(sum(parts)))

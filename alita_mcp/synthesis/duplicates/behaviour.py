@@ -14,8 +14,8 @@ import anyio
 from alita_mcp.sandbox.interface import Environment, Job, RunResult
 from alita_mcp.synthesis.writing.candidate_sampler import side_by_side
 from alita_mcp.values import Draft, Example, Lock, Schema
-from alita_mcp.verification.agreement.matrix import result_word
 from alita_mcp.verification.comparison.compare import same_result
+from alita_mcp.verification.comparison.result_words import result_word
 from alita_mcp.verification.examples.clock_and_seed import SECOND_CLOCK_OFFSET_S
 from alita_mcp.verification.examples.trials import failure_in_words
 from alita_mcp.verification.findings import brief, encodable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,7 +18,7 @@ from alita_mcp.synthesis.requests.request import SynthesisRequest
 EVENT = "synthesis"
 JOURNALLED = {"status", "stage", "reason", "trust", "breaks", "kept"}
 WRITERS: tuple[Role, ...] = ("coder", "tester")
-"""Whose names are kept: what becomes of their work later counts for or against them."""
+"""Whose names and servers are kept: their record is counted by them."""
 PATIENCE_S = 10.0
 """How long the end of a cancelled synthesis waits for the disk."""
 
@@ -28,9 +29,9 @@ class Ending:
     def __init__(self, request: SynthesisRequest) -> None:
         self.tool = request.name or None
         self.version: int | None = None
-        by_words = not request.code.strip() and not request.from_run
-        self._complains = request.update and by_words and bool(request.description.strip())
         self.detail: dict[str, Any] = {"status": "failed"}
+        self.agreed: bool | None = None
+        """Whether candidates and suites agreed fully; None where they were not drawn."""
 
     def note(self, outcome: Outcome) -> None:
         """Keeps what the journal says of an outcome."""
@@ -42,8 +43,18 @@ class Ending:
             self.tool = outcome.tool
         if isinstance(outcome, Created | NeedsApproval):
             self.version = outcome.version
-        if self._complains and isinstance(outcome, Created | NeedsApproval):
-            self.detail["complaint"] = True  # the version before was found wrong by who uses it
+
+
+def writers_of(models: Models) -> dict[str, str]:
+    """Names and server addresses of coder and tester; none for models that a client lends, or a script."""
+    return {role: models.identity(role) for role in WRITERS} if models.own else {}
+
+
+def mark_request(description: str) -> str:
+    """A mark of what a request asks for, whatever its layout and capitals."""
+    return hashlib.sha256(" ".join(description.casefold().split()).encode("utf-8", "replace")).hexdigest()[
+        :16
+    ]
 
 
 @asynccontextmanager
@@ -64,7 +75,9 @@ async def journalled(
         if models is not None and (models.usage.calls or models.usage.cached):
             ending.detail["usage"] = models.usage.model_dump(mode="json", exclude={"by_role"})
             if models.own:
-                ending.detail["models"] = {role: models.role(role).name for role in WRITERS}
+                ending.detail["models"] = writers_of(models)
+        if ending.agreed is not None:
+            ending.detail |= {"agreed": ending.agreed, "request": mark_request(request.description)}
         if request.client:
             ending.detail["client"] = request.client
         with anyio.move_on_after(PATIENCE_S, shield=True):

@@ -20,7 +20,7 @@ class Width(Value):
     suites: int = 0
 
 
-WIDTHS = (Width(candidates=1, suites=2), Width(candidates=3, suites=3), Width(candidates=5, suites=5))
+WIDTHS = (Width(candidates=2, suites=1), Width(candidates=3, suites=3), Width(candidates=5, suites=5))
 """After each round; the next one is drawn only where the last one did not settle it."""
 
 
@@ -35,8 +35,6 @@ class Plan(Value):
     """Against one set of suites; more of them select for the suites' own errors."""
     fresh: bool = False
     """Whether answers of the response cache count as drawn."""
-    until_verified: bool = False
-    """Whether more is drawn for a tool that is right as far as is known, and not yet proved to be."""
 
     @property
     def rounds(self) -> tuple[Width, ...]:
@@ -51,7 +49,7 @@ class Plan(Value):
 PLANS: dict[Mode, Plan] = {
     "quick": Plan(candidates=1, suites=1, attempts=1),
     "standard": Plan(candidates=3, suites=3, attempts=2),
-    "thorough": Plan(candidates=5, suites=5, attempts=3, fresh=True, until_verified=True),
+    "thorough": Plan(candidates=5, suites=5, attempts=3, fresh=True),
 }
 
 

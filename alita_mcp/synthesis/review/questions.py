@@ -94,7 +94,6 @@ class Answers:
             suites=self.suites,
             share=1.0,
             passed=round(1 - len(failing) / len(self.heard), 3),
-            alike=1,
             kept=tuple(number for number in range(len(self.heard)) if number not in failing),
             dropped=tuple(failing),
             contradicting=tuple(

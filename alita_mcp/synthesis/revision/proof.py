@@ -18,8 +18,8 @@ from alita_mcp.synthesis.writing.blind_tests import BlindTests
 from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode, CandidateSampler
 from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import Draft, Example, ToolContract, VerificationReport, WrittenFrom
-from alita_mcp.verification.agreement.agreement import normal_form
 from alita_mcp.verification.agreement.matrix import Prepared, prepare, run_row
+from alita_mcp.verification.code.source import normal_form
 from alita_mcp.verification.examples.suite import MAX_EXAMPLES
 from alita_mcp.verification.findings import failed
 from alita_mcp.verification.json_schema import delivered, validate_result

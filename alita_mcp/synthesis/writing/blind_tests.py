@@ -60,7 +60,6 @@ class BlindTests:
             suites=1,
             share=1.0,
             passed=round(len(kept) / len(self.tests), 3) if self.tests else 0.0,
-            alike=1,
             kept=kept,
             dropped=dropped,
             contradicting=tuple(self._contradicting(number) for number in dropped[:SHOWN_DROPPED]),

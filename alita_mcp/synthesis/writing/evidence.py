@@ -1,35 +1,38 @@
 """Trust in a tool that models wrote, from the gates' report and the agreement of candidates and suites.
 
 Its tests were written by models too, so passing them says little alone. Two things can say `verified`: candidates and
-suites that agree over the measured thresholds, or the caller's own examples, when these by themselves bring the code
-through all gates. Whatever is less is `provisional`, and the report says what evidence would raise it.
+suites that agree fully, where the models' last syntheses did so too, or the caller's own examples, when these by
+themselves bring the code through all gates. Whatever is less is `provisional`, and the report says what would raise it.
 """
 
 from __future__ import annotations
 
 from alita_mcp.values import Agreement, Check, Trust, Usage, VerificationReport
+from alita_mcp.verification.agreement.agreement import ENOUGH, WINDOW, is_proven
 
 RAISE = (
     "Give at least three examples of your own, one an edge or an error: no writer sees them, and a tool that they pin "
     "down is verified."
 )
+WAIT = f"It is raised once {ENOUGH} of the next {WINDOW} tools by these models agree fully too."
 
 
 def amended(
     report: VerificationReport,
     agreement: Agreement,
-    by_agreement: Trust,
+    agreed_before: tuple[bool, ...],
     by_caller: Trust | None,
     usage: Usage,
 ) -> VerificationReport:
     """Adds agreement, cost and the trust that both allow to a report; `by_caller` is None without examples."""
-    upheld = by_agreement == "verified" or by_caller == "verified"
+    upheld = verifies(agreement, agreed_before) or by_caller == "verified"
+    fix = f"{RAISE} {WAIT}" if agreement.agreed else RAISE
     check = Check(
         stage="agreement",
         passed=upheld,
         hard=False,
-        message=in_words(agreement, by_caller),
-        fix="" if upheld else RAISE,
+        message=in_words(agreement, agreed_before, by_caller),
+        fix="" if upheld else fix,
     )
     trust: Trust = report.trust if upheld or report.trust == "rejected" else "provisional"
     return report.model_copy(
@@ -37,16 +40,21 @@ def amended(
     )
 
 
-def in_words(agreement: Agreement, by_caller: Trust | None) -> str:
+def verifies(agreement: Agreement, agreed_before: tuple[bool, ...]) -> bool:
+    """Whether agreement alone verifies a tool."""
+    return agreement.agreed and is_proven(agreed_before)
+
+
+def in_words(agreement: Agreement, agreed_before: tuple[bool, ...], by_caller: Trust | None) -> str:
     """Describes the evidence of agreement in one line."""
     alike = round(agreement.share * agreement.candidates)
     said = (
-        f"{alike} of {agreement.candidates} candidates behave alike, {agreement.alike} in the same words; "
-        f"{len(agreement.kept)} tests kept, {len(agreement.dropped)} dropped"
+        f"{alike} of {agreement.candidates} candidates behave alike; {len(agreement.kept)} tests kept, "
+        f"{len(agreement.dropped)} dropped"
     )
-    if agreement.probability is not None:
-        known = "on this model's record" if agreement.on_record else "of models without a record here"
-        said += f"; {int(agreement.probability * 100)} % likely right, by agreement {known}"
+    if agreement.agreed:
+        last = agreed_before[:WINDOW]
+        said += f"; they agree fully, as {sum(last)} of the last {len(last)} tools by these models did"
     if by_caller is None:
         return said
     own = "verify it by themselves" if by_caller == "verified" else "hold, but prove too little alone"

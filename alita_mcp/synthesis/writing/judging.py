@@ -10,21 +10,10 @@ from alita_mcp.synthesis.failures import hidden_failure, shows
 from alita_mcp.synthesis.requests.modes import Width
 from alita_mcp.synthesis.requests.outcomes import Rejected, rejection
 from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode
-from alita_mcp.values import Agreement, Check, Draft, DroppedTest, Example, Stage, Trust
-from alita_mcp.verification.agreement.agreement import Candidate, Decision, Matrix, accept, most_typical
+from alita_mcp.values import Agreement, Check, Draft, DroppedTest, Example, Stage
+from alita_mcp.verification.agreement.agreement import MAJORITY, Decision, accept
 from alita_mcp.verification.agreement.matrix import PassMatrix, Row
-from alita_mcp.verification.agreement.record import Record
 
-MAJORITY = 2
-"""Fewer candidates than these cannot overrule a test: one opinion against another is no majority."""
-KEPT_SHARE = 0.5
-"""Where fewer of the tests hold, not the tests are in doubt but the candidates, or what was asked of both."""
-NEARLY_ALL = 0.85
-"""A candidate that passes so many of the tests of `ENOUGH_SUITES` blind suites is not refused."""
-ENOUGH_SUITES = 3
-FEWEST_SUITES = 2
-FEWEST_TESTS = 5
-"""Fewer suites that differ, or fewer tests in all, verify nothing: one opinion, or hardly an input looked at."""
 SHOWN_DROPPED = 10
 SHOWN_FAILURES = 3
 
@@ -42,6 +31,8 @@ class Round:
     """How many candidates and suites were asked for, those that could not be had included."""
     struck: frozenset[int] = frozenset()
     """Tests that a judge found to be wrong: they refuse nothing any longer, and prove nothing."""
+    blind: bool = True
+    """Whether no candidate was mended, or drawn anew, after it failed a test or an example."""
 
     @property
     def barred(self) -> frozenset[int]:
@@ -59,19 +50,18 @@ class Round:
 
 def empty_round(attempt: int) -> Round:
     """The round that an attempt begins with: no candidates, no suites."""
-    return Round((), PassMatrix((), (), (), ()), (), attempt, Width())
+    return Round((), PassMatrix(), (), attempt, Width(), blind=attempt == 1)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Selected candidate with the tests that stand, and what agreement alone would trust it with."""
+    """Selected candidate with the tests that stand."""
 
     number: int
     kept: tuple[Example, ...]
-    trust: Trust
     agreement: Agreement
     disputed: bool = False
-    """Whether tests contradict it that neither a majority nor a judge overrules: there are just few of them."""
+    """Whether more is to be drawn: no other candidate behaves alike, and no judge relieved it of what it fails."""
 
 
 @dataclass(frozen=True)
@@ -84,90 +74,21 @@ class NoSelection:
     """Whether the failure shows a test, so that a mended candidate is no longer blind."""
 
 
-def judge(current: Round, record: Record | None = None) -> Selection | NoSelection:
-    """Selects the majority's candidate, else one that passes nearly all, or says why there is none.
-
-    `record` is what is known of the models that wrote candidates and suites; None: nothing was measured.
-    """
-    texts = [candidate.written.code for candidate in current.codes]
-    matrix = current.matrix.as_matrix(texts, current.barred)
-    agreed = accept(matrix, record)
-    decision = _settled(current, matrix, agreed)
-    if decision is None:
-        return _no_selection(current, agreed, matrix.candidates)
-    chosen = decision.chosen or 0
-    cluster = _alike(matrix.candidates, chosen)
-    blind = current.attempt == 1 and not any(current.codes[number].saw_tests for number in cluster)
-    proves = (
-        blind and len(set(filter(None, matrix.suites))) >= FEWEST_SUITES and len(matrix.tests) >= FEWEST_TESTS
-    )
-    overrules = bool(decision.dropped) and len(cluster) < MAJORITY
+def judge(current: Round) -> Selection | NoSelection:
+    """Selects the majority's candidate, else one that passes nearly all, or says why there is none."""
+    decision = accept(current.matrix.as_matrix(current.barred), current.struck)
+    if decision.chosen is None:
+        return _no_selection(current, decision)
+    relieved = bool(decision.dropped) and current.struck.issuperset(decision.dropped)
     return Selection(
-        number=chosen,
+        number=decision.chosen,
         kept=tuple(current.matrix.tests[test] for test in decision.kept),
-        trust=decision.trust if proves and not overrules else "provisional",
-        agreement=_agreement(current, decision, on_record=record is not None),
-        disputed=overrules and not current.struck.issuperset(decision.dropped),
+        agreement=_agreement(current, decision, decision.chosen),
+        disputed=len(decision.alike) < MAJORITY and not relieved,
     )
 
 
-def _settled(current: Round, matrix: Matrix, agreed: Decision) -> Decision | None:
-    """The decision of agreement where it may overrule the tests against it, else for one that passes nearly all."""
-    passing = _passing(current, matrix, agreed)
-    if agreed.chosen is None or agreed.passed < KEPT_SHARE:
-        return passing
-    if current.struck.issuperset(agreed.dropped):
-        return agreed
-    if len(_alike(matrix.candidates, agreed.chosen)) < MAJORITY:
-        return passing
-    return agreed if passing is None or _passes_nearly_all(current, agreed.chosen) else passing
-
-
-def _passing(current: Round, matrix: Matrix, decision: Decision) -> Decision | None:
-    """The decision for the candidate that passes most, if that is nearly all; whatever the others did."""
-    fit = [
-        number
-        for number, candidate in enumerate(matrix.candidates)
-        if candidate.outputs and _passes_nearly_all(current, number)
-    ]
-    if not fit:
-        return None
-    best = min(fit, key=lambda number: (len(current.failing(number)), number))
-    cluster = _alike(matrix.candidates, best)
-    chosen, alike = most_typical(matrix.candidates, cluster)
-    failing = current.failing(best)
-    tests = frozenset(matrix.tests)
-    return Decision(
-        trust="provisional",
-        chosen=chosen,
-        share=len(cluster) / len(matrix.candidates),
-        passed=1 - len(failing) / len(tests),
-        alike=alike,
-        probability=decision.probability if decision.chosen in cluster else 0.0,
-        kept=tuple(sorted(tests - failing)),
-        dropped=tuple(sorted(failing)),
-    )
-
-
-def _passes_nearly_all(current: Round, number: int) -> bool:
-    """Whether a candidate passes what no judge struck, or nearly all tests of enough suites."""
-    tests, failing = len(current.matrix.tests), current.failing(number)
-    if not tests:
-        return False
-    if failing and failing <= current.struck:
-        return True
-    suites = sum(1 for suite in current.matrix.suites if suite)
-    return suites >= ENOUGH_SUITES and len(failing) <= tests * (1 - NEARLY_ALL)
-
-
-def _alike(candidates: Sequence[Candidate], chosen: int) -> tuple[int, ...]:
-    """The candidates that behave as the chosen one."""
-    outputs = candidates[chosen].outputs
-    return tuple(number for number, candidate in enumerate(candidates) if candidate.outputs == outputs)
-
-
-def _agreement(current: Round, decision: Decision, *, on_record: bool) -> Agreement:
-    number = decision.chosen or 0
+def _agreement(current: Round, decision: Decision, number: int) -> Agreement:
     row = current.matrix.rows[number]
     dropped = [
         DroppedTest(test=current.matrix.tests[test].as_json(), got=_got(row.checks[test]) if row else None)
@@ -176,17 +97,15 @@ def _agreement(current: Round, decision: Decision, *, on_record: bool) -> Agreem
     return Agreement(
         candidates=len(current.codes),
         suites=len(current.matrix.suites),
-        share=round(decision.share, 3),
-        passed=round(decision.passed, 3),
-        alike=decision.alike,
+        share=round(len(decision.alike) / len(current.codes), 3),
+        passed=round(len(decision.kept) / len(current.matrix.tests), 3),
+        agreed=decision.agrees and current.blind,
         kept=decision.kept,
         dropped=decision.dropped,
         contradicting=tuple(dropped),
         repairs=current.codes[number].repairs,
         attempts=current.attempt,
         blind=tuple(mark_of(current.matrix.tests[test]) for test in decision.kept),
-        probability=decision.probability or None,
-        on_record=on_record,
     )
 
 
@@ -194,11 +113,11 @@ def _got(check: Check | None) -> object:
     return check.got if check is not None else "it was not run"
 
 
-def _no_selection(current: Round, decision: Decision, candidates: Sequence[Candidate]) -> NoSelection:
+def _no_selection(current: Round, decision: Decision) -> NoSelection:
     """The failure of the candidate that comes nearest."""
     if all(row is None for row in current.matrix.rows):
         return _unloadable(current)
-    number = max(range(len(candidates)), key=lambda each: _merit(current, each))
+    number = max(range(len(current.codes)), key=lambda each: _merit(current, each))
     row, held_out = current.matrix.rows[number], current.held_out[number]
     if row is None:
         return _unloadable(current)
@@ -270,9 +189,7 @@ def _test_failures(failed: Sequence[Check], row: Row, current: Round, decision: 
 
 
 def _counted(current: Round, decision: Decision) -> str:
-    count = len(current.codes)
-    alike, passed = round(decision.share * count), round(decision.passed * len(current.matrix.tests))
     return (
-        f"no candidate can be trusted: {alike} of {count} behave alike and pass {passed} of "
-        f"{len(current.matrix.tests)} tests"
+        f"no candidate can be trusted: {len(decision.alike)} of {len(current.codes)} behave alike and pass "
+        f"{len(decision.kept)} of {len(current.matrix.tests)} tests"
     )

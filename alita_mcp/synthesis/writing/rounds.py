@@ -149,6 +149,7 @@ class Rounds:
             codes=_put(current.codes, number, candidate),
             matrix=replace(current.matrix, candidates=candidates, rows=rows),
             held_out=_put(current.held_out, number, own),
+            blind=False,
         )
 
     async def revised(

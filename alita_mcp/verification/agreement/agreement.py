@@ -1,31 +1,33 @@
-"""Acceptance rule: picks the candidate to trust from a pass matrix, without running any code.
+"""Acceptance rule: the choice from a pass matrix, full agreement, and what a model's record proves.
 
-Candidates that behave alike on every call of the pooled tests form a cluster (CodeT, arXiv 2207.10397). How
-probable it is that a cluster is right depends on the models that wrote it and the tests too (`posterior`).
+Pure functions: nothing is run and nothing is asked here.
 """
 
 from __future__ import annotations
 
-import ast
-from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
-from alita_mcp.syntax import module_of
-from alita_mcp.values import Trust, Value
-from alita_mcp.verification.agreement.posterior import CONSTANTS, Constants, Group, beliefs_of, probabilities
-from alita_mcp.verification.agreement.record import Record
+from alita_mcp.values import Value
 
-_ROUNDING = 1e-9
-_DOCUMENTED = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+MAJORITY = 2
+"""Fewer candidates than these cannot overrule a test: one opinion against another is no majority."""
+HALF = 0.5
+"""Where fewer of the tests hold, not the tests are in doubt but the candidates, or what was asked of both."""
+NEARLY_ALL = 0.85
+"""A candidate that passes so many of the tests of `ENOUGH_SUITES` suites is chosen, whatever the others did."""
+ENOUGH_SUITES = 3
+FEWEST_TESTS = 5
+"""Candidates that pass fewer tests in all hardly had a chance to differ."""
+WINDOW, ENOUGH = 5, 4
+"""Of so many syntheses of a model before or after one, so many must agree fully."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A program's text and its results for every test of every suite."""
+    """Results of a candidate for every test of every suite."""
 
-    text: str
-    """Its source; compared without comments, docstrings and layout."""
     outputs: tuple[str, ...]
     """What it gave for the call of each test, as JSON or a hash of it; empty when it cannot be loaded at all."""
     passes: tuple[bool, ...]
@@ -46,129 +48,60 @@ class Matrix:
         return tuple(sorted(frozenset[int]().union(*self.suites)))
 
 
-VERIFIED = 0.95
-"""From this probability on the choice is verified."""
-PROVISIONAL = 0.5
-"""Below this probability nothing is chosen."""
-PASSING = 0.9
-"""A candidate that passes so many of the tests of `BLIND` suites is not refused, whatever the others did."""
-BLIND = 3
-
-
 class Decision(Value):
     """Decision of the acceptance rule."""
 
-    trust: Trust
-    chosen: int | None
+    chosen: int | None = None
     """Number of the chosen candidate; None when none is to be trusted at all."""
-    share: float = 0.0
-    """Of the candidates, those in the winning cluster."""
-    passed: float = 0.0
-    """Of the pooled tests, those that the winning cluster passes."""
-    alike: int = 0
-    """Candidates of the winning cluster whose text is the chosen one's."""
-    probability: float = 0.0
-    """That the chosen candidate is right, as far as the matrix and the record say."""
+    agrees: bool = False
+    """Whether all candidates, two at least, behave alike and pass every test."""
+    alike: tuple[int, ...] = ()
+    """Candidates that behave as the chosen one, or as the one that came nearest."""
     kept: tuple[int, ...] = ()
-    """Tests that the winning cluster passes."""
+    """Tests that they pass."""
     dropped: tuple[int, ...] = ()
-    """Tests that contradict the winning cluster."""
+    """Tests that contradict them."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Cluster:
-    """Candidates that behave alike, and how probable it is that the chosen one of them is right."""
+def accept(matrix: Matrix, struck: Collection[int] = ()) -> Decision:
+    """The candidate to prove, from those that behave alike on every call; `struck` tests refuse nothing.
 
-    members: tuple[int, ...]
-    kept: tuple[int, ...]
-    chosen: int
-    group: Group
-    probability: float = 0.0
-
-    @property
-    def passes(self) -> bool:
-        """Whether nearly all tests of several suites pass."""
-        return len(self.group.suites) >= BLIND and self.group.contradicted <= 1 - PASSING + _ROUNDING
-
-
-def accept(matrix: Matrix, record: Record | None = None, constants: Constants = CONSTANTS) -> Decision:
-    """The candidate to publish and its trust; a pure function of the matrix and the models' records.
-
-    A cluster that passes nearly all tests of several suites goes before larger ones that pass fewer.
+    The most candidates times passed tests win (CodeT, arXiv 2207.10397); of those that pass nearly all, if any do.
     """
     tests = matrix.tests
-    clusters = _clusters(matrix, tests)
-    if not clusters:
-        return Decision(trust="rejected", chosen=None, dropped=tests)
-    groups, beliefs = [cluster.group for cluster in clusters], beliefs_of(record, constants)
-    found = probabilities(len(matrix.candidates), groups, beliefs, constants)
-    clusters = [replace(each, probability=p) for each, p in zip(clusters, found, strict=True)]
-    best = max(
-        [cluster for cluster in clusters if cluster.passes] or clusters,
-        key=lambda each: (each.probability, len(each.members), len(each.kept), -each.members[0]),
-    )
-    probability = max(best.probability, PROVISIONAL) if best.passes else best.probability
-    trust = _trust(probability)
-    return Decision(
-        trust=trust,
-        chosen=None if trust == "rejected" else best.chosen,
-        share=len(best.members) / len(matrix.candidates),
-        passed=len(best.kept) / len(tests),
-        alike=best.group.alike,
-        probability=probability,
-        kept=best.kept,
-        dropped=tuple(sorted(set(tests) - set(best.kept))),
-    )
-
-
-def most_typical(candidates: Sequence[Candidate], members: Sequence[int]) -> tuple[int, int]:
-    """The cluster member whose normalised text occurs most often, and how often; ties by middling length.
-
-    Members behave alike on the tests only. On inputs that no test has, the text that several wrote is right more
-    often than the first one (91 % against 85 % at 20 candidates), and very short or long ones are right less often.
-    """
-    forms = {text: normal_form(text) for text in {candidates[member].text for member in members}}
-    texts = {member: forms[candidates[member].text] for member in members}
-    counts = Counter(texts.values())
-    middle = sorted(map(len, texts.values()))[len(texts) // 2]
-
-    def rank(member: int) -> tuple[int, int, int]:
-        return -counts[texts[member]], abs(len(texts[member]) - middle), member
-
-    chosen = min(members, key=rank)
-    return chosen, counts[texts[chosen]]
-
-
-def normal_form(text: str) -> str:
-    """The program without comments, docstrings and layout; the text itself where it does not parse."""
-    try:
-        tree = module_of(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return text
-    for node in ast.walk(tree):
-        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
-            del node.body[0]
-    return ast.dump(tree)
-
-
-def _clusters(matrix: Matrix, tests: tuple[int, ...]) -> list[_Cluster]:
-    groups: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    clusters: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for number, candidate in enumerate(matrix.candidates):
-        if tests and tests[0] >= 0 and tests[-1] < min(len(candidate.outputs), len(candidate.passes)):
-            groups[tuple(candidate.outputs[test] for test in tests)].append(number)
-    return [_cluster(matrix, tests, members) for members in groups.values()]
+        if tests and candidate.outputs:
+            clusters[tuple(candidate.outputs[test] for test in tests)].append(number)
+    if not clusters:
+        return Decision(dropped=tests)
 
+    def passed(members: Sequence[int]) -> tuple[int, ...]:
+        # calls that end alike may still pass unlike: a check can look at more than the word for a result
+        return tuple(test for test in tests if all(matrix.candidates[each].passes[test] for each in members))
 
-def _cluster(matrix: Matrix, tests: tuple[int, ...], members: list[int]) -> _Cluster:
-    kept = frozenset(
-        test for test in tests if all(matrix.candidates[number].passes[test] for number in members)
+    def weight(members: Sequence[int]) -> tuple[int, int, int]:
+        return len(members) * len(passed(members)), len(members), -members[0]
+
+    suites = sum(1 for suite in matrix.suites if suite)
+    most = len(tests) * (1 - NEARLY_ALL)
+    nearly = [each for each in clusters.values() if len(tests) - len(passed(each)) <= most]
+    reliable = nearly if suites >= ENOUGH_SUITES else []
+    best = max(reliable or clusters.values(), key=weight)
+    kept = passed(best)
+    dropped = tuple(sorted(set(tests) - set(kept)))
+    # chosen is (1) what nearly passes several suites, (2) a majority that passes half of the tests, and
+    # (3) a lone candidate that no test contradicts, but for those that were struck
+    standing = len(kept) >= HALF * len(tests) and (len(best) >= MAJORITY or set(dropped) <= set(struck))
+    return Decision(
+        chosen=best[0] if reliable or standing else None,
+        agrees=MAJORITY <= len(best) == len(matrix.candidates) and not dropped and len(tests) >= FEWEST_TESTS,
+        alike=tuple(best),
+        kept=kept,
+        dropped=dropped,
     )
-    chosen, alike = most_typical(matrix.candidates, members) if len(members) > 1 else (members[0], 1)
-    suites = tuple((len(suite & kept), len(suite)) for suite in matrix.suites if suite)
-    return _Cluster(tuple(members), tuple(sorted(kept)), chosen, Group(len(members), alike, suites))
 
 
-def _trust(probability: float) -> Trust:
-    if probability >= VERIFIED:
-        return "verified"
-    return "provisional" if probability >= PROVISIONAL else "rejected"
+def is_proven(agreed: Sequence[bool]) -> bool:
+    """Whether a model's syntheses just before one, or just after it, prove its full agreement; nearest first."""
+    return sum(agreed[:WINDOW]) >= ENOUGH

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Environment, RunResult
 from alita_mcp.values import Check, Draft, Example, ToolContract
 from alita_mcp.verification.agreement.agreement import Candidate, Matrix
-from alita_mcp.verification.comparison.compare import raised
+from alita_mcp.verification.comparison.result_words import result_word, rounded_json
 from alita_mcp.verification.environment import environment_gate
 from alita_mcp.verification.examples.clock_and_seed import clock_and_seed_of
 from alita_mcp.verification.examples.examples import Trial, judge_all
@@ -23,10 +20,6 @@ from alita_mcp.verification.examples.trials import job_of, run_jobs
 from alita_mcp.verification.findings import failed
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.static.static import static_gate
-
-SIGNIFICANT_DIGITS = 9
-"""Floats that agree so far are the same behaviour, as in every comparison of results."""
-_LONGEST_TOKEN = 200
 
 
 @dataclass(frozen=True)
@@ -63,22 +56,16 @@ class Row:
 class PassMatrix:
     """The tests of all suites, each once, and a row of results for every draft that can run."""
 
-    candidates: tuple[Prepared, ...]
-    tests: tuple[Example, ...]
-    suites: tuple[frozenset[int], ...]
-    rows: tuple[Row | None, ...]
+    candidates: tuple[Prepared, ...] = ()
+    tests: tuple[Example, ...] = ()
+    suites: tuple[frozenset[int], ...] = ()
+    rows: tuple[Row | None, ...] = ()
 
-    def as_matrix(self, texts: Sequence[str], barred: Collection[int] = ()) -> Matrix:
-        """The matrix in the form of the acceptance rule; barred drafts count as candidates without evidence.
-
-        A suite that was written twice, as models do that are held to one answer, is one opinion.
-        """
-        candidates = []
-        for number, (text, row) in enumerate(zip(texts, self.rows, strict=True)):
-            known = None if number in barred else row
-            outputs, passes = (known.outputs, known.passes) if known else ((), ())
-            candidates.append(Candidate(text=text, outputs=outputs, passes=passes))
-        return Matrix(candidates=tuple(candidates), suites=tuple(dict.fromkeys(self.suites)))
+    def as_matrix(self, barred: Collection[int] = ()) -> Matrix:
+        """The matrix in the form of the acceptance rule; barred drafts count as candidates without evidence."""
+        none = Row((), ())
+        known = [none if row is None or place in barred else row for place, row in enumerate(self.rows)]
+        return Matrix(tuple(Candidate(row.outputs, row.passes) for row in known), self.suites)
 
 
 async def prepare(draft: Draft, rehearsal: Rehearsal, on_stage: ReportStage) -> Prepared:
@@ -96,17 +83,6 @@ async def prepare(draft: Draft, rehearsal: Rehearsal, on_stage: ReportStage) -> 
     except SandboxRefused as refused:
         return Prepared(draft, contract, failure=_refusal(refused))
     return Prepared(draft, contract, environment, _hard_failure(checks))
-
-
-async def run_matrix(
-    candidates: Sequence[Prepared], suites: Sequence[Sequence[Example]], rehearsal: Rehearsal
-) -> PassMatrix:
-    """Runs every test of every suite once with every candidate.
-
-    Raises:
-        SandboxError: the sandbox failed.
-    """
-    return await extend_matrix(PassMatrix((), (), (), ()), candidates, suites, rehearsal)
 
 
 async def extend_matrix(
@@ -150,91 +126,32 @@ async def run_row(
 async def _ran(
     candidate: Prepared, contract: ToolContract, tests: Sequence[Example], rehearsal: Rehearsal, known: Row
 ) -> Row:
-    fresh = tests[len(known.results) :]
-    jobs = [job_of(candidate.draft, test, candidate.environment) for test in fresh] if known.is_whole else []
-    results: list[RunResult | None] = [None] * len(fresh)
-    results[: len(jobs)] = await run_jobs(rehearsal, jobs)
-    numbered = enumerate(zip(fresh, results, strict=True), len(known.results) + 1)
+    draft, fresh = candidate.draft, tests[len(known.results) :]
+    jobs = [job_of(draft, test, candidate.environment) for test in fresh] if known.is_whole else []
+    ran = await run_jobs(rehearsal, jobs)
+    ran += [None] * (len(fresh) - len(ran))
+    numbered = enumerate(zip(fresh, ran, strict=True), len(known.results) + 1)
     trials = [Trial(number, *pair) for number, pair in numbered]
-    ran = [trial for trial in trials if trial.result is not None]
-    judged = await judge_all(ran, contract, rehearsal.sandbox, clock_and_seed_of(candidate.draft))
-    by_number = dict(zip([trial.number for trial in ran], judged, strict=True))
-    checks = (*known.checks, *(by_number.get(trial.number) for trial in trials))
-    results = [*known.results, *results]
-    words = _words(candidate.draft, tests, checks, results)
-    return Row(checks, words, tuple(results))
-
-
-def _words(
-    draft: Draft,
-    tests: Sequence[Example],
-    checks: Sequence[Check | None],
-    results: Sequence[RunResult | None],
-) -> tuple[str, ...]:
+    ended = [trial for trial in trials if trial.result is not None]
+    judged = iter(await judge_all(ended, contract, rehearsal.sandbox, clock_and_seed_of(draft)))
+    checks = (*known.checks, *(next(judged) if trial.result is not None else None for trial in trials))
+    results = (*known.results, *ran)
     if draft.varies:  # those that draw otherwise are one behaviour where both are right
-        return tuple("right" if check is not None and check.passed else "wrong" for check in checks)
-    errors = _errors_of_calls(tests)
-    return tuple(
-        result_word(result, errors[_text(test.arguments)])
-        for test, result in zip(tests, results, strict=True)
-    )
+        return Row(checks, tuple("right" if check and check.passed else "wrong" for check in checks), results)
+    errors: defaultdict[str, set[str]] = defaultdict(set)  # for each call those that some test expects of it
+    for test in tests:
+        errors[rounded_json(test.arguments)] |= {test.raises} if test.raises is not None else set()
+    named = zip(tests, results, strict=True)
+    words = tuple(result_word(result, errors[rounded_json(test.arguments)]) for test, result in named)
+    return Row(checks, words, results)
 
 
 def pooled(suites: Sequence[Sequence[Example]]) -> tuple[tuple[Example, ...], tuple[frozenset[int], ...]]:
     """All tests, each once, and the numbers of each suite's tests among them."""
     tests = tuple(example for _, example in distinct_examples([test for suite in suites for test in suite]))
-    place = {_key(test): number for number, test in enumerate(tests)}
-    return tests, tuple(
-        frozenset(place[_key(test)] for test in suite if _key(test) in place) for suite in suites
-    )
-
-
-def result_word(result: RunResult | None, errors: Collection[str] = ()) -> str:
-    """A word for a result; equal behaviour has equal words, whatever an error's message says.
-
-    `errors` are those that tests expect of this call: an error is told by which of them it satisfies, if any.
-    """
-    if result is None:
-        return "not run"
-    if met := sorted(name for name in errors if raised(name, result)):
-        return f"raises {' '.join(met)}"
-    if result.status == "error":
-        return f"error {result.error_type.rsplit('.', 1)[-1]}"
-    if not result.ok:
-        return result.status
-    text = _text(result.value)
-    if len(text) > _LONGEST_TOKEN:
-        text = hashlib.sha256(text.encode()).hexdigest()
-    return f"value {text}"
-
-
-def _errors_of_calls(tests: Sequence[Example]) -> defaultdict[str, set[str]]:
-    """For each call, by its arguments, the errors that one test or another expects of it."""
-    errors: defaultdict[str, set[str]] = defaultdict(set)
-    for test in tests:
-        if test.raises is not None:
-            errors[_text(test.arguments)].add(test.raises)
-    return errors
-
-
-def _rounded(value: Any) -> Any:
-    """The value with floats as they compare: few digits, and whole ones as integers."""
-    if isinstance(value, float):
-        shortened = float(f"{value:.{SIGNIFICANT_DIGITS}g}")
-        return int(shortened) if shortened.is_integer() and abs(shortened) < 1e15 else shortened
-    if isinstance(value, list | tuple):
-        return [_rounded(each) for each in value]
-    if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in value.items()}
-    return value
-
-
-def _key(test: Example) -> str:
-    return _text(test.as_json())
-
-
-def _text(value: Any) -> str:
-    return json.dumps(_rounded(value), sort_keys=True)
+    place = {rounded_json(test.as_json()): number for number, test in enumerate(tests)}
+    keys = [[rounded_json(test.as_json()) for test in suite] for suite in suites]
+    return tests, tuple(frozenset(place[key] for key in suite if key in place) for suite in keys)
 
 
 def _refusal(refused: SandboxRefused) -> Check:

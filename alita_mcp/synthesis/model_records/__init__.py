@@ -1,1 +1,0 @@
-"""Records of models: results of calibration and of use, kept by model."""
