@@ -94,8 +94,7 @@ def judge(wheel: Path) -> bytes:
     )
     assert len(names) == len(set(names))
     assert "alita_mcp/synthesis/calibration/tasks.jsonl" in names
-    benchmarks = {name.split("/")[2] for name in names if name.startswith("alita_mcp/benchmarks/")}
-    assert benchmarks == {"__init__.py", "calls", "start.py"}
+    assert not [name for name in names if "benchmarks" in name]
     return made
 
 

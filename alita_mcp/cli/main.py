@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_mcp import __version__
-from alita_mcp.cli import benching, caching, calibrating, remembering, serving
+from alita_mcp.cli import caching, calibrating, remembering, serving
 from alita_mcp.cli.commands import Family, json_option
 from alita_mcp.cli.demo import command as demo
 from alita_mcp.cli.library import approving, finding, keeping, making, reviewing, running
@@ -62,7 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
     family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
     modules = (
         demo, serving, installing, preparing, finding, running, making, keeping, approving, reviewing,
-        caching, environments, task_commands, remembering, suggesting, learning_from, calibrating, benching,
+        caching, environments, task_commands, remembering, suggesting, learning_from, calibrating,
     )  # fmt: skip
     for module in modules:
         module.add_commands(family)

@@ -1,4 +1,4 @@
-"""`alita bench acceptance`: how often agreement between candidates accepts a wrong tool, on a stored matrix.
+"""`make bench NAME=acceptance`: how often agreement between candidates accepts a wrong tool, on a stored matrix.
 
 Each trial draws candidates and suites of one task, asks `verification.agreement.accept`, and compares the choice with
 the stored truth. It is asked with a record of that model, counted on the tasks of the other folds, and without one.

@@ -1,4 +1,4 @@
-"""`alita bench agent`: tasks with known answers, solved by the manager agent, by plain ReAct, and by one run of code.
+"""`make bench NAME=agent`: tasks with known answers, for the manager agent, plain ReAct, and one run of code.
 
 All three ask the same model in the same run. Answers count as GAIA counts them. `--scripted` asks a scripted model in
 place of a real one: its figures say something about the harness, nothing about any model.

@@ -1,4 +1,4 @@
-"""`alita bench calls`: cost of one warm call, against a container per call, other sandboxes and a no-op server.
+"""`make bench NAME=calls`: cost of one warm call, against a container per call, other sandboxes and a no-op server.
 
 All that is compared takes turns in one run. Everything that is started ends with it, also on Ctrl-C.
 """
@@ -23,8 +23,7 @@ from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings, read_settings
 from alita_mcp.values import Value
-
-from . import (
+from benchmarks.calls import (
     baselines,
     beside_plain,
     crowd,

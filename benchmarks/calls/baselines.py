@@ -17,9 +17,8 @@ import anyio.to_thread
 from anyio.abc import Process
 
 from alita_mcp.values import Limits
-
-from . import work
-from .timing import Call, ContenderFailed, Stopwatch
+from benchmarks.calls import work
+from benchmarks.calls.timing import Call, ContenderFailed, Stopwatch
 
 ANSWER_WITHIN_S = 60
 CLIENT_WITHIN_S = 60

@@ -10,8 +10,7 @@ from typing import Any
 import anyio.to_thread
 
 from alita_mcp.sandbox.interface import Job, Sandbox
-
-from . import baselines, timing, work
+from benchmarks.calls import baselines, timing, work
 
 PLAIN = "plain CPython"
 WITHIN_S = 60

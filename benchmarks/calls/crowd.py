@@ -10,8 +10,7 @@ import anyio
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Sandbox
-
-from . import baselines, latency, timing, work
+from benchmarks.calls import baselines, latency, timing, work
 
 CALLERS = 16
 DOCKER_RUNS = (2, 4)

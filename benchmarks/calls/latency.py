@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from alita_mcp.sandbox.interface import Sandbox
-
-from . import baselines, timing, work
+from benchmarks.calls import baselines, timing, work
 
 DOCKER_RUN = "docker run --rm"
 DOCKER_EXEC = "docker exec"

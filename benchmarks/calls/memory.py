@@ -14,8 +14,7 @@ import anyio.to_thread
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Sandbox
-
-from . import baselines, timing, work
+from benchmarks.calls import baselines, timing, work
 
 IDLE_S = 0.3
 """How long a worker is left alone before its memory is read."""

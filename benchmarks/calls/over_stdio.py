@@ -15,7 +15,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult
 
-from . import memory, timing, work
+from benchmarks.calls import memory, timing, work
 
 START_WITHIN_S = 60.0
 MAKE_WITHIN_S = 300.0

@@ -15,8 +15,7 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.sandbox.owner import ProcessOwner
-
-from . import baselines, timing
+from benchmarks.calls import baselines, timing
 
 LABEL = "alita.bench.peers"
 """On the images, and so on every container that a peer starts from them; its value is the run's process."""

@@ -24,8 +24,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from alita_mcp.sandbox.owner import ProcessOwner
-
-from . import baselines, peer_images, timing, work
+from benchmarks.calls import baselines, peer_images, timing, work
 
 INSTALL_WITHIN_S = 600
 START_WITHIN_S = 120

@@ -13,8 +13,7 @@ import anyio.lowlevel
 
 from alita_mcp.sandbox.interface import Broker, Job, Sandbox
 from alita_mcp.values import Grants
-
-from . import baselines, timing, work
+from benchmarks.calls import baselines, timing, work
 
 HOST = "127.0.0.1"
 SITE_NAME = "site.test"

@@ -7,8 +7,7 @@ import json
 from typing import Any
 
 from alita_mcp.sandbox.interface import Job, Sandbox
-
-from .timing import Call, ContenderFailed, Stopwatch
+from benchmarks.calls.timing import Call, ContenderFailed, Stopwatch
 
 ADD = 'def add(a: int, b: int) -> int:\n    """Adds two numbers."""\n    return a + b\n'
 FROM_STDIN = f"import json, sys\n{ADD}print(json.dumps(add(**json.load(sys.stdin))))\n"

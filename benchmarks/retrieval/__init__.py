@@ -1,4 +1,4 @@
-"""`alita bench retrieval`: quality of the search for tools on needs with known right tools.
+"""`make bench NAME=retrieval`: quality of the search for tools on needs with known right tools.
 
 With `--fit` the weights of its certainty are fitted to what was right, over all sets of a folder.
 """

@@ -1,4 +1,4 @@
-"""`alita bench synthesis`: sends whole and broken requests to a real server, and counts what it publishes."""
+"""`make bench NAME=synthesis`: sends whole and broken requests to a real server, and counts what it publishes."""
 
 from __future__ import annotations
 

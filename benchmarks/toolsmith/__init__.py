@@ -1,4 +1,4 @@
-"""`alita bench toolsmith`: lets models write requested tools, and counts the published and the right ones.
+"""`make bench NAME=toolsmith`: lets models write requested tools, and counts the published and the right ones.
 
 Beside the toolsmith stand two baselines on the same requests and the same model: one call taken as it is, and one suite
 with five retries.

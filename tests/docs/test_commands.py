@@ -30,7 +30,6 @@ NOT_RUN = {
     "alita synthesize --description": "asks a model: tests/cli/test_recording.py",
     "alita synthesize --from-run": "needs runs that were kept: tests/cli/test_from_run.py",
     "alita learn-from": "reads what coding agents left on this machine: tests/cli/test_learning_from.py",
-    "alita bench": "measures for minutes: tests/benchmarks",
 }
 """Why a command that begins so is not run; ` #` ends a command."""
 
