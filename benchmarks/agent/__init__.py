@@ -25,14 +25,14 @@ from benchmarks.agent import arms, scripted_solver, site, tally, task_file
 
 ROLES = ("model_planner", "model_tester", "model_coder", "model_judge", "model_implementer")
 STEPS = 60
-"""Of one task: a site of 40 pages is read within it."""
+"""Of one task: a catalogue of 40 pages is read within it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The benchmark's own options."""
     parser.add_argument(
         "--tasks", metavar="FILE", type=Path, default=task_file.OURS,
-        help="JSON lines, one task each, ours or GAIA's; default: the 30 of this benchmark",
+        help="JSON lines, one task each, ours or GAIA's; default: the ten of this benchmark",
     )  # fmt: skip
     parser.add_argument(
         "--model", metavar="M", type=_model, help="for every role; default: as ALITA_MODEL… say"
@@ -109,8 +109,7 @@ async def measure(
 
 def settings_for(options: argparse.Namespace, settings: Settings, site_host: str) -> Settings:
     """The settings changed by the options, independent of this machine's library."""
-    host = site_host.partition("/")[0]  # one without a port is a public one, which needs no leave
-    allowed = ", ".join(filter(None, (settings.web_allow, host if ":" in host else "")))
+    allowed = ", ".join(filter(None, (settings.web_allow, site_host)))
     alone: dict[str, object] = {
         "policy": "ask", "response_cache_mb": 0, "embedder": None, "grants_file": None, "workspace": None,
         "secrets_file": None, "web_allow": allowed,
@@ -135,15 +134,13 @@ def table(result: dict[str, object]) -> str:
 
 
 def _site(tasks: Sequence[task_file.AgentTask], file: Path) -> site.Site:
-    """The site of the tasks: ours, or the folder or address that they name."""
+    """The site of the tasks: ours, or the folder that they name."""
     folders = {task.site for task in tasks if isinstance(task.site, str) and task.site}
     if len(folders) > 1:
         raise UsageError(f"The tasks name {len(folders)} sites; one is served.")
     if not folders:
         return site.served()
     named = folders.pop()
-    if named.startswith(("http://", "https://")):
-        return site.elsewhere(named)
     folder = (file.resolve().parent / named).resolve()
     if not folder.is_relative_to(file.resolve().parent) or not folder.is_dir():
         raise UsageError(f"The site {str(folder)!r} is no folder beside the tasks.")

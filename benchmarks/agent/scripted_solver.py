@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from benchmarks.agent import scripts
-from benchmarks.agent.scripts import made_tools, talk
+from benchmarks.agent import made_tools, scripts, talk
 
 MODEL = "openai/scripted-solver"
 CHARACTERS_A_TOKEN = 4

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from alita_mcp.errors import ToolNotFound
-from benchmarks.agent import site
-from benchmarks.agent.scripts import talk
-from benchmarks.agent.scripts.talk import Call, Opened, Turns
+from benchmarks.agent import site, talk
+from benchmarks.agent.talk import Call, Opened, Turns
 from tests.agent.solver_world import only, opened
 
 SECRET = "the-combination-is-4711"
