@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -246,7 +247,7 @@ def test_a_container_per_call_is_as_hardened_as_ours(settings: Settings) -> None
     assert "is not here" in baselines.missing_engine("alita-bench-no-such:image")
     assert baselines.blocking_call("it", baselines.docker_run(image)) > 0
     words, ours = baselines.docker_run(image), DockerSandbox(settings).parameters(Limits(), None)
-    given = dict(zip(words, words[1:], strict=False))
+    given = dict(pairwise(words))
     assert (given["--network"], given["--cap-drop"]) == (ours["network_mode"], ours["cap_drop"][0])
     assert (given["--memory"], given["--memory-swap"]) == (str(ours["mem_limit"]), str(ours["memswap_limit"]))
     assert given["--pids-limit"] == str(ours["pids_limit"])
