@@ -15,6 +15,7 @@ from alita_mcp.synthesis.duplicates.behaviour import (
     ComparedTool,
     Comparison,
     DifferentialRun,
+    inputs_for,
 )
 from alita_mcp.verification.mutation.dictionary_inputs import constants_in
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
