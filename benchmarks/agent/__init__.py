@@ -21,7 +21,7 @@ from alita_mcp.agent.values import TaskBudget
 from alita_mcp.errors import UsageError
 from alita_mcp.models.choices import choose
 from alita_mcp.settings import ModelChoice, Settings, read_settings
-from benchmarks.agent import arms, scripted_solver, site, tally, task_file
+from benchmarks.agent import arms, site, tally, task_file
 
 ROLES = ("model_planner", "model_tester", "model_coder", "model_judge", "model_implementer")
 STEPS = 60
@@ -71,6 +71,8 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     tasks = task_file.read_tasks(options.tasks, options.level, options.ids, options.limit)
     with ExitStack() as stack:
         if options.scripted:
+            from tests.agent import scripted_solver  # the fake model of the tests
+
             options.model = scripted_solver.MODEL
             options.base_url = stack.enter_context(scripted_solver.serving())
         place = stack.enter_context(_site(tasks, options.tasks))

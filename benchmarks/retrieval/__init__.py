@@ -17,7 +17,7 @@ import anyio
 from alita_mcp.errors import UsageError
 from alita_mcp.models.embedder_choice import choose_embedder
 from alita_mcp.settings import read_settings
-from benchmarks.retrieval import asking, fitting, stuffing
+from benchmarks.retrieval import asking, fitting
 
 PER_TOOL = 5
 
@@ -44,7 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--rankings", metavar="FILE", type=Path, help="where to write one JSON line for each query")
     add("--embedder", metavar="NAME", help="default: ALITA_EMBEDDER")
     add("--sets", metavar="FOLDER", type=Path, help="instead of single files: a folder of sets")
-    add("--stuffed", action="store_true", help="instead: needs won by tools stuffed with other trades' words")
     add("--fit", action="store_true", help="fit the weights of the certainty to what was right")
     add("--weights", metavar="FILE", type=Path, help="where --fit writes (default: into the package)")
 
@@ -58,8 +57,6 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     """
     _check(options)
     named = options.embedder or read_settings().embedder
-    if options.stuffed:
-        return {"sets": anyio.run(stuffing.measure, _sets(options)[0]), "mean": {}}
     embedder = choose_embedder(named) if named else None
     asked = anyio.run(partial(asking.ask_all, _sets(options), embedder))
     if options.rankings:

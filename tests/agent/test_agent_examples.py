@@ -9,9 +9,10 @@ from types import ModuleType
 from typing import Any
 
 from alita_mcp.settings import ModelChoice, Settings
-from benchmarks.agent import scripted_solver, site, talk
-from benchmarks.agent.talk import Opened, Turns
+from benchmarks.agent import site
+from tests.agent import scripted_solver, talk
 from tests.agent.solver_world import only
+from tests.agent.talk import Opened, Turns
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples" / "agents"
 

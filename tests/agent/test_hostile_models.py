@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from alita_mcp.errors import ToolNotFound
-from benchmarks.agent import site, talk
-from benchmarks.agent.talk import Call, Opened, Turns
+from benchmarks.agent import site
+from tests.agent import talk
 from tests.agent.solver_world import only, opened
+from tests.agent.talk import Call, Opened, Turns
 
 SECRET = "the-combination-is-4711"
 POSTS = """import json, urllib.request

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.agent import made_tools, materials, scripted_solver, scripts, site, talk
-from benchmarks.agent.talk import Call, Opened, Turns
+from benchmarks.agent import materials, site
+from tests.agent import made_tools, scripted_solver, scripts, talk
+from tests.agent.talk import Call, Opened, Turns
 
 pytestmark = pytest.mark.process
 

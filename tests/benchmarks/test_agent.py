@@ -17,9 +17,10 @@ from alita_mcp.errors import UsageError
 from alita_mcp.models.interface import Completion, Message, ToolCall, ToolSpec
 from alita_mcp.models.scripted import ScriptedModel
 from benchmarks import agent
-from benchmarks.agent import arms, materials, scripts, site, tally, task_file
+from benchmarks.agent import arms, materials, site, tally, task_file
 from benchmarks.agent.scoring import exact_answer
 from benchmarks.agent.site import pages
+from tests.agent import scripts
 
 TASKS = task_file.read_tasks(task_file.OURS)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from benchmarks.agent import made_tools, talk, task_file
+from benchmarks.agent import task_file
 from benchmarks.agent.site.pages import PAGES
-from benchmarks.agent.talk import Call, Opened, Script, Turns
+from tests.agent import made_tools, talk
+from tests.agent.talk import Call, Opened, Script, Turns
 
 AT_ONCE = 20
 """Pages of the catalogue that are read in one turn."""
