@@ -18,7 +18,7 @@ GOALS: dict[str, tuple[tuple[str, str, float], ...]] = {
         ("warm call, spaced, against docker run", "ratio_to_docker_run", 1 / 60),
         ("warm call, back to back, against docker run", "ratio_to_docker_run_back_to_back", 1 / 40),
         ("16 callers against one", "crowd.times_one_caller", -1.5),
-        ("idle warm worker, bytes", "memory.idle_worker.bytes", 25e6),
+        ("idle warm worker, MB", "memory.idle_worker.mb_each", 25.0),
     ),
     "wasm": (
         ("warm call, spaced, against docker run", "ratio_to_docker_run", 1 / 40),
@@ -28,7 +28,7 @@ GOALS: dict[str, tuple[tuple[str, str, float], ...]] = {
         ("call of a tool with an import of 20 ms, s", "slow_import_spaced.median_s", 0.010),
         ("first call, its worker started for it, s", "first_call.median_s", 0.300),
         ("16 callers against one", "crowd.times_one_caller", -1.3),
-        ("idle warm worker, private bytes", "memory.idle_worker.private_bytes", 20e6),
+        ("idle warm worker, private MB", "memory.idle_worker.private_mb_each", 20.0),
     ),
 }
 """What was promised, where it stands in a back end's figures, and at most how much; negative: at least."""

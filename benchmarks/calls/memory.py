@@ -73,7 +73,14 @@ def weigh_workers(kind: str, before: frozenset[int]) -> dict[str, Any]:
     total, private = _bytes_of(every, "Pss"), _bytes_of(every, "Private_Clean", "Private_Dirty")
     if total is None or private is None:
         return {"missing": "the memory of the workers' processes may not be read by this user"}
-    return {"workers": len(found), "bytes": total, "private_bytes": private, "how": "PSS"}
+    return {
+        "workers": len(found),
+        "bytes": total,
+        "private_bytes": private,
+        "mb_each": round(total / len(found) / 1e6, 2),
+        "private_mb_each": round(private / len(found) / 1e6, 2),
+        "how": "PSS",
+    }
 
 
 def descendants(root: int | None = None) -> set[int]:

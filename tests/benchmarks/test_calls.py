@@ -192,7 +192,7 @@ async def test_process_trees_are_found_and_weighed() -> None:
         try:
             found = memory.weigh_workers("bubblewrap", before)
             assert (found["workers"], found["how"]) == (1, "PSS")
-            assert found["bytes"] > 100_000
+            assert found["mb_each"] == round(found["bytes"] / 1e6, 2) > 0.1
             assert (memory.resident_bytes(process.pid) or 0) > 1_000_000
         finally:
             for pid in (process.pid, *new):
@@ -296,7 +296,7 @@ def test_each_promised_figure_gets_its_verdict_and_the_table_says_why_one_is_mis
         "spaced": spread, "back_to_back": spread | {"median_s": 0.0061}, "ratio_to_docker_run": 0.02,
         "ratio_to_docker_run_back_to_back": None, "small_get": {"missing": "no broker"},
         "crowd": {"times_one_caller": 1.31, "times_docker_run": 29.0, "many": {"lost": 1}},
-        "memory": {"idle_worker": {"private_bytes": 19e6}},
+        "memory": {"idle_worker": {"private_mb_each": 19.0}},
     }  # fmt: skip
     result = {
         "kinds": ["wasm"], "missing": {"docker": "it is not installed"}, "wasm": figures,
@@ -311,7 +311,7 @@ def test_each_promised_figure_gets_its_verdict_and_the_table_says_why_one_is_mis
         "wasm: warm call, s": True,
         "wasm: warm call, back to back, s": False,
         "wasm: 16 callers against one": True,
-        "wasm: idle warm worker, private bytes": True,
+        "wasm: idle warm worker, private MB": True,
         "wasm: 16 callers against docker run": False,
         "wasm: lost calls": False,
         "wasm: small GET through the broker against direct": None,
