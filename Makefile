@@ -19,7 +19,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadgr
 COVERAGE := --cov --cov-report=html:.cache/coverage
 CHEAP := not docker and not bubblewrap and not node and not process and not slow and not exhaustive
 
-.PHONY: demo check test test-all test-dependencies lint lock component clean
+.PHONY: demo check test test-all test-dependencies bench lint lock component clean
 
 # Each of a thousand processes starts sooner where Python keeps what it compiled; it does so beside no source.
 check test test-all: export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/bytecode
@@ -41,6 +41,13 @@ test-all: lint component
 test-dependencies:
 	$(MAKE) check DEPENDENCIES=newest
 	$(MAKE) check DEPENDENCIES=lowest
+
+# make bench NAME=calls ARGS='--json': stdout holds what the benchmark prints, and nothing else.
+NAME :=
+ARGS :=
+bench:
+	@$(MAKE) --no-print-directory component >&2
+	@$(BIN)/python -m benchmarks $(NAME) $(ARGS)
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check

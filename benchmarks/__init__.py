@@ -1,1 +1,1 @@
-"""Benchmarks: figures as ratios against a baseline measured in the same run."""
+"""Measurements that the documentation quotes; `make bench NAME=calls` runs one from a checkout."""

@@ -1,4 +1,4 @@
-"""`alita bench start`: how soon a cold server answers its first request, against a minimal server of the same SDK.
+"""`make bench NAME=start`: how soon a cold server answers its first request, against a minimal server of the same SDK.
 
 Both servers are started in turn, a process each time, over stdio; timed from the start of the process to the
 first line of its answer to `initialize` (2025 protocol) and to `server/discover` (2026). `--load N` keeps N other
@@ -26,7 +26,7 @@ GOAL = 1.2
 GOAL_S = 2.0
 """Our median may be at most this, also under load."""
 ANSWER_WITHIN_S = 60
-CLIENT = {"name": "alita bench start", "version": "1"}
+CLIENT = {"name": "benchmark start", "version": "1"}
 REQUESTS = {
     "initialize": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT},
     "server/discover": {
@@ -115,17 +115,6 @@ def table(result: dict[str, object]) -> str:
     return "\n".join(lines)
 
 
-def main(words: list[str] | None = None) -> int:
-    """Runs the benchmark by itself; exit status 1 when the goal is missed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    add_arguments(parser)
-    options = parser.parse_args(words)
-    result = run(options)
-    print(json.dumps(result, indent=2) if options.json else table(result))
-    return 0 if result["met"] else 1
-
-
 def _measure(
     method: str, commands: dict[str, list[str]], env: dict[str, str], starts: int
 ) -> dict[str, float]:
@@ -189,7 +178,3 @@ def _at_least_one(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no count")
     return int(text)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

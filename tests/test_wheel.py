@@ -93,8 +93,7 @@ def judge(wheel: Path) -> bytes:
         "componentize" in line for line in metadata.splitlines() if line.startswith("Requires-Dist")
     )
     assert len(names) == len(set(names))
-    benchmarks = {name.split("/")[2] for name in names if name.startswith("alita_mcp/benchmarks/")}
-    assert benchmarks == {"__init__.py", "calls", "start.py"}
+    assert not [name for name in names if "benchmarks" in name]
     return made
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_mcp import __version__
-from alita_mcp.cli import benching, caching, remembering, serving
+from alita_mcp.cli import caching, remembering, serving
 from alita_mcp.cli.commands import Family, describe_groups, json_option
 from alita_mcp.cli.demo import command as demo
 from alita_mcp.cli.library import approving, finding, keeping, making, reviewing, running
@@ -71,9 +71,6 @@ def build_parser() -> argparse.ArgumentParser:
         module.add_actions(tool)
     for module in (installing, preparing, serving, demo):
         module.add_commands(set_up)
-    ungrouped = Family(commands, json_option())
-    for module in (benching,):
-        module.add_commands(ungrouped)
     groups = describe_groups({"use": use, "manage": manage, "set up": set_up})
     parser.epilog = (
         f"{groups}\n\nTo begin: `alita prepare`, `alita doctor`, then `alita install CLIENT --write`.\n"

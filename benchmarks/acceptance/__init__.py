@@ -1,4 +1,4 @@
-"""`acceptance`: how many tools that models wrote end `verified`, and how many of these are wrong.
+"""`make bench NAME=acceptance`: how many tools that models wrote end `verified`, and how many of these are wrong.
 
 Sequences of syntheses are drawn from a stored pass matrix of a weak model, from mixtures of it with an ideal one, and
 from recorded runs of a strong one. `verification.agreement` decides about each synthesis, its models' track record

@@ -1,4 +1,4 @@
-"""`alita bench agent`: tasks with known answers, solved by the manager agent, by plain ReAct, and by one run of code.
+"""`make bench NAME=agent`: tasks with known answers, for the manager agent, plain ReAct, and one run of code.
 
 All three ask the same model in the same run. Answers count as GAIA counts them. `--scripted` asks a scripted model in
 place of a real one: its figures say something about the harness, nothing about any model.
@@ -21,18 +21,18 @@ from alita_mcp.agent.values import TaskBudget
 from alita_mcp.errors import UsageError
 from alita_mcp.models.choices import choose
 from alita_mcp.settings import ModelChoice, Settings, read_settings
-from benchmarks.agent import arms, scripted_solver, site, tally, task_file
+from benchmarks.agent import arms, site, tally, task_file
 
 ROLES = ("model_planner", "model_tester", "model_coder", "model_judge", "model_implementer")
 STEPS = 60
-"""Of one task: a site of 40 pages is read within it."""
+"""Of one task: a catalogue of 40 pages is read within it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The benchmark's own options."""
     parser.add_argument(
         "--tasks", metavar="FILE", type=Path, default=task_file.OURS,
-        help="JSON lines, one task each, ours or GAIA's; default: the 30 of this benchmark",
+        help="JSON lines, one task each, ours or GAIA's; default: the ten of this benchmark",
     )  # fmt: skip
     parser.add_argument(
         "--model", metavar="M", type=_model, help="for every role; default: as ALITA_MODEL… say"
@@ -71,6 +71,8 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     tasks = task_file.read_tasks(options.tasks, options.level, options.ids, options.limit)
     with ExitStack() as stack:
         if options.scripted:
+            from tests.agent import scripted_solver  # the fake model of the tests
+
             options.model = scripted_solver.MODEL
             options.base_url = stack.enter_context(scripted_solver.serving())
         place = stack.enter_context(_site(tasks, options.tasks))
@@ -109,8 +111,7 @@ async def measure(
 
 def settings_for(options: argparse.Namespace, settings: Settings, site_host: str) -> Settings:
     """The settings changed by the options, independent of this machine's library."""
-    host = site_host.partition("/")[0]  # one without a port is a public one, which needs no leave
-    allowed = ", ".join(filter(None, (settings.web_allow, host if ":" in host else "")))
+    allowed = ", ".join(filter(None, (settings.web_allow, site_host)))
     alone: dict[str, object] = {
         "policy": "ask", "response_cache_mb": 0, "embedder": None, "grants_file": None, "workspace": None,
         "secrets_file": None, "web_allow": allowed,
@@ -135,15 +136,13 @@ def table(result: dict[str, object]) -> str:
 
 
 def _site(tasks: Sequence[task_file.AgentTask], file: Path) -> site.Site:
-    """The site of the tasks: ours, or the folder or address that they name."""
+    """The site of the tasks: ours, or the folder that they name."""
     folders = {task.site for task in tasks if isinstance(task.site, str) and task.site}
     if len(folders) > 1:
         raise UsageError(f"The tasks name {len(folders)} sites; one is served.")
     if not folders:
         return site.served()
     named = folders.pop()
-    if named.startswith(("http://", "https://")):
-        return site.elsewhere(named)
     folder = (file.resolve().parent / named).resolve()
     if not folder.is_relative_to(file.resolve().parent) or not folder.is_dir():
         raise UsageError(f"The site {str(folder)!r} is no folder beside the tasks.")

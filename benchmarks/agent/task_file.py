@@ -30,14 +30,12 @@ class AgentTask(Value):
     """Names of files that the benchmark draws, or paths below the folder of the tasks."""
     site: bool | str = False
     """Whether the task needs the site; a text names a folder beside the tasks that is served
-    instead, or the address of a site that is there."""
+    instead."""
     answer: str = Field(
         min_length=1,
         validation_alias=AliasChoices("answer", "expected", "Final answer"),
         coerce_numbers_to_str=True,
     )
-    hops: int = Field(default=1, ge=1)
-    """How many places have to be looked at or steps taken, one after another."""
 
     @field_validator("site", mode="before")
     @classmethod

@@ -1,4 +1,4 @@
-"""`alita bench calls`: cost of one warm call, against a container per call, other sandboxes and a no-op server.
+"""`make bench NAME=calls`: cost of one warm call, against a container per call, other sandboxes and a no-op server.
 
 All that is compared takes turns in one run. Everything that is started ends with it, also on Ctrl-C.
 """
@@ -9,8 +9,8 @@ import argparse
 import platform
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -23,20 +23,7 @@ from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings, read_settings
 from alita_mcp.values import Value
-
-from . import (
-    baselines,
-    beside_plain,
-    crowd,
-    goals,
-    latency,
-    memory,
-    over_stdio,
-    peers,
-    small_gets,
-    timing,
-    work,
-)
+from benchmarks.calls import baselines, crowd, goals, latency, memory, over_stdio, peers, timing, work
 
 KINDS = ("docker", "bubblewrap", "wasm")
 PARTS = ("seam", "crowd", "memory", "start", "compute", "get", "stdio")
@@ -118,133 +105,106 @@ async def measure(
     wanted: Plan,
     settings: Settings,
     open_sandbox: OpenSandbox | None = None,
-    open_broker: small_gets.OpenBroker | None = None,
+    open_broker: latency.OpenBroker = latency.loopback_broker,
 ) -> dict[str, Any]:
     """One run; the openers are for sandboxes that are none of ours."""
-    watch = timing.Stopwatch()
+    watch, opener = timing.Stopwatch(), open_sandbox or opened_sandbox
     result: dict[str, Any] = {"kinds": [], "missing": {}}
+    peer_versions: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="alita-bench-", ignore_cleanup_errors=True) as folder:
-        at_home = settings.model_copy(update={"home": Path(folder) / "home"})
-        run_parts = _Run(
-            wanted,
-            at_home,
-            Path(folder),
-            open_sandbox or opened_sandbox,
-            open_broker or small_gets.loopback_broker,
-        )
-        await run_parts.at_the_seam(result)
-        if "start" in wanted.parts:
-            await run_parts.starts(result)
+        settings = settings.model_copy(update={"home": Path(folder) / "home"})
+        async with AsyncExitStack() as stack:
+            sandboxes = await _sandboxes(wanted, settings, opener, stack, result)
+            if "seam" in wanted.parts:
+                peer_versions = await _measure_calls(wanted, settings.docker_image, sandboxes, result)
+            if "crowd" in wanted.parts:
+                found = await crowd.measure(
+                    sandboxes, settings.docker_image, wanted.window_s, _teller("crowd")
+                )
+                result["docker_run_crowd"] = found.pop(latency.DOCKER_RUN)
+                _add(result, "crowd", found)
+            if "compute" in wanted.parts:
+                rounds = max(1, wanted.rounds // 2)
+                _add(result, "compute", await latency.measure_compute(sandboxes, rounds, _teller("compute")))
+            if "get" in wanted.parts:
+                gets = await latency.measure_gets(sandboxes, open_broker, wanted.rounds, _teller("get"))
+                _add(result, "small_get", gets)
+        kinds = tuple(result["kinds"])
+        for kind in kinds:  # in back ends of which nothing runs yet
+            if "memory" in wanted.parts:
+                opened = partial(opener, kind, settings)
+                tell, bound = _teller("memory"), settings.max_workers
+                result[kind]["memory"] = await memory.measure(kind, opened, bound, tell)
+            if "start" in wanted.parts:
+                result[kind]["first_call"] = await _first_calls(kind, settings)
         if "stdio" in wanted.parts:
-            await run_parts.over_stdio(result)
+            extent = over_stdio.Extent(wanted.rounds, wanted.memory_calls, wanted.memory_within_s)
+            result["stdio"] = await over_stdio.measure(kinds, Path(folder), extent, _teller("stdio"))
     result["goals"] = [goal.as_json() for goal in goals.goals(result)]
     result["met"] = all(goal["met"] is True for goal in result["goals"])
     result["rounds"] = wanted.rounds
-    result["versions"] = _versions() | result.pop("peer_versions", {})
+    result["versions"] = _versions() | peer_versions
     result["date"] = datetime.now(UTC).date().isoformat()
     result["seconds"] = round(watch.seconds, 1)
     return result
 
 
-class _Run:
-    """The parts of one run, in the order in which they are measured."""
+def _add(result: dict[str, Any], part: str, by_kind: dict[str, Any]) -> None:
+    for kind, figures in by_kind.items():
+        result[kind][part] = figures
 
-    def __init__(
-        self, wanted: Plan, settings: Settings, folder: Path, open_sandbox: OpenSandbox,
-        open_broker: small_gets.OpenBroker,
-    ) -> None:  # fmt: skip
-        self._plan = wanted
-        self._settings = settings
-        self._folder = folder
-        self._open_sandbox = open_sandbox
-        self._open_broker = open_broker
 
-    async def at_the_seam(self, result: dict[str, Any]) -> None:
-        """Calls, crowds, memory, computing and GETs, all by `Sandbox.run` in this process."""
-        async with AsyncExitStack() as stack:
-            sandboxes = await self._sandboxes(stack, result)
-            parts = {
-                "seam": self._latency, "crowd": self._crowds, "compute": self._beside_plain,
-                "get": self._small_gets,
-            }  # fmt: skip
-            for part, measure_part in parts.items():
-                if part in self._plan.parts:
-                    await measure_part(sandboxes, result)
-        if "memory" in self._plan.parts:
-            for kind in result["kinds"]:
-                opener = partial(self._open_sandbox, kind, self._settings)
-                bound = self._settings.max_workers
-                result[kind]["memory"] = await memory.measure(kind, opener, bound, _teller("memory"))
+async def _sandboxes(
+    wanted: Plan, settings: Settings, opener: OpenSandbox, stack: AsyncExitStack, result: dict[str, Any]
+) -> dict[str, Sandbox]:
+    """The back ends that isolate here; why another does not stands in the result."""
+    sandboxes: dict[str, Sandbox] = {}
+    for kind in wanted.kinds:
+        try:
+            sandboxes[kind] = await stack.enter_async_context(opener(kind, settings))
+        except SandboxError as unavailable:
+            if wanted.required:
+                raise
+            _tell(f"{kind} is left out: {unavailable.message}")
+            result["missing"][kind] = unavailable.message
+            result[kind] = {"missing": unavailable.message}
+            continue
+        result["kinds"].append(kind)
+        result[kind] = {}
+    if not sandboxes:
+        raise SandboxUnavailable("No sandbox isolates here.", hint="`alita doctor` says what to install.")
+    return sandboxes
 
-    async def starts(self, result: dict[str, Any]) -> None:
-        """First calls in back ends of which nothing runs yet."""
-        from alita_mcp.sandbox.choose import load_sandbox
 
-        for kind in result["kinds"]:
-            _tell(f"start: first calls, {kind}")
-            sandbox = load_sandbox(kind, self._settings)
-            try:
-                found = await work.first_calls(sandbox, min(FIRST_CALLS, self._settings.max_workers - 1))
-                result[kind]["first_call"] = timing.spread(found)
-            except (SandboxError, timing.ContenderFailed) as failed:
-                result[kind]["first_call"] = {"missing": str(failed)}
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await sandbox.aclose()
+async def _measure_calls(
+    wanted: Plan, image: str, sandboxes: dict[str, Sandbox], result: dict[str, Any]
+) -> dict[str, str]:
+    """Calls of our back ends, baselines and peers in turns; gives the peers' versions."""
+    import platformdirs
 
-    async def over_stdio(self, result: dict[str, Any]) -> None:
-        """Measures whole calls of server processes."""
-        extent = over_stdio.Extent(self._plan.rounds, self._plan.memory_calls, self._plan.memory_within_s)
-        kinds = tuple(result["kinds"])
-        result["stdio"] = await over_stdio.measure(kinds, self._folder, extent, _teller("stdio"))
+    rivals, tell = peers.PEERS if wanted.with_peers else (), _teller("seam")
+    cache = platformdirs.user_cache_path("alita-mcp", appauthor=False) / "bench-peers"
+    async with peers.opened(rivals, image, cache, tell) as found:
+        measured = await latency.measure_calls(sandboxes, image, found.calls, wanted.rounds, tell)
+    for kind in sandboxes:
+        result[kind] |= latency.figures(measured, kind)
+    result["baselines"] = latency.baseline_figures(measured)
+    result["peers"] = peers.figures(measured, found, rivals)
+    return found.versions
 
-    async def _sandboxes(self, stack: AsyncExitStack, result: dict[str, Any]) -> dict[str, Sandbox]:
-        sandboxes: dict[str, Sandbox] = {}
-        for kind in self._plan.kinds:
-            _tell(f"trying {kind}")
-            try:
-                sandboxes[kind] = await stack.enter_async_context(self._open_sandbox(kind, self._settings))
-            except SandboxError as unavailable:
-                if self._plan.required:
-                    raise
-                _tell(f"{kind} is left out: {unavailable.message}")
-                result["missing"][kind] = unavailable.message
-                result[kind] = {"missing": unavailable.message} | dict.fromkeys(latency.RATIOS)
-                continue
-            result["kinds"].append(kind)
-            result[kind] = {}
-        if not sandboxes:
-            raise SandboxUnavailable("No sandbox isolates here.", hint="`alita doctor` says what to install.")
-        return sandboxes
 
-    async def _latency(self, sandboxes: dict[str, Sandbox], result: dict[str, Any]) -> None:
-        rivals = peers.PEERS if self._plan.with_peers else ()
-        image, tell = self._settings.docker_image, _teller("seam")
-        async with peers.opened(rivals, image, _cache(), tell) as found:
-            measured = await latency.measure(sandboxes, image, found.calls, self._plan.rounds, tell)
-        for kind in sandboxes:
-            result[kind] |= latency.figures(measured, kind)
-        result["baselines"] = latency.baseline_figures(measured)
-        result["peers"] = peers.figures(measured, found, rivals)
-        result["peer_versions"] = found.versions
+async def _first_calls(kind: str, settings: Settings) -> dict[str, object]:
+    from alita_mcp.sandbox.choose import load_sandbox
 
-    async def _crowds(self, sandboxes: dict[str, Sandbox], result: dict[str, Any]) -> None:
-        image, window_s = self._settings.docker_image, self._plan.window_s
-        found = await crowd.measure(sandboxes, image, window_s, _teller("crowd"))
-        result["docker_run_crowd"] = found.pop(latency.DOCKER_RUN, {})
-        for kind, figures in found.items():
-            result[kind]["crowd"] = figures
-
-    async def _beside_plain(self, sandboxes: dict[str, Sandbox], result: dict[str, Any]) -> None:
-        rounds = max(1, self._plan.rounds // 2)
-        found = await beside_plain.measure(sandboxes, rounds, _teller("compute"))
-        for kind, figures in found.items():
-            result[kind]["compute"] = figures
-
-    async def _small_gets(self, sandboxes: dict[str, Sandbox], result: dict[str, Any]) -> None:
-        found = await small_gets.measure(sandboxes, self._open_broker, self._plan.rounds, _teller("get"))
-        for kind, figures in found.items():
-            result[kind]["small_get"] = figures
+    _tell(f"start: first calls, {kind}")
+    sandbox = load_sandbox(kind, settings)
+    try:
+        return timing.spread(await work.first_calls(sandbox, min(FIRST_CALLS, settings.max_workers - 1)))
+    except (SandboxError, timing.ContenderFailed) as failed:
+        return {"missing": str(failed)}
+    finally:
+        with anyio.CancelScope(shield=True):
+            await sandbox.aclose()
 
 
 @asynccontextmanager
@@ -273,13 +233,6 @@ async def opened_sandbox(kind: str, settings: Settings) -> AsyncIterator[Sandbox
         raise failure
 
 
-def _cache() -> Path:
-    """Where the peers' environments are kept from run to run."""
-    import platformdirs
-
-    return platformdirs.user_cache_path("alita-mcp", appauthor=False) / "bench-peers"
-
-
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
@@ -297,19 +250,13 @@ def _tell(line: str) -> None:
 def _versions() -> dict[str, str]:
     found = {"python": platform.python_version(), "system": platform.platform(terse=True)}
     for distribution in DISTRIBUTIONS:
-        try:
+        with suppress(PackageNotFoundError):
             found[distribution] = version(distribution)
-        except PackageNotFoundError:
-            continue
-    said = {
+    engines = {
         "docker engine": ["docker", "version", "--format", "{{.Server.Version}}"],
         "bubblewrap": ["bwrap", "--version"],
     }
-    for name, argv in said.items():
-        if words := _words(argv):
+    for name, argv in engines.items():
+        if words := baselines.client_output(argv).split():
             found[name] = words[-1]
     return found
-
-
-def _words(argv: Sequence[str]) -> list[str]:
-    return baselines.client_output(argv).split()

@@ -10,8 +10,7 @@ import anyio
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Sandbox
-
-from . import baselines, latency, timing, work
+from benchmarks.calls import baselines, latency, timing, work
 
 CALLERS = 16
 DOCKER_RUNS = (2, 4)
@@ -66,36 +65,32 @@ async def measure(
     sandboxes: Mapping[str, Sandbox], image: str, window_s: float, tell: timing.Tell
 ) -> dict[str, dict[str, Any]]:
     """For each kind its throughput with one caller and with sixteen; under `docker run --rm` the best of a few."""
+    name = latency.DOCKER_RUN
     calls = {kind: work.at_the_seam(sandbox) for kind, sandbox in sandboxes.items()}
     crowds = {(kind, callers): Crowd(callers) for kind in calls for callers in (1, CALLERS)}
     if not baselines.missing_engine(image):
-        name = latency.DOCKER_RUN
-        calls[name] = baselines.program_beside_others(name, baselines.docker_run(image))
+        calls[name] = baselines.program(name, baselines.docker_run(image), beside_others=True)
         crowds |= {(name, callers): Crowd(callers) for callers in DOCKER_RUNS}
+    for kind in sandboxes:
+        for _ in range(2):  # before anything is counted, so that as many workers run as will
+            await window(Crowd(CALLERS), calls[kind], 0.0)
     for turn in range(TURNS):
-        for (name, callers), crowd in crowds.items():
-            tell(f"{callers} at once, {name}, turn {turn + 1} of {TURNS}")
-            if name in sandboxes and not turn:
-                await _warm(calls[name], callers)
+        for (kind, callers), crowd in crowds.items():
+            tell(f"{callers} at once, {kind}, turn {turn + 1} of {TURNS}")
             await anyio.sleep(timing.SETTLE_S)
-            await window(crowd, calls[name], window_s)
-    found = {kind: _figures(crowds[kind, 1], crowds[kind, CALLERS]) for kind in sandboxes}
-    if rivals := [
-        crowds[latency.DOCKER_RUN, each] for each in DOCKER_RUNS if (latency.DOCKER_RUN, each) in crowds
-    ]:
-        best = max(rivals, key=lambda crowd: crowd.per_second)
-        for kind in sandboxes:
-            many = crowds[kind, CALLERS]
-            found[kind]["times_docker_run"] = _times(many, best)
-        found[latency.DOCKER_RUN] = {str(crowd.callers): crowd.figures() for crowd in rivals}
+            await window(crowd, calls[kind], window_s)
+    rivals = [crowd for (kind, _), crowd in crowds.items() if kind == name]
+    best = max((crowd.per_second for crowd in rivals), default=0.0)
+    found: dict[str, dict[str, Any]] = {name: {str(crowd.callers): crowd.figures() for crowd in rivals}}
+    for kind in sandboxes:
+        one, many = crowds[kind, 1], crowds[kind, CALLERS]
+        found[kind] = {
+            "one": one.figures(),
+            "many": many.figures(),
+            "times_one_caller": _times(many, one.per_second),
+            "times_docker_run": _times(many, best),
+        }
     return found
-
-
-async def _warm(call: timing.Call, callers: int) -> None:
-    """Lets that many call twice before anything is counted, so that as many workers run as will."""
-    before = Crowd(callers)
-    for _ in range(2):
-        await window(before, call, 0.0)
 
 
 async def window(crowd: Crowd, call: timing.Call, seconds: float) -> None:
@@ -121,9 +116,5 @@ async def window(crowd: Crowd, call: timing.Call, seconds: float) -> None:
     crowd.latencies = [old + new for old, new in zip(before, latencies, strict=True)]
 
 
-def _figures(one: Crowd, many: Crowd) -> dict[str, Any]:
-    return {"one": one.figures(), "many": many.figures(), "times_one_caller": _times(many, one)}
-
-
-def _times(ours: Crowd, theirs: Crowd) -> float | None:
-    return round(ours.per_second / theirs.per_second, 2) if theirs.per_second else None
+def _times(ours: Crowd, per_second: float) -> float | None:
+    return round(ours.per_second / per_second, 2) if per_second else None

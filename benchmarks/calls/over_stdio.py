@@ -1,11 +1,11 @@
-"""Latency of a whole warm `tools/call` over stdio, against a tool that does nothing."""
+"""Latency of a whole warm `tools/call` over stdio against a tool that does nothing, and the server's memory."""
 
 from __future__ import annotations
 
 import math
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import anyio
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp_types import CallToolResult
 
-from . import memory, timing, work
+from benchmarks.calls import memory, timing, work
 
 START_WITHIN_S = 60.0
 MAKE_WITHIN_S = 300.0
@@ -36,6 +35,35 @@ REQUEST = {
         for a, b in ((0, 0), (1, 2), (-5, 3), (1000, 24), (2**40, 1))
     ],
 }
+NOOP_SERVER = """
+import anyio
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+INTEGERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+RESULT = {"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"]}
+
+
+async def list_tools(context, params):
+    tool = types.Tool(name="noop", description="Does nothing.", input_schema=INTEGERS, output_schema=RESULT)
+    return types.ListToolsResult(tools=[tool])
+
+
+async def call_tool(context, params):
+    text = types.TextContent(text='{"result": 0}')
+    return types.CallToolResult(content=[text], structured_content={"result": 0})
+
+
+async def main():
+    server = Server("noop", version="1", on_list_tools=list_tools, on_call_tool=call_tool)
+    async with stdio_server() as (reads, writes):
+        await server.run(reads, writes, server.create_initialization_options())
+
+
+anyio.run(main)
+"""
+"""A low-level server of the SDK with a tool of the same schemas, whose answer is ready before the call."""
 
 
 class Server(NamedTuple):
@@ -58,7 +86,7 @@ class Server(NamedTuple):
             raise timing.ContenderFailed(f"{self.name} broke off: {in_words(failed)}") from failed
         seconds = watch.seconds
         if self.name != NOOP:
-            work.check(self.name, arguments, (result.structured_content or {}).get("result", _text(result)))
+            work.check(self.name, arguments, (result.structured_content or {}).get("result"))
         return seconds
 
 
@@ -80,81 +108,59 @@ async def measure(kinds: tuple[str, ...], folder: Path, extent: Extent, tell: ti
             try:
                 servers.append(await stack.enter_async_context(serving(kind, folder)))
             except timing.ContenderFailed as failed:
-                failures[kind] = str(failed)
+                failures[kind] = failures[kind + BURST] = str(failed)
         turns: dict[str, timing.Turn] = {}
         for server in servers:
             turns[server.name] = timing.spaced(server.call)
             turns[server.name + BURST] = timing.back_to_back(server.call)
         measured = await timing.interleaved(turns, extent.rounds, tell)
         measured.failures |= failures
-        memories = {
-            server.name: await server_memory(server, extent, tell)
-            for server in servers
-            if server.name not in {NOOP, *measured.failures}
-        }
-    return figures(measured, kinds, memories)
-
-
-def figures(
-    measured: timing.Measured, kinds: tuple[str, ...], memories: Mapping[str, dict[str, Any]]
-) -> dict[str, Any]:
-    """This part of the result."""
-    found: dict[str, Any] = {
-        "ratio_to_noop": None,
-        "ratio_to_noop_back_to_back": None,
-        NOOP: {"spaced": measured.figures(NOOP), "back_to_back": measured.figures(NOOP + BURST)},
-    }
-    for kind in kinds:
-        found[kind] = {
-            "spaced": measured.figures(kind),
-            "back_to_back": measured.figures(kind + BURST),
-            "ratio_to_noop": measured.ratio(kind, NOOP),
-            "ratio_to_noop_back_to_back": measured.ratio(kind + BURST, NOOP + BURST),
-        }
-        if kind in memories:
-            found[kind]["server_memory"] = memories[kind]
+        found: dict[str, Any] = {name: _figures(measured, name) for name in (NOOP, *kinds)}
+        for server in servers[1:]:
+            if server.name not in measured.failures:
+                tell(f"{server.name}: the server's memory over {extent.memory_calls} calls")
+                found[server.name]["server_memory"] = await server_memory(server, extent)
     for name in ("ratio_to_noop", "ratio_to_noop_back_to_back"):
         ratios = [found[kind][name] for kind in kinds]
         found[name] = max(ratios) if ratios and None not in ratios else None
     return found
 
 
-async def server_memory(server: Server, extent: Extent, tell: timing.Tell) -> dict[str, Any]:
+def _figures(measured: timing.Measured, name: str) -> dict[str, Any]:
+    return {
+        "spaced": measured.figures(name),
+        "back_to_back": measured.figures(name + BURST),
+        "ratio_to_noop": measured.ratio(name, NOOP),
+        "ratio_to_noop_back_to_back": measured.ratio(name + BURST, NOOP + BURST),
+    }
+
+
+async def server_memory(server: Server, extent: Extent) -> dict[str, Any]:
     """The server's own resident set before and after many calls, or as many as fit in the time."""
     if server.pid is None:
         return {"missing": "memory is read from /proc, which is not here"}
-    tell(f"{server.name}: the server's memory over {extent.memory_calls} calls")
     try:
-        return await _growth(server, server.pid, extent)
+        for _ in range(min(WARM_CALLS, extent.memory_calls)):
+            await server.call()
+        start = memory.resident_bytes(server.pid)
+        watch, calls = timing.Stopwatch(), 0
+        while calls < extent.memory_calls and watch.seconds < extent.memory_within_s:
+            await server.call()
+            calls += 1
     except timing.ContenderFailed as failed:
         return {"missing": str(failed)}
-
-
-async def _growth(server: Server, pid: int, extent: Extent) -> dict[str, Any]:
-    for _ in range(min(WARM_CALLS, extent.memory_calls)):
-        await server.call()
-    start = memory.resident_bytes(pid)
-    watch, calls = timing.Stopwatch(), 0
-    while calls < extent.memory_calls and watch.seconds < extent.memory_within_s:
-        await server.call()
-        calls += 1
-    end = memory.resident_bytes(pid)
+    end = memory.resident_bytes(server.pid)
     if start is None or end is None:
         return {"missing": "the server's memory cannot be read"}
-    return {
-        "calls": calls,
-        "asked_calls": extent.memory_calls,
-        "start_bytes": start,
-        "end_bytes": end,
-        "growth": round(end / start - 1, 4),
-    }
+    return {"calls": calls, "start_bytes": start, "end_bytes": end, "growth": round(end / start - 1, 4)}
 
 
 @asynccontextmanager
 async def noop(folder: Path) -> AsyncIterator[Server]:
     """The bare server."""
-    script = str(Path(__file__).with_name("noop_server.py"))
-    async with _connected(NOOP, [script], {}, folder / "noop.log") as (client, pid):
+    script = folder / "noop_server.py"
+    script.write_text(NOOP_SERVER, encoding="utf-8")
+    async with _connected(NOOP, [str(script)], {}, folder / "noop.log") as (client, pid):
         yield Server(NOOP, client, NOOP, pid)
 
 
@@ -177,6 +183,18 @@ async def serving(kind: str, folder: Path) -> AsyncIterator[Server]:
         yield Server(kind, client, TOOL, pid)
 
 
+async def _publish(kind: str, client: Client) -> None:
+    with anyio.move_on_after(MAKE_WITHIN_S) as making:
+        result = await client.call_tool("synthesize_tool", REQUEST)
+        while (answer := result.structured_content or {}).get("status") == "working":
+            result = await client.call_tool("synthesize_tool", {"job_id": answer["job_id"]})
+        if answer.get("status") != "created":
+            raise timing.ContenderFailed(f"{kind} did not publish the tool: {answer or result.content}")
+        await client.list_tools(cache_mode="refresh")
+    if making.cancelled_caught:
+        raise timing.ContenderFailed(f"{kind} did not publish the tool in time")
+
+
 @asynccontextmanager
 async def _connected(
     name: str, command: list[str], variables: dict[str, str], log: Path
@@ -197,23 +215,9 @@ async def _connected(
         raise timing.ContenderFailed(f"{name} did not start: {in_words(failed)}") from failed
 
 
-async def _publish(kind: str, client: Client) -> None:
-    with anyio.move_on_after(MAKE_WITHIN_S):
-        result = await client.call_tool("synthesize_tool", REQUEST)
-        while (answer := result.structured_content or {}).get("status") == "working":
-            result = await client.call_tool("synthesize_tool", {"job_id": answer["job_id"]})
-        if answer.get("status") != "created":
-            raise timing.ContenderFailed(f"{kind} did not publish the tool: {answer or _text(result)}")
-        await client.list_tools(cache_mode="refresh")
-        return
-    raise timing.ContenderFailed(f"{kind} did not publish the tool in time")
-
-
 def _server_process(before: set[int], word: str) -> int | None:
     """The process among the new ones that was started with that word."""
-    if not memory.shows_processes():
-        return None
-    for pid in sorted(memory.descendants() - before):
+    for pid in sorted(memory.descendants() - before) if memory.shows_processes() else ():
         try:
             words = (memory.PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
         except OSError:
@@ -232,7 +236,3 @@ def in_words(failure: BaseException) -> str:
         if isinstance(failure, TimeoutError)
         else f"{type(failure).__name__}: {failure}"[:300]
     )
-
-
-def _text(result: CallToolResult) -> str:
-    return " ".join(block.text for block in result.content if block.type == "text")

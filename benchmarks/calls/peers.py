@@ -1,7 +1,6 @@
-"""Peer sandboxes on the same work: installed beside us, driven as processes, removed afterwards.
+"""Peer sandboxes on the same work: each installed into an environment in our cache and driven by `peer_driver.py`.
 
-Nothing of a peer is imported here. Each has a virtual environment in our cache folder and a driver script that its
-own Python runs; see `peer_drivers/json_lines.py` for what is said between the two.
+Nothing of a peer is imported here. Those that need an image get one derived from ours, so that all run the same Python.
 """
 
 from __future__ import annotations
@@ -10,9 +9,10 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,41 +23,48 @@ import anyio.to_thread
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from alita_mcp.sandbox.owner import ProcessOwner
-
-from . import baselines, peer_images, timing, work
+from benchmarks.calls import baselines, timing, work
 
 INSTALL_WITHIN_S = 600
 START_WITHIN_S = 120
 ANSWER_WITHIN_S = 60
 GRACE_S = 1.0
 MAX_LINE = 64 << 10
-DRIVERS = Path(__file__).with_name("peer_drivers")
+DRIVER = Path(__file__).with_name("peer_driver.py")
+LABEL = "alita.bench.peers"
+"""On the images, and so on every container that a peer starts from them; its value is the run's process."""
+GATEWAY = ("jupyter_kernel_gateway", "jupyter_client", "ipykernel")
+_LINK = "/usr/local/bin/python"
+DOCKERFILE = f"""FROM {{base}}
+USER root
+RUN ["python3", "-c", "import os, sys; os.path.lexists('{_LINK}') or os.symlink(sys.executable, '{_LINK}')"]
+ENTRYPOINT []
+CMD ["/bin/bash"]
+"""
+WITH_GATEWAY = """COPY packages /opt/packages
+ENV PYTHONPATH=/opt/packages
+EXPOSE 8888
+CMD ["python3", "-m", "kernel_gateway", "--KernelGatewayApp.ip=0.0.0.0", "--KernelGatewayApp.port=8888"]
+"""
+ASK = "import json, platform, sys; print(json.dumps([platform.machine(), '%d.%d' % sys.version_info[:2]]))"
 
 
 class Peer(NamedTuple):
     """One other sandbox."""
 
     name: str
-    requirement: str
-    driver: str
+    distribution: str
     image: str
-    """Which derived image it needs; empty: none."""
+    """Which derived image it needs, `plain` or `jupyter`; empty: none."""
     rival: str
     """The back end of ours that it is compared with."""
 
 
 PEERS = (
-    Peer("llm-sandbox, docker", "llm-sandbox[docker]", "llm_sandbox_docker.py", "plain", "docker"),
-    Peer("smolagents DockerExecutor", "smolagents[docker]", "smolagents_docker.py", "jupyter", "docker"),
-    Peer(
-        "autogen-ext DockerCommandLineCodeExecutor",
-        "autogen-ext[docker]",
-        "autogen_docker.py",
-        "plain",
-        "docker",
-    ),
-    Peer("llm-sandbox, bubblewrap", "llm-sandbox[docker]", "llm_sandbox_bubblewrap.py", "", "bubblewrap"),
+    Peer("llm-sandbox, docker", "llm-sandbox", "plain", "docker"),
+    Peer("smolagents DockerExecutor", "smolagents", "jupyter", "docker"),
+    Peer("autogen-ext DockerCommandLineCodeExecutor", "autogen-ext", "plain", "docker"),
+    Peer("llm-sandbox, bubblewrap", "llm-sandbox", "", "bubblewrap"),
 )
 
 
@@ -72,49 +79,47 @@ class OpenedPeers:
 
 @asynccontextmanager
 async def opened(
-    peers: tuple[Peer, ...], image: str, cache: Path, tell: timing.Tell
+    peers: Sequence[Peer], image: str, cache: Path, tell: timing.Tell
 ) -> AsyncIterator[OpenedPeers]:
-    """Installs and starts the available peers; on exit removes the processes, containers and images of this run."""
-    found = OpenedPeers()
-    run = str(ProcessOwner.this_process())
+    """Installs and starts the peers that can be; on exit removes the processes, containers and images of this run."""
+    found, run = OpenedPeers(), str(os.getpid())
     engine = baselines.missing_engine(image)
-    with tempfile.TemporaryDirectory(prefix="alita-bench-peers-", ignore_cleanup_errors=True) as folder:
-        try:
-            if not engine:
-                await anyio.to_thread.run_sync(peer_images.sweep)
-            async with AsyncExitStack() as drivers:
-                for peer in peers:
-                    if peer.image and engine:
-                        found.missing[peer.name] = engine
-                        continue
-                    try:
-                        words = await _prepared(peer, image, run, cache, tell)
-                        tell(f"starting {peer.name}")
-                        driver = await drivers.enter_async_context(started(peer.name, words, Path(folder)))
-                    except timing.ContenderFailed as failed:
-                        found.missing[peer.name] = str(failed)
-                        tell(f"{peer.name} is left out: {failed}")
-                        continue
-                    found.calls[peer.name] = driver.call
-                    found.versions |= driver.versions
-                yield found
-        finally:
-            if not engine:
-                with anyio.CancelScope(shield=True):
-                    await anyio.to_thread.run_sync(peer_images.remove, run)
+    try:
+        async with AsyncExitStack() as drivers:
+            for peer in peers:
+                if peer.image and engine:
+                    found.missing[peer.name] = engine
+                    continue
+                try:
+                    tell(f"starting {peer.name}")
+                    python = await installed(peer.distribution, cache, tell)
+                    words = [str(python), "-E", "-W", "ignore", str(DRIVER), peer.distribution]
+                    words += [await _built(peer.image, image, run, cache)] if peer.image else []
+                    driver = await drivers.enter_async_context(started(peer.name, words))
+                except timing.ContenderFailed as failed:
+                    found.missing[peer.name] = str(failed)
+                    tell(f"{peer.name} is left out: {failed}")
+                    continue
+                found.calls[peer.name] = driver.call
+                found.versions |= driver.versions
+            yield found
+    finally:
+        if peers and not engine:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(remove, run)
 
 
-def figures(measured: timing.Measured, found: OpenedPeers, peers: tuple[Peer, ...]) -> dict[str, Any]:
+def figures(measured: timing.Measured, found: OpenedPeers, peers: Sequence[Peer]) -> dict[str, Any]:
     """Each peer's spread and our share of it, or why there is none."""
-    result: dict[str, Any] = {}
-    for peer in peers:
-        if peer.name in found.missing:
-            result[peer.name] = {"missing": found.missing[peer.name], "compared_with": peer.rival}
-            continue
-        each = measured.figures(peer.name) | {"compared_with": peer.rival}
-        ours = measured.ratio(peer.rival, peer.name)
-        result[peer.name] = each | {"ratio": ours}
-    return result
+    return {
+        peer.name: {"compared_with": peer.rival}
+        | (
+            {"missing": found.missing[peer.name]}
+            if peer.name in found.missing
+            else measured.figures(peer.name) | {"ratio": measured.ratio(peer.rival, peer.name)}
+        )
+        for peer in peers
+    }
 
 
 class Driver:
@@ -130,20 +135,16 @@ class Driver:
         self._log = log
 
     async def greet(self) -> None:
-        """Waits until the peer is ready.
-
-        Raises:
-            ContenderFailed: it is not.
-        """
+        """Waits until the peer is ready; raises ContenderFailed when it is not."""
         self.versions = (await self._answer(START_WITHIN_S))["versions"]
 
     async def call(self) -> float:
         """One call, timed by the driver."""
         arguments = work.new_arguments()
-        try:
+        with suppress(
+            OSError, anyio.BrokenResourceError, anyio.ClosedResourceError
+        ):  # no answer will come then
             await self._stdin.send(json.dumps(arguments).encode() + b"\n")
-        except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as gone:
-            raise timing.ContenderFailed(f"{self._name} ended: {self._last_words()}") from gone
         answer = await self._answer(ANSWER_WITHIN_S)
         work.check(self._name, arguments, answer["answer"])
         return float(answer["seconds"])
@@ -155,78 +156,117 @@ class Driver:
         except TimeoutError as late:
             raise timing.ContenderFailed(f"{self._name} did not answer within {within_s:g} s") from late
         except (anyio.EndOfStream, anyio.IncompleteRead, anyio.DelimiterNotFound, OSError) as gone:
-            raise timing.ContenderFailed(f"{self._name} ended: {self._last_words()}") from gone
+            said = baselines.last_line(self._log.read_bytes()) or "it said nothing"
+            raise timing.ContenderFailed(f"{self._name} ended: {said}") from gone
         answer = work.parsed(self._name, line)
         if not isinstance(answer, dict) or "failed" in answer:
-            raise timing.ContenderFailed(
-                f"{self._name}: {answer['failed'] if isinstance(answer, dict) else answer}"
-            )
+            raise timing.ContenderFailed(f"{self._name}: {answer}")
         return answer
-
-    def _last_words(self) -> str:
-        return baselines.last_line(self._log.read_bytes()) or "it said nothing"
 
 
 @asynccontextmanager
-async def started(name: str, words: list[str], folder: Path) -> AsyncIterator[Driver]:
+async def started(name: str, words: list[str]) -> AsyncIterator[Driver]:
     """A driver that is ready; its whole process group is gone afterwards.
 
     Raises:
         ContenderFailed: it cannot be started or its peer does not work here.
     """
-    scratch = Path(tempfile.mkdtemp(dir=folder))
-    log = scratch / "driver.log"
-    environment = {**os.environ, "TMPDIR": str(scratch)}  # noqa: TID251 - DOCKER_HOST, PATH
-    with log.open("wb") as stderr:
-        process = await anyio.open_process(words, stderr=stderr, env=environment, start_new_session=True)
-        try:
-            driver = Driver(name, process, log)
-            await driver.greet()
-            yield driver
-        finally:
-            with anyio.CancelScope(shield=True):
-                await _end(process)
+    with tempfile.TemporaryDirectory(prefix="alita-bench-peers-", ignore_cleanup_errors=True) as folder:
+        log = Path(folder, "driver.log")
+        environment = {**os.environ, "TMPDIR": folder}  # noqa: TID251 - DOCKER_HOST, PATH
+        with open(log, "wb") as stderr:  # noqa: ASYNC230, PTH123 - a local file, opened once
+            process = await anyio.open_process(words, stderr=stderr, env=environment, start_new_session=True)
+            try:
+                driver = Driver(name, process, log)
+                await driver.greet()
+                yield driver
+            finally:
+                with anyio.CancelScope(shield=True):
+                    if process.stdin:
+                        with suppress(OSError, anyio.BrokenResourceError):
+                            await process.stdin.aclose()
+                    with anyio.move_on_after(GRACE_S):
+                        await process.wait()
+                    with suppress(ProcessLookupError, PermissionError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                    await process.aclose()
 
 
-async def _end(process: Process) -> None:
-    """Lets the driver end by itself for a moment, then kills what is left of its group."""
-    if process.stdin:
-        with suppress(OSError, anyio.BrokenResourceError):
-            await process.stdin.aclose()
-    with anyio.move_on_after(GRACE_S):
-        await process.wait()
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    await process.aclose()
-
-
-async def _prepared(peer: Peer, image: str, run: str, cache: Path, tell: timing.Tell) -> list[str]:
-    """The command of a peer's driver, once its environment and its image are there."""
-    python = await installed(peer.requirement, cache, tell)
-    words = [str(python), "-E", "-W", "ignore", str(DRIVERS / peer.driver)]
-    if peer.image:
-        words.append(await peer_images.built(peer.image, image, run, cache, tell))
-    return words
-
-
-async def installed(requirement: str, cache: Path, tell: timing.Tell) -> Path:
-    """The Python of a virtual environment in which the requirement is installed; made once.
+async def installed(distribution: str, cache: Path, tell: timing.Tell) -> Path:
+    """The Python of a virtual environment in which the peer is installed; made once.
 
     Raises:
         ContenderFailed: it cannot be installed.
     """
-    folder = cache / "".join(letter if letter.isalnum() else "-" for letter in requirement).strip("-")
-    python = folder / "bin" / "python"
-    done = folder / "installed"
-    async with peer_images.locked(folder):
-        if done.exists() and python.exists():
-            return python
-        tell(f"installing {requirement} into {folder}")
-        shutil.rmtree(folder, ignore_errors=True)
-        with anyio.move_on_after(INSTALL_WITHIN_S) as clock:
-            await peer_images.succeed([sys.executable, "-m", "venv", str(folder)])
-            await peer_images.succeed([str(python), "-m", "pip", "install", "--quiet", requirement])
-            done.touch()
-        if clock.cancelled_caught:
-            raise timing.ContenderFailed(f"{requirement} was not installed within {INSTALL_WITHIN_S} s")
+    folder = cache / distribution
+    python, done = folder / "bin" / "python", folder / "installed"
+    if not done.exists():
+        tell(f"installing {distribution} into {folder}")
+        await _succeed([sys.executable, "-m", "venv", "--clear", str(folder)])
+        await _succeed([str(python), "-m", "pip", "install", "--quiet", f"{distribution}[docker]"])
+        done.touch()
     return python
+
+
+async def _built(kind: str, base: str, run: str, cache: Path) -> str:
+    """The name of an image with a `python` and a shell; `jupyter` has a kernel gateway too."""
+    name = f"alita-bench-{kind}:{run}"
+    with tempfile.TemporaryDirectory(prefix="alita-bench-image-") as folder:
+        text = DOCKERFILE.format(base=base)
+        if kind == "jupyter":
+            packages = await _gateway_packages(base, cache)
+            await anyio.to_thread.run_sync(shutil.copytree, packages, Path(folder, "packages"))
+            text += WITH_GATEWAY
+        await anyio.Path(folder, "Dockerfile").write_text(text)
+        label = f"{LABEL}={run}"
+        await _succeed(
+            ["docker", "build", "--quiet", "--network", "none", "--label", label, "--tag", name, folder]
+        )
+    return name
+
+
+async def _gateway_packages(base: str, cache: Path) -> Path:
+    """A folder with the kernel gateway's wheels for the image's own Python, unpacked; made once."""
+    said = baselines.client_output(
+        ["docker", "run", "--rm", "--network", "none", "--entrypoint", "python3", base, "-c", ASK]
+    )
+    if not said:
+        raise timing.ContenderFailed(f"the image {base!r} does not start a python3")
+    machine, python = json.loads(said)
+    folder = cache / f"gateway-{machine}-{python}"
+    if not folder.exists():
+        platforms = [f"manylinux{version}_{machine}" for version in ("2014", "_2_17", "_2_28")]
+        words = [word for platform in platforms for word in ("--platform", platform)]
+        words += ["--only-binary=:all:", "--implementation", "cp", "--python-version", python]
+        target = folder.with_suffix(".part")
+        await _succeed(
+            [sys.executable, "-m", "pip", "install", "--quiet", *words, "--target", str(target), *GATEWAY]
+        )
+        target.rename(folder)
+    return folder
+
+
+def remove(run: str) -> None:
+    """Removes the containers and images of one run."""
+    own = f"label={LABEL}={run}"
+    if containers := baselines.client_output(["docker", "ps", "--all", "--quiet", "--filter", own]).split():
+        baselines.client_output(["docker", "rm", "--force", "--volumes", *containers])
+    if images := baselines.client_output(["docker", "images", "--quiet", "--filter", own]).split():
+        baselines.client_output(["docker", "rmi", "--force", *images])
+
+
+async def _succeed(argv: Sequence[str]) -> None:
+    """Runs a command to its end; it is killed when this is cancelled.
+
+    Raises:
+        ContenderFailed: it failed or took too long; the message has its last line.
+    """
+    with anyio.move_on_after(INSTALL_WITHIN_S) as clock:
+        done = await anyio.run_process(
+            argv, check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
+    if clock.cancelled_caught:
+        raise timing.ContenderFailed(f"{' '.join(argv[:3])} … took more than {INSTALL_WITHIN_S} s")
+    if done.returncode:
+        said = baselines.last_line(done.stderr) or baselines.last_line(done.stdout)
+        raise timing.ContenderFailed(f"{' '.join(argv[:3])} …: {said or f'exit status {done.returncode}'}")

@@ -6,9 +6,8 @@ import itertools
 import json
 from typing import Any
 
-from alita_mcp.sandbox.interface import Job, Sandbox
-
-from .timing import Call, ContenderFailed, Stopwatch
+from alita_mcp.sandbox.interface import Broker, Job, Sandbox
+from benchmarks.calls.timing import Call, ContenderFailed, Stopwatch
 
 ADD = 'def add(a: int, b: int) -> int:\n    """Adds two numbers."""\n    return a + b\n'
 FROM_STDIN = f"import json, sys\n{ADD}print(json.dumps(add(**json.load(sys.stdin))))\n"
@@ -47,12 +46,6 @@ def parsed(name: str, text: bytes | str) -> Any:
         raise ContenderFailed(f"{name} printed {text[:200]!r}") from problem
 
 
-def job(arguments: dict[str, int], version: int = 0, source: str = ADD) -> Job:
-    """One call at the seam; each version is another tool as far as the pool can tell."""
-    code = f"{source}\n# version {version}\n" if version else source
-    return Job(code=code, function="add", arguments=arguments)
-
-
 async def first_calls(sandbox: Sandbox, tools: int) -> list[float]:
     """Seconds of the first calls of so many tools, each with the start of its worker; one more goes first.
 
@@ -63,17 +56,27 @@ async def first_calls(sandbox: Sandbox, tools: int) -> list[float]:
 
 
 def at_the_seam(sandbox: Sandbox, version: int = 0, source: str = ADD) -> Call:
-    """Calls of one tool in one sandbox."""
+    """Calls of one tool in one sandbox; each version is another tool as far as the pool can tell."""
 
     async def call() -> float:
         arguments = new_arguments()
-        request = job(arguments, version, source)
+        code = f"{source}\n# version {version}\n" if version else source
         watch = Stopwatch()
-        result = await sandbox.run(request)
+        value = await value_of(sandbox, Job(code=code, function="add", arguments=arguments))
         seconds = watch.seconds
-        if not result.ok:
-            raise ContenderFailed(f"{sandbox.kind}: {result.status} {result.error_type} {result.message}")
-        check(sandbox.kind, arguments, result.value)
+        check(sandbox.kind, arguments, value)
         return seconds
 
     return call
+
+
+async def value_of(sandbox: Sandbox, job: Job, broker: Broker | None = None) -> Any:
+    """What one call gives.
+
+    Raises:
+        ContenderFailed: it fails.
+    """
+    result = await sandbox.run(job, broker)
+    if not result.ok:
+        raise ContenderFailed(f"{sandbox.kind}: {result.status} {result.error_type} {result.message}")
+    return result.value

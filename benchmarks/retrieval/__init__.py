@@ -1,4 +1,4 @@
-"""`alita bench retrieval`: quality of the search for tools on needs with known right tools.
+"""`make bench NAME=retrieval`: quality of the search for tools on needs with known right tools.
 
 With `--fit` the weights of its certainty are fitted to what was right, over all sets of a folder.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,16 +17,7 @@ import anyio
 from alita_mcp.errors import UsageError
 from alita_mcp.models.embedder_choice import choose_embedder
 from alita_mcp.settings import read_settings
-from benchmarks.retrieval import (
-    asking,
-    fitting,
-    growth,
-    many_writers,
-    needs,
-    over_stdio,
-    search_under_test,
-    stuffing,
-)
+from benchmarks.retrieval import asking, fitting
 
 PER_TOOL = 5
 
@@ -53,37 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--rankings", metavar="FILE", type=Path, help="where to write one JSON line for each query")
     add("--embedder", metavar="NAME", help="default: ALITA_EMBEDDER")
     add("--sets", metavar="FOLDER", type=Path, help="instead of single files: a folder of sets")
-    add("--stuffed", action="store_true", help="instead: needs won by tools stuffed with other trades' words")
     add("--fit", action="store_true", help="fit the weights of the certainty to what was right")
     add("--weights", metavar="FILE", type=Path, help="where --fit writes (default: into the package)")
-    _add_growth(add)
-
-
-def _add_growth(add: Callable[..., Any]) -> None:
-    sizes = "instead: time and disk with so many tools, as in 100,1000"
-    add("--sizes", metavar="N", type=_numbers, nargs="+", default=[], help=sizes)
-    add("--stdio", action="store_true", help="with --sizes: ask a server process over stdio")
-    add(
-        "--processes",
-        metavar="N",
-        type=_count,
-        help="instead: let so many processes write one library at once",
-    )
-    add("--rounds", metavar="N", type=_count, default=5, help="with --processes: tools of each (default: 5)")
-
-
-def _numbers(listed: str) -> list[int]:
-    return [_count(number) for number in listed.split(",")]
-
-
-def _count(word: str) -> int:
-    if not word.isdecimal() or not int(word):
-        raise argparse.ArgumentTypeError(f"{word!r} is no number of one or more")
-    return int(word)
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
-    """The figures of each set and their means, or of each size.
+    """The figures of each set and their means.
 
     Raises:
         UsageError: the options or a file do not fit.
@@ -91,36 +57,17 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     """
     _check(options)
     named = options.embedder or read_settings().embedder
-    if options.processes or options.sizes:
-        return {"sets": anyio.run(partial(_grown, options, named)), "mean": {}}
-    if options.stuffed:
-        return {"sets": anyio.run(stuffing.measure, _sets(options)[0]), "mean": {}}
     embedder = choose_embedder(named) if named else None
     asked = anyio.run(partial(asking.ask_all, _sets(options), embedder))
-    return _told(options, asked, embedder.name if embedder else None)
-
-
-def _told(
-    options: argparse.Namespace, asked: Sequence[asking.AskedSet], embedder: str | None
-) -> dict[str, object]:
     if options.rankings:
         _write(options.rankings, asked)
     if options.fit:
-        return {"fitted": fitting.fit_and_keep(asked, embedder, options.weights or fitting.SHIPPED)}
+        return {
+            "fitted": fitting.fit_and_keep(
+                asked, embedder.name if embedder else None, options.weights or fitting.SHIPPED
+            )
+        }
     return asking.pairs_summary(asked[0]) if options.duplicates else asking.summary(asked)
-
-
-async def _grown(options: argparse.Namespace, embedder: str | None) -> dict[str, dict[str, float]]:
-    """How it does with many tools, or many processes."""
-    if options.processes:
-        return {"writers": await many_writers.measure(options.processes, options.rounds)}
-    tools, queries = needs.read_tools(_given(options).catalogue), needs.read_needs(options.queries)
-    sizes = [size for some in options.sizes for size in some]
-    model = choose_embedder(embedder) if embedder else None
-    await search_under_test.must_answer(model)
-    if options.stdio:
-        return await over_stdio.measure(tools, queries, sizes, embedder)
-    return await growth.measure(tools, queries, sizes, model)
 
 
 def table(result: dict[str, Any]) -> str:

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from alita_mcp.values import Value
-from benchmarks import separation
 
 
 class Answered(Value):
@@ -41,7 +40,7 @@ def figures(answered: Sequence[Answered], outside: Sequence[Answered] = ()) -> d
         "R@1": sum(rank == 1 for rank in ranks) / count,
         "R@5": sum(rank is not None and rank <= 5 for rank in ranks) / count,
         "MRR": sum(1 / rank for rank in ranks if rank is not None and rank <= 10) / count,
-        "AUROC": separation.auroc(every),
+        "AUROC": auroc(every),
         "ECE": calibration_error(every),
         "kept": sum(each.band != "none" for each in answered) / count,
         "match_right": _share([each.right for each in (*answered, *outside) if each.band == "match"]),
@@ -67,6 +66,22 @@ def calibration_error(pairs: Sequence[tuple[float, bool]], bins: int = 10) -> fl
         abs(sum(probability for probability, _ in each) - sum(right for _, right in each))
         for each in binned.values()
     ) / max(1, len(pairs))
+
+
+def auroc(pairs: Sequence[tuple[float, bool]]) -> float:
+    """Probability that a right one has a higher score than a wrong one; 0.5 where one kind is missing."""
+    rank_sum, at, ordered = 0.0, 0, sorted(pairs)
+    positives = sum(right for _, right in ordered)
+    negatives = len(ordered) - positives
+    while at < len(ordered):
+        end = at
+        while end < len(ordered) and ordered[end][0] == ordered[at][0]:
+            end += 1
+        rank_sum += (at + end + 1) / 2 * sum(right for _, right in ordered[at:end])
+        at = end
+    if not positives or not negatives:
+        return 0.5
+    return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
 
 
 def _share(truths: Sequence[bool]) -> float:

@@ -1,4 +1,7 @@
-"""`alita bench synthesis`: sends whole and broken requests to a real server, and counts what it publishes."""
+"""`make bench NAME=synthesis`: sends requests to a real server, whole or broken, and counts what it publishes.
+
+A request without code is written by the server's model.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ from typing import Any
 
 import anyio
 
-from alita_mcp.errors import SandboxError, SandboxUnavailable
+from alita_mcp.errors import SandboxError, SandboxUnavailable, UsageError
 from alita_mcp.settings import Settings, read_settings
-from benchmarks.synthesis import caller, delivery, judge, tally, tool_requests
+from benchmarks.synthesis import judge, server, tally, tool_requests
 
 DISTRIBUTIONS = ("alita-mcp-server", "mcp", "wasmtime", "docker")
 
@@ -37,6 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="only these; default: each that isolates here",
     )
+    parser.add_argument(
+        "--model", metavar="M", help="that writes requests without code; default: as ALITA_MODEL says"
+    )
+    parser.add_argument("--base-url", metavar="URL", help="of an OpenAI-compatible server")
+    parser.add_argument("--mode", metavar="MODE", help="of synthesis; default: as ALITA_SYNTHESIS_MODE says")
     parser.add_argument("--limit", metavar="N", type=_positive, help="only the first N requests")
 
 
@@ -48,7 +56,15 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         SandboxUnavailable: a sandbox that was asked for does not isolate here, or none does.
     """
     requests = tool_requests.read_requests(options.requests, options.limit)
-    return anyio.run(partial(_measure_all, requests, options.seed, tuple(options.sandbox), read_settings()))
+    settings, seed = read_settings(), options.seed
+    lacking = [request.name for request in requests if not request.code]
+    if lacking and seed is not None:
+        raise UsageError(f"{lacking[0]} has no code to break.")
+    if lacking and not (options.model or settings.model):
+        raise UsageError(f"{lacking[0]} has no code.", hint="Name a model that writes it, with --model.")
+    given = {"MODEL": options.model, "MODEL_BASE_URL": options.base_url, "SYNTHESIS_MODE": options.mode}
+    model = {f"ALITA_{name}": value for name, value in given.items() if value}
+    return anyio.run(partial(_measure_all, requests, seed, tuple(options.sandbox), settings, model))
 
 
 def table(result: dict[str, object]) -> str:
@@ -73,11 +89,12 @@ async def _measure_all(
     seed: int | None,
     wanted: tuple[str, ...],
     settings: Settings,
+    model: dict[str, str],
 ) -> dict[str, object]:
     kinds = await _kinds(wanted, settings)
     result: dict[str, object] = {}
     for kind in kinds:
-        result[kind] = await _measure(kind, requests, seed, settings)
+        result[kind] = await _measure(kind, requests, seed, settings, model)
     result["versions"] = _versions()
     result["date"] = datetime.now(UTC).date().isoformat()
     return result
@@ -99,18 +116,22 @@ async def _kinds(wanted: tuple[str, ...], settings: Settings) -> tuple[str, ...]
 
 
 async def _measure(
-    kind: str, requests: Sequence[tool_requests.ToolRequest], seed: int | None, settings: Settings
+    kind: str,
+    requests: Sequence[tool_requests.ToolRequest],
+    seed: int | None,
+    settings: Settings,
+    model: dict[str, str],
 ) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
-        server = caller.ServerUnderTest(
-            sandbox=kind, home=Path(folder) / "home", log=Path(folder) / "server.log"
-        )
-        tell = partial(_tell, kind)
-        if seed is None:
-            return tally.tally(await delivery.deliver(requests, server, tell))
+    tell = partial(_tell, kind)
+    broken, unbroken = list[judge.BrokenRequest](), list[judge.Unbroken]()
+    if seed is not None:
         broken, unbroken = await _broken(kind, requests, seed, settings)
-        trials = await delivery.deliver([each.request for each in broken], server, tell)
-    return tally.tally(trials) | {"broken": tally.tally_broken(broken, unbroken, trials, seed)}
+        requests = [each.request for each in broken]
+    with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
+        async with server.connected(kind, Path(folder), model) as connected:
+            trials = await server.deliver(connected, requests, tell)
+    found = tally.tally(trials)
+    return found if seed is None else found | {"broken": tally.tally_broken(broken, unbroken, trials, seed)}
 
 
 async def _broken(

@@ -1,4 +1,4 @@
-"""Summary of the synthesis benchmark's trials: figures and lists, and a report as text."""
+"""Figures of the synthesis benchmark's trials, and a table of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.synthesis.delivery import Trial
 from benchmarks.synthesis.judge import BrokenRequest, Unbroken
+from benchmarks.synthesis.server import Trial
 
 Figures = dict[str, Any]
 
@@ -18,8 +18,8 @@ def tally(trials: Sequence[Trial]) -> Figures:
     """Figures of one sandbox's server over the requests."""
     published = [trial for trial in trials if trial.published]
     rejected = [trial for trial in trials if trial.status == "rejected"]
-    existing = [trial for trial in trials if trial.status == "exists"]
-    other = [trial for trial in trials if trial.status not in ("created", "rejected", "exists")]
+    other = [trial for trial in trials if trial.status not in ("created", "rejected")]
+    gates = dict.fromkeys(gate for trial in published for gate in trial.seconds_by_gate)
     return {
         "requests": len(trials),
         "published": len(published),
@@ -28,22 +28,27 @@ def tally(trials: Sequence[Trial]) -> Figures:
         "listed_at_once": sum(trial.listed for trial in published),
         "rejected": len(rejected),
         "rejected_by_stage": _counted(trial.stage for trial in rejected),
-        "rejections": [_why(trial) for trial in rejected],
-        "exists": len(existing),
-        "existing": [_why(trial) for trial in existing],
-        "renamed": [trial.tool for trial in trials if trial.renamed],
         "failed": len(other),
-        "failures": [_why(trial) for trial in other],
+        "renamed": [trial.tool for trial in trials if trial.renamed],
         "hidden_right": sum(trial.right for trial in published),
         "hidden_total": sum(trial.hidden for trial in published),
         "tools_all_hidden_right": sum(trial.right == trial.hidden for trial in published),
-        "wrong": [
-            {"task_id": trial.task_id, "examples": list(trial.wrong)} for trial in trials if trial.wrong
+        "not_published": [
+            {
+                "task_id": trial.task_id, "tool": trial.tool, "status": trial.status, "stage": trial.stage,
+                "reason": trial.reason,
+            }
+            for trial in (*rejected, *other)
         ],
-        "seconds": _spread([trial.seconds for trial in trials if not trial.broke_off]),
-        "seconds_by_gate": _by_gate(published),
-        "software": next((trial.software for trial in published if trial.software), {}),
-    }
+        "wrong": [{"task_id": trial.task_id, "examples": list(trial.wrong)} for trial in trials if trial.wrong],
+        "seconds": _spread([trial.seconds for trial in trials if trial.seconds]),
+        "seconds_by_gate": {
+            gate: _spread([trial.seconds_by_gate[gate] for trial in published if gate in trial.seconds_by_gate])
+            for gate in gates
+        },
+        "model_calls": _spread([trial.calls for trial in published]),
+        "tokens": _spread([trial.tokens for trial in published]),
+    }  # fmt: skip
 
 
 def tally_broken(
@@ -51,6 +56,11 @@ def tally_broken(
 ) -> Figures:
     """Number of published broken solutions; `broken` and `trials` in the same order."""
     pairs = list(zip(broken, trials, strict=True))
+
+    def split(chosen: Callable[[BrokenRequest], bool]) -> dict[str, int]:
+        some = [trial for one, trial in pairs if chosen(one)]
+        return {"broken": len(some), "published": sum(trial.published for trial in some)}
+
     return {
         "seed": seed,
         "broken": len(pairs),
@@ -59,45 +69,76 @@ def tally_broken(
         "published": sum(trial.published for _, trial in pairs),
         "false_publish_rate": _share(sum(trial.published for _, trial in pairs), len(pairs)),
         "published_by_trust": _counted(trial.trust for _, trial in pairs if trial.published),
-        "noticed_by_tests": _split(pairs, lambda one: one.noticed_by == "tests"),
-        "noticed_by_hidden_only": _split(pairs, lambda one: one.noticed_by == "hidden"),
-        "by_mutation": {
-            kind: _split(pairs, lambda one, kind=kind: one.mutation.kind == kind)  # type: ignore[misc]
-            for kind in sorted({one.mutation.kind for one in broken})
-        },
-        "published_broken": [_published_broken(one, trial) for one, trial in pairs if trial.published],
-    }
+        "noticed_by_tests": split(lambda one: one.noticed_by == "tests"),
+        "noticed_by_hidden_only": split(lambda one: one.noticed_by == "hidden"),
+        "published_broken": [
+            {
+                "task_id": trial.task_id, "tool": trial.tool, "trust": trial.trust, "noticed_by": one.noticed_by,
+                "mutation": one.mutation.kind, "line": one.mutation.line, "before": one.mutation.before,
+                "after": one.mutation.after, "hidden": f"{trial.right}/{trial.hidden}",
+            }
+            for one, trial in pairs
+            if trial.published
+        ],
+    }  # fmt: skip
 
 
-def _split(
-    pairs: Sequence[tuple[BrokenRequest, Trial]], chosen: Callable[[BrokenRequest], bool]
-) -> dict[str, int]:
-    trials = [trial for one, trial in pairs if chosen(one)]
-    return {"broken": len(trials), "published": sum(trial.published for trial in trials)}
+def as_table(figures: Mapping[str, Figures]) -> str:
+    """One Markdown table with a column for each sandbox, and below it every request that ended otherwise."""
+    every = list(figures.values())
+    is_broken = any("broken" in each for each in every)
+    rows = [
+        ("requests", lambda each: each["requests"]),
+        *(_BROKEN_ROWS if is_broken else ()),
+        ("published", lambda each: f"{each['published']} ({each['published_share']:.1%})"),
+        ("… by trust", lambda each: _words(each["published_by_trust"])),
+        ("… listed at once as a tool", lambda each: each["listed_at_once"]),
+        ("rejected / failed", lambda each: f"{each['rejected']} / {each['failed']}"),
+        ("… by stage", lambda each: _words(each["rejected_by_stage"])),
+        ("hidden examples right", lambda each: f"{each['hidden_right']}/{each['hidden_total']}"),
+        ("tools with all hidden right", lambda each: f"{each['tools_all_hidden_right']}/{each['published']}"),
+        ("seconds a tool: median / p90 / max", lambda each: _numbers(each["seconds"])),
+        *((f"… {gate}", lambda each, gate=gate: _numbers(each["seconds_by_gate"].get(gate)))
+          for gate in dict.fromkeys(gate for each in every for gate in each["seconds_by_gate"])),
+        ("model calls a tool", lambda each: _numbers(each["model_calls"])),
+        ("tokens a tool", lambda each: _numbers(each["tokens"])),
+    ]  # fmt: skip
+    head = f"| | {' | '.join(figures)} |\n|---|{'---:|' * len(figures)}\n"
+    table = head + "\n".join(
+        f"| {name} | {' | '.join(str(cell(each)) for each in every)} |" for name, cell in rows
+    )
+    lists = [_lines(kind, each) for kind, each in figures.items()]
+    return "\n\n".join([table, *filter(None, lists)])
 
 
-def _published_broken(one: BrokenRequest, trial: Trial) -> Figures:
-    return {
-        "task_id": trial.task_id,
-        "tool": trial.tool,
-        "trust": trial.trust,
-        "noticed_by": one.noticed_by,
-        "mutation": one.mutation.kind,
-        "line": one.mutation.line,
-        "before": one.mutation.before,
-        "after": one.mutation.after,
-        "hidden": f"{trial.right}/{trial.hidden}",
-    }
+_BROKEN_ROWS = (
+    ("solutions broken", lambda each: each["broken"]["broken"]),
+    ("mutants drawn that no example noticed", lambda each: each["broken"]["mutants_unnoticed"]),
+    ("**broken and published**",
+     lambda each: f"{each['broken']['published']} ({each['broken']['false_publish_rate']:.1%})"),
+    ("… noticed by the tests handed in", lambda each: _part(each["broken"]["noticed_by_tests"])),
+    ("… noticed by hidden examples only", lambda each: _part(each["broken"]["noticed_by_hidden_only"])),
+)  # fmt: skip
 
 
-def _why(trial: Trial) -> dict[str, str]:
-    return {
-        "task_id": trial.task_id,
-        "tool": trial.tool,
-        "status": trial.status,
-        "stage": trial.stage,
-        "reason": trial.reason,
-    }
+def _lines(kind: str, each: Figures) -> str:
+    """The single cases; rejections are expected of broken code and then left out."""
+    broken = each.get("broken")
+    lines = [
+        f"- {one['task_id']} {one['tool']}: {one['stage'] or one['status']}: {one['reason']}"
+        for one in each["not_published"]
+        if not broken or one["status"] != "rejected"
+    ]
+    if broken:
+        lines += [f"- {one['task_id']}: not broken: {one['why']}" for one in broken["not_broken"]]
+        lines += [
+            f"- {one['task_id']} {one['tool']}: published though line {one['line']} has `{one['after']}` for "
+            f"`{one['before']}` ({one['trust']}; noticed by {one['noticed_by']}; hidden right {one['hidden']})"
+            for one in broken["published_broken"]
+        ]
+    else:
+        lines += [f"- {one['task_id']}: wrong: {text}" for one in each["wrong"] for text in one["examples"]]
+    return f"{kind}:\n\n" + "\n".join(lines) if lines else ""
 
 
 def _counted(words: Iterable[str]) -> dict[str, int]:
@@ -108,75 +149,13 @@ def _share(part: int, whole: int) -> float:
     return round(part / whole, 4) if whole else 0.0
 
 
-def _spread(seconds: Sequence[float]) -> dict[str, float]:
+def _spread(numbers: Sequence[float]) -> dict[str, float]:
     """Median, 90th percentile (nearest rank) and maximum."""
-    if not seconds:
+    if not numbers:
         return {"median": 0.0, "p90": 0.0, "max": 0.0}
-    ranked = sorted(seconds)
+    ranked = sorted(numbers)
     p90 = ranked[math.ceil(0.9 * len(ranked)) - 1]
     return {"median": round(statistics.median(ranked), 3), "p90": round(p90, 3), "max": round(ranked[-1], 3)}
-
-
-def _by_gate(published: Sequence[Trial]) -> dict[str, dict[str, float]]:
-    """The spread for each gate that a published tool went through, in the order of the gates."""
-    gates = dict.fromkeys(gate for trial in published for gate in trial.seconds_by_gate)
-    return {
-        gate: _spread([trial.seconds_by_gate[gate] for trial in published if gate in trial.seconds_by_gate])
-        for gate in gates
-    }
-
-
-def as_table(figures: Mapping[str, Figures]) -> str:
-    """One Markdown table with a column for each sandbox, and below it every request that was not published."""
-    broken = {kind: each["broken"] for kind, each in figures.items() if "broken" in each}
-    rows = _rows(figures) if not broken else _broken_rows(broken) + _rows(figures)[1:]
-    head = f"| | {' | '.join(figures)} |\n|---|{'---:|' * len(figures)}\n"
-    table = head + "\n".join(f"| {name} | {' | '.join(cells)} |" for name, cells in rows)
-    return "\n\n".join([table, *_lists(figures, broken)])
-
-
-def _rows(figures: Mapping[str, Figures]) -> list[tuple[str, list[str]]]:
-    every = list(figures.values())
-    return [
-        ("requests", [str(each["requests"]) for each in every]),
-        ("published", [f"{each['published']} ({each['published_share']:.1%})" for each in every]),
-        ("… by trust", [_words(each["published_by_trust"]) for each in every]),
-        ("… listed at once as a tool", [str(each["listed_at_once"]) for each in every]),
-        ("rejected", [str(each["rejected"]) for each in every]),
-        ("… by stage", [_words(each["rejected_by_stage"]) for each in every]),
-        ("exists / failed", [f"{each['exists']} / {each['failed']}" for each in every]),
-        ("hidden examples right", [f"{each['hidden_right']}/{each['hidden_total']}" for each in every]),
-        ("tools with all hidden right", [f"{each['tools_all_hidden_right']}/{each['published']}" for each in every]),
-        ("seconds a tool: median / p90 / max", [_seconds(each["seconds"]) for each in every]),
-        *_gate_rows(every),
-    ]  # fmt: skip
-
-
-def _gate_rows(every: Sequence[Figures]) -> list[tuple[str, list[str]]]:
-    gates = dict.fromkeys(gate for each in every for gate in each["seconds_by_gate"])
-    return [
-        (
-            f"… {gate}",
-            [
-                _seconds(each["seconds_by_gate"][gate]) if gate in each["seconds_by_gate"] else "-"
-                for each in every
-            ],
-        )
-        for gate in gates
-    ]
-
-
-def _broken_rows(broken: Mapping[str, Figures]) -> list[tuple[str, list[str]]]:
-    every = list(broken.values())
-    return [
-        ("solutions broken", [str(each["broken"]) for each in every]),
-        ("mutants drawn that no example noticed", [str(each["mutants_unnoticed"]) for each in every]),
-        ("could not be broken", [str(len(each["not_broken"])) for each in every]),
-        ("**broken and published**", [f"{each['published']} ({each['false_publish_rate']:.1%})" for each in every]),
-        ("… by trust", [_words(each["published_by_trust"]) for each in every]),
-        ("… noticed by the tests handed in", [_part(each["noticed_by_tests"]) for each in every]),
-        ("… noticed by hidden examples only", [_part(each["noticed_by_hidden_only"]) for each in every]),
-    ]  # fmt: skip
 
 
 def _part(split: Mapping[str, int]) -> str:
@@ -187,36 +166,5 @@ def _words(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{word} {count}" for word, count in counts.items()) or "none"
 
 
-def _seconds(spread: Mapping[str, float]) -> str:
-    return f"{spread['median']:.2f} / {spread['p90']:.2f} / {spread['max']:.2f}"
-
-
-def _lists(figures: Mapping[str, Figures], broken: Mapping[str, Figures]) -> list[str]:
-    """The single cases; rejections are expected of broken code and then left out."""
-    found = []
-    for kind, each in figures.items():
-        words = ["existing", "failures"] if broken else ["rejections", "existing", "failures"]
-        lines = [
-            f"- {one['task_id']} {one['tool']}: {one['stage'] or one['status']}: {one['reason']}"
-            for word in words
-            for one in each[word]
-        ]
-        lines += [
-            f"- {one['task_id']}: wrong: {text}"
-            for one in each["wrong"]
-            if not broken
-            for text in one["examples"]
-        ]
-        if kind in broken:
-            lines += _broken_lines(broken[kind])
-        if lines:
-            found.append(f"{kind}:\n\n" + "\n".join(lines))
-    return found
-
-
-def _broken_lines(broken: Figures) -> list[str]:
-    return [f"- {one['task_id']}: not broken: {one['why']}" for one in broken["not_broken"]] + [
-        f"- {one['task_id']} {one['tool']}: published though line {one['line']} has `{one['after']}` for "
-        f"`{one['before']}` ({one['trust']}; noticed by {one['noticed_by']}; hidden right {one['hidden']})"
-        for one in broken["published_broken"]
-    ]
+def _numbers(spread: Mapping[str, float] | None) -> str:
+    return f"{spread['median']:.2f} / {spread['p90']:.2f} / {spread['max']:.2f}" if spread else "-"

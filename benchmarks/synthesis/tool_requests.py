@@ -18,8 +18,9 @@ class ToolRequest(Value):
     task_id: str = Field(min_length=1)
     name: str = Field(min_length=1)
     description: str
-    code: str
-    tests: tuple[Example, ...] = Field(min_length=1)
+    code: str = ""
+    """None: the server's model writes it."""
+    tests: tuple[Example, ...] = ()
     hidden: tuple[Example, ...] = ()
     use_when: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
@@ -32,14 +33,11 @@ class ToolRequest(Value):
             raise ValueError("a hidden example says expected or raises, not check")
         return hidden
 
-    def words(self) -> dict[str, Any]:
+    def as_request(self) -> dict[str, Any]:
         """The arguments of `synthesize_tool`; the hidden examples are not among them."""
-        words = self.model_dump(mode="json", include={"name", "description", "code"})
-        words["tests"] = [example.as_json() for example in self.tests]
-        for field in ("use_when", "packages"):
-            if getattr(self, field):
-                words[field] = list(getattr(self, field))
-        return words
+        fields = {"name", "description", "code", "use_when", "packages"}
+        given = self.model_dump(mode="json", include=fields, exclude_defaults=True)
+        return given | ({"tests": [example.as_json() for example in self.tests]} if self.tests else {})
 
     def under(self, name: str) -> ToolRequest:
         """The same request under another name, as an agent mends it when the name is taken."""
@@ -72,5 +70,5 @@ def _request(path: Path, number: int, line: str) -> ToolRequest:
         where = ".".join(str(part) for part in first["loc"])
         raise UsageError(
             f"{str(path)!r}, line {number}: {where or 'the line'}: {first['msg']}.",
-            hint="A request has task_id, name, description, code, tests and perhaps hidden.",
+            hint="A request has task_id, name, description, and perhaps code, tests and hidden.",
         ) from invalid

@@ -12,8 +12,7 @@ from alita_mcp.agent.values import Solution, TaskBudget, TaskEvent, TaskRequest
 from alita_mcp.app import App, open_app
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
-from benchmarks.agent import scripted_solver
-from benchmarks.agent.scripts import talk
+from tests.agent import scripted_solver, talk
 
 
 @dataclass

@@ -9,10 +9,10 @@ from types import ModuleType
 from typing import Any
 
 from alita_mcp.settings import ModelChoice, Settings
-from benchmarks.agent import scripted_solver, site
-from benchmarks.agent.scripts import talk
-from benchmarks.agent.scripts.talk import Opened, Turns
+from benchmarks.agent import site
+from tests.agent import scripted_solver, talk
 from tests.agent.solver_world import only
+from tests.agent.talk import Opened, Turns
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples" / "agents"
 
@@ -81,7 +81,7 @@ async def test_one_model_fetches_in_one_sandbox_and_computes_in_another(tmp_path
             f"List the stations of {web.url}/stations with their elevation.",
             "What is the mean of the elevations in rows.txt?",
         )
-    elevations = site.pages.records.ELEVATIONS_FT.values()
+    elevations = site.pages.ELEVATIONS_FT.values()
     assert fetched.solved
     assert (computed.answer, computed.solved) == (str(round(sum(elevations) / len(elevations))), True)
     assert [step.tool for step in fetched.steps] == ["read_page"]

@@ -8,9 +8,9 @@ import pytest
 
 from alita_mcp.errors import ToolNotFound
 from benchmarks.agent import site
-from benchmarks.agent.scripts import talk
-from benchmarks.agent.scripts.talk import Call, Opened, Turns
+from tests.agent import talk
 from tests.agent.solver_world import only, opened
+from tests.agent.talk import Call, Opened, Turns
 
 SECRET = "the-combination-is-4711"
 POSTS = """import json, urllib.request

@@ -8,7 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from benchmarks.agent import scripted_solver, site
+from benchmarks.agent import site
+from tests.agent import scripted_solver
 from tests.agent.solver_world import only
 from tests.agent.test_hostile_models import SECRET, obeys
 from tests.server.api.calling import messages

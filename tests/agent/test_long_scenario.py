@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.agent import materials, reference, scripted_solver, site
-from benchmarks.agent.scripts import made_tools, on_files, on_site, talk
-from benchmarks.agent.scripts.talk import Call, Opened, Turns
+from benchmarks.agent import materials, site
+from tests.agent import made_tools, scripted_solver, scripts, talk
+from tests.agent.talk import Call, Opened, Turns
 
 pytestmark = [pytest.mark.process, pytest.mark.exhaustive]
 
@@ -96,7 +96,7 @@ NEEDS_VAT = {
         "reason": "Invoices come every month.",
     },
 }
-COMPOSED = on_files.HALF_UP + on_site.CELLS + (
+COMPOSED = scripts.HALF_UP + scripts.CELLS + (
     "from alita_tools import top_group_by_sum, total_with_vat\n"
     "region = top_group_by_sum(text=orders, group='region', value='quantity', where='status', equals='shipped')\n"
     "found = re.findall(r'(\\d+)\\W+(\\d+\\.\\d\\d)\\W+(7|19)\\b', invoice)\n"
@@ -139,10 +139,10 @@ def solver(opened: Opened) -> Turns:
 def expected() -> str:
     """By the records themselves."""
     pieces: dict[str, int] = {}
-    for order in reference.tables.orders():
+    for order in materials.orders():
         pieces[order.region] = pieces.get(order.region, 0) + order.quantity * (order.status == "shipped")
-    off = reference.records.DISCOUNTS[max(pieces, key=lambda region: pieces[region])]
-    left = Decimal(reference.pdfs.invoice_total() * (100 - off)) / 10_000
+    off = site.pages.DISCOUNTS[max(pieces, key=lambda region: pieces[region])]
+    left = Decimal(materials.invoice_total() * (100 - off)) / 10_000
     return str(left.quantize(Decimal("0.01"), ROUND_HALF_UP))
 
 

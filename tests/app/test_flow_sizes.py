@@ -32,6 +32,8 @@ from alita_mcp.settings import Settings
 
 CEILINGS = {"search": 127, "run": 118, "synthesize": 583}
 """Functions; lower them as the flows get shorter."""
+ATTEMPTS = 3
+"""What runs in the background may fall into a flow: the fewest count."""
 WITHIN_S = 120
 PACKAGE = str(Path(alita_mcp.__file__).parent)
 DRAFT: dict[str, Any] = {
@@ -96,18 +98,12 @@ def profile() -> Iterator[Ran]:
         threading.setprofile(None)
 
 
-@pytest.mark.no_cover
-async def test_the_flows_go_through_no_more_functions_than_they_did(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    later = SimpleNamespace(time_ns=lambda: time.time_ns() + 60 * 10**9)
-    monkeypatch.setattr(
-        loaded, "time", later
-    )  # else files that were written a moment ago are read at each call
+async def functions_by_flow(home: Path, ran: Ran) -> dict[str, Ran]:
+    """The functions that each flow goes through in a second run, when lazy modules are loaded."""
     counted: dict[str, Ran] = {}
-    settings = Settings(home=tmp_path / "home")
+    settings = Settings(home=home)
     opener = partial(open_app, settings, admit=admit, sandbox=ScriptedSandbox(answer))
-    with profile() as ran, anyio.fail_after(WITHIN_S):
+    with anyio.fail_after(WITHIN_S):
         async with Client(build_server(settings, open_app=opener)) as client:
 
             async def count(flow: str, tool: str, arguments: dict[str, Any]) -> None:
@@ -123,8 +119,25 @@ async def test_the_flows_go_through_no_more_functions_than_they_did(
             await count("run", "run_tool", {"name": "vowel_share", "arguments": {"text": "abcde"}})
             await client.call_tool("search_capabilities", {"query": "reverse a text"})
             await count("search", "search_capabilities", {"query": "share of vowels in a word"})
-    for flow, functions in counted.items():
+    return counted
+
+
+@pytest.mark.no_cover
+async def test_the_flows_go_through_no_more_functions_than_they_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = SimpleNamespace(time_ns=lambda: time.time_ns() + 60 * 10**9)
+    monkeypatch.setattr(
+        loaded, "time", later
+    )  # else files that were written a moment ago are read at each call
+    fewest: dict[str, Ran] = {}
+    with profile() as ran:  # one for all attempts: threads that serve the next one keep it
+        for attempt in range(ATTEMPTS):
+            for flow, functions in (await functions_by_flow(tmp_path / str(attempt), ran)).items():
+                fewest[flow] = min(functions, fewest.get(flow, functions), key=len)
+            if all(len(functions) <= CEILINGS[flow] for flow, functions in fewest.items()):
+                break
+    for flow, functions in fewest.items():
         print(f"{flow}: {len(functions)} functions in {len({file for file, _, _ in functions})} files")
-    assert ("app/app.py", "App.search") in {(file, name) for file, name, _ in counted["search"]}
-    grown = {flow: len(ran) for flow, ran in counted.items() if not 20 < len(ran) <= CEILINGS[flow]}
-    assert grown == {}
+    assert ("app/app.py", "App.search") in {(file, name) for file, name, _ in fewest["search"]}
+    assert {flow: len(ran) for flow, ran in fewest.items() if not 20 < len(ran) <= CEILINGS[flow]} == {}

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 
 from benchmarks.synthesis.mutate import Mutation, drawn, mutations
 
-ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = '''
 """Ünïcödé before the code: places are counted in bytes."""
 
@@ -72,18 +70,6 @@ def test_each_kind_of_mistake_is_made(kind: str, code: str, before: str, after: 
     assert (before, after) in of_kind(kind, code)
 
 
-@pytest.mark.parametrize(
-    "path", ["benchmarks/synthesis/judge.py", "alita_mcp/verification/comparison/compare.py"]
-)
-def test_every_mutant_of_real_code_parses_to_another_tree_and_is_the_only_one_of_its_text(path: str) -> None:
-    code = (ROOT / path).read_text(encoding="utf-8")
-    found = mutations(code)
-    assert len(found) > 5
-    assert len({each.code for each in found}) == len(found)
-    for each in found:
-        assert ast.dump(ast.parse(each.code)) != ast.dump(ast.parse(code))
-
-
 def test_a_mutant_differs_in_one_place_and_keeps_all_the_rest() -> None:
     lines = SAMPLE.splitlines()
     for each in mutations(SAMPLE):
@@ -101,10 +87,6 @@ def test_docstrings_annotations_imports_f_strings_and_decorators_are_left_alone(
     assert {each.kind for each in mutations(code)} == {"return", "removed statement"}
 
 
-def test_starred_arguments_are_not_swapped() -> None:
-    assert of_kind("swapped arguments", "x = f(*a, b)") == []
-
-
 def test_a_return_inside_an_inner_function_does_not_count_for_the_outer_one() -> None:
     code = "def f() -> int:\n    def g() -> str:\n        return x\n    return y"
     assert of_kind("return", code) == [("y", "0"), ("x", '""')]
@@ -114,17 +96,6 @@ def test_the_same_seed_draws_the_same_order_and_another_seed_another() -> None:
     assert drawn(SAMPLE, "1 task") == drawn(SAMPLE, "1 task")
     assert drawn(SAMPLE, "1 task") != drawn(SAMPLE, "2 task")
     assert sorted(map(repr, drawn(SAMPLE, "1"))) == sorted(map(repr, mutations(SAMPLE)))
-
-
-def test_a_mistake_that_would_not_parse_is_left_out() -> None:
-    code = "match x:\n    case 6 + 1j:\n        y = 1\n"
-    assert ("6", "7") in of_kind("constant", code)
-    assert ("6", "(5)") not in of_kind("constant", code)
-
-
-def test_code_that_does_not_parse_is_an_error() -> None:
-    with pytest.raises(SyntaxError):
-        mutations("def f(:")
 
 
 def test_code_without_anything_to_break_has_no_mutants() -> None:

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.retrieval.asking import AskedSet, pairs_summary, summary
-from benchmarks.retrieval.figures import Answered, calibration_error, figures, percentiles
-from benchmarks.separation import auroc
+from benchmarks.retrieval.figures import Answered, auroc, calibration_error, figures, percentiles
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=30)
 

@@ -6,9 +6,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
-from benchmarks.retrieval import add_arguments, run
+from benchmarks.retrieval import add_arguments, asking, run
+from tests.benchmarks import stuffing
 
 pytestmark = [
     pytest.mark.slow,
@@ -86,11 +88,9 @@ def test_example_requests_find_more(by_words: Any) -> None:
 def test_tools_stuffed_with_requests_of_other_trades_are_hardly_first_and_never_a_match(needs: str) -> None:
     """Those of the one set are served by honest tools, those of the other by none."""
     asked = SLICES / needs
-    outside = ("--outside", asked / "ooc_dev.jsonl") if needs == "alita" else ()
+    outside = asked / "ooc_dev.jsonl" if needs == "alita" else None
     catalogue = SLICES / "alita" / "catalogue.jsonl"
-    found = measured("--stuffed", "--catalogue", catalogue, "--queries", asked / "dev.jsonl", *outside)[
-        "sets"
-    ]
+    found = anyio.run(stuffing.measure, asking.read_set(catalogue, asked / "dev.jsonl", outside, None, 5))
     described = found.pop("description of 20")
     assert {kind: won for kind, won in found.items() if won["match"] or won["possible"] > 3} == {}
     assert sum(won["possible"] for won in found.values()) <= len(found), "one of 60 needs each, in the mean"

@@ -8,10 +8,12 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
-from alita_mcp.errors import SandboxUnavailable
+from alita_mcp.errors import SandboxUnavailable, UsageError
 from benchmarks import synthesis
+from benchmarks.synthesis.tool_requests import ToolRequest
+from tests.models.openai_server import openai_server
+from tests.synthesis.authors import REQUEST, Script
 
-ROOT = Path(__file__).resolve().parents[2]
 DOUBLE: dict[str, Any] = {
     "task_id": "T/1",
     "name": "double_it",
@@ -54,8 +56,8 @@ async def test_right_code_is_published_and_wrong_code_is_not(
     assert (figures["requests"], figures["published"], figures["rejected"]) == (2, 1, 1)
     assert (figures["hidden_right"], figures["hidden_total"]) == (2, 2)
     assert figures["listed_at_once"] == 1
-    assert figures["rejections"][0]["task_id"] == "T/2"
-    assert figures["rejections"][0]["stage"] == "examples"
+    assert figures["not_published"][0]["task_id"] == "T/2"
+    assert figures["not_published"][0]["stage"] == "examples"
     assert set(result) == {"wasm", "versions", "date"}
     assert json.loads(json.dumps(result)) == result
     text = synthesis.table(result)
@@ -77,6 +79,57 @@ async def test_a_solution_that_was_broken_where_its_tests_look_is_never_publishe
     assert (figures["seed"], figures["broken"], figures["published"]) == (3, 1, 0)
     assert figures["noticed_by_tests"] == {"broken": 1, "published": 0}
     assert "| **broken and published** | 0 (0.0%) |" in synthesis.table(result)
+
+
+@pytest.mark.process
+async def test_a_request_without_code_is_written_by_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
+    hidden = [{"arguments": {"number": 98765}, "expected": 35}]
+    row = {"task_id": "T/3", "name": "digit_sum", "description": REQUEST, "hidden": hidden}
+    file = tmp_path / "requests.jsonl"
+    file.write_text(json.dumps(row), encoding="utf-8")
+    with openai_server(Script()) as (url, asked):
+        words = (
+            "--requests",
+            str(file),
+            "--sandbox",
+            "wasm",
+            "--model",
+            "openai/scripted",
+            "--base-url",
+            url,
+        )
+        figures = (await measured(*words))["wasm"]
+    assert (figures["published"], figures["hidden_right"]) == (1, 1)
+    assert figures["model_calls"]["median"] == len(asked.requests) > 0
+    assert figures["tokens"]["median"] > 0
+    assert all("98765" not in json.dumps(body) for body in asked.requests)
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "said"),
+    [
+        ({"code": ""}, (), "has no code"),
+        ({"code": ""}, ("--break", "1"), "no code to break"),
+        ({"hidden": [{"arguments": {}, "check": "result"}]}, (), "not check"),
+        ({"name": ""}, (), "line 1: name"),
+    ],
+)
+def test_requests_that_do_not_fit_are_refused(
+    tmp_path: Path, change: dict[str, Any], words: tuple[str, ...], said: str
+) -> None:
+    file = tmp_path / "requests.jsonl"
+    file.write_text(json.dumps(DOUBLE | change), encoding="utf-8")
+    with pytest.raises(UsageError, match=said):
+        synthesis.run(options("--requests", str(file), *words))
+
+
+def test_what_is_handed_in_says_nothing_of_the_hidden_examples() -> None:
+    request = ToolRequest.model_validate(DOUBLE)
+    assert request.as_request().keys() == {"name", "description", "code", "tests"}
+    assert request.under("double_it_2").code.startswith("def double_it_2(")
 
 
 def test_a_sandbox_that_does_not_exist_is_an_error(requests_file: Path) -> None:

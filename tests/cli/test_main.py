@@ -215,16 +215,6 @@ async def test_serve_speaks_mcp_over_http_until_it_is_told_to_stop(environment: 
             assert await server.wait() in (130, 143)
 
 
-def test_bench_lists_what_there_is_and_passes_words_on(alita: Alita) -> None:
-    said = alita("bench", "no_such_benchmark")
-    assert said.status == 2
-    assert "synthesis" in said.err
-    assert alita("bench", "../../etc").status == 2
-    helped = alita("bench", "synthesis", "--help")
-    assert helped.status == 0
-    assert "alita bench synthesis" in helped.out
-
-
 def test_a_sandbox_that_is_gone_is_answered_with_what_to_write_instead(
     alita: Alita, monkeypatch: pytest.MonkeyPatch
 ) -> None:

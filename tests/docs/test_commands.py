@@ -28,7 +28,6 @@ NOT_RUN = {
     "alita solve": "asks a model: tests/cli/tasks",
     "alita synthesize --description": "asks a model: tests/cli/test_recording.py",
     "alita synthesize --from-run": "needs runs that were kept: tests/cli/test_from_run.py",
-    "alita bench": "measures for minutes: tests/benchmarks",
 }
 """Why a command that begins so is not run; ` #` ends a command."""
 

@@ -14,7 +14,7 @@ from alita_mcp.library.grants.grants_file import read_grants_file
 from alita_mcp.server.api.values import NewTask
 from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.values import Grants
-from benchmarks.toolsmith.judged_requests import JudgedRequest
+from benchmarks.synthesis.tool_requests import ToolRequest
 from tests.docs.documents import DOCUMENTS, README, fences
 
 LAUNCH = Launch("alita-mcp-server", (), {})
@@ -37,10 +37,10 @@ def test_json_is_what_its_reader_takes(text: str, tmp_path: Path) -> None:
     value = json.loads(text)
     if {"mcpServers", "servers", "mcp", "context_servers"} & value.keys():
         assert value in [OVER_HTTP, *(client.document(LAUNCH) for client in CLIENTS.values())]
+    elif "hidden" in value:
+        ToolRequest.model_validate_json(text)
     elif {"code", "from_run"} & value.keys():
         read_request(value)
-    elif "hidden" in value:
-        JudgedRequest.model_validate_json(text)
     elif "task" in value:
         NewTask.model_validate_json(text)
     elif "error" in value:

@@ -1,4 +1,4 @@
-"""A cold server answers before anything heavy is loaded; `alita bench start` measures how soon."""
+"""A cold server answers before anything heavy is loaded; `make bench NAME=start` measures how soon."""
 
 from __future__ import annotations
 

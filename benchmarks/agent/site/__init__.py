@@ -23,12 +23,11 @@ class Served:
     """`127.0.0.1:PORT`, as ALITA_WEB_ALLOW takes it."""
     asked: list[str] = field(default_factory=list)
     """Paths with their queries, in the order in which they were asked for."""
-    scheme: str = "http"
 
     @property
     def url(self) -> str:
         """Without a slash at its end."""
-        return f"{self.scheme}://{self.host}"
+        return f"http://{self.host}"
 
 
 Site = AbstractContextManager[Served]
@@ -51,13 +50,6 @@ def served_folder(folder: Path) -> Iterator[Served]:
     with _listening(partial(handler, directory=str(folder))) as port:
         site.host = f"127.0.0.1:{port}"
         yield site
-
-
-@contextmanager
-def elsewhere(url: str) -> Iterator[Served]:
-    """A site that is served already, at an address of its own."""
-    scheme, _, rest = url.partition("://")
-    yield Served(rest.rstrip("/"), scheme=scheme)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 It is competent and imperfect: it calls tools that do not exist, sends arguments that are no JSON, answers before it
 looked, and gets one task wrong. What is measured with it is the harness, never a model. The server keeps nothing: the
-conversation in a request decides the answer. `python -m benchmarks.agent.scripted_solver` serves until it is stopped.
+conversation in a request decides the answer. `python -m tests.agent.scripted_solver` serves until it is stopped.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from benchmarks.agent import scripts
-from benchmarks.agent.scripts import made_tools, talk
+from tests.agent import made_tools, scripts, talk
 
 MODEL = "openai/scripted-solver"
 CHARACTERS_A_TOKEN = 4

@@ -1,0 +1,260 @@
+"""The benchmark of tasks: scored as GAIA scores, with answers from the records, in arms that differ as they say."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alita_mcp.errors import UsageError
+from alita_mcp.models.interface import Completion, Message, ToolCall, ToolSpec
+from alita_mcp.models.scripted import ScriptedModel
+from benchmarks import agent
+from benchmarks.agent import arms, materials, site, tally, task_file
+from benchmarks.agent.scoring import exact_answer
+from benchmarks.agent.site import pages
+from tests.agent import scripts
+
+TASKS = task_file.read_tasks(task_file.OURS)
+
+
+@pytest.mark.parametrize(
+    ("got", "expected"),
+    [
+        ("17.0", "17"), ("$1,234.50", "1234.5"), ("85%", "85"), ("1e3", "1000"), ("St. Petersburg", "st petersburg"),
+        ("BRÜCKE!", "brücke"), ("Tarn, 1891", "tarn,1891.0"), ("a; b; c", "a,b,c"), (None, "None"),
+    ],
+)  # fmt: skip
+def test_an_answer_counts_that_differs_in_form_alone(got: str | None, expected: str) -> None:
+    assert exact_answer(got, expected)
+
+
+@pytest.mark.parametrize(
+    ("got", "expected"),
+    [
+        ("17 metres", "17"), ("", "17"), ("nan", "17"), ("17.01", "17"), ("1891, Tarn", "Tarn, 1891"),
+        ("Tarn", "Tarn, 1891"), ("Tarn, 1891, more", "Tarn, 1891"), ("the gull", "gull"), ("anything", "inf"),
+    ],
+)  # fmt: skip
+def test_an_answer_does_not_count_that_says_more_less_or_something_else(got: str, expected: str) -> None:
+    assert not exact_answer(got, expected)
+
+
+def rounded(number: Fraction, places: int) -> str:
+    exact = Decimal(number.numerator) / number.denominator
+    return str(exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP))
+
+
+def euros(order: materials.Order) -> Fraction:
+    return Fraction(order.quantity * order.cents, 100) / Fraction(
+        materials.rates()[f"{order.day.month:02}"][order.currency]
+    )
+
+
+def most_pieces(group: str, status: str) -> str:
+    pieces: Counter[str] = Counter()
+    for order in materials.orders():
+        pieces[getattr(order, group)] += order.quantity * (order.status == status)
+    return pieces.most_common(1)[0][0]
+
+
+def dollars_of_may() -> str:
+    wanted = [o for o in materials.orders() if (o.status, o.currency, o.day.month) == ("shipped", "USD", 5)]
+    return rounded(sum(map(euros, wanted), Fraction()), 2)
+
+
+def discounted() -> str:
+    wanted = [o for o in materials.orders() if (o.status, o.product) == ("shipped", "sextant")]
+    return rounded(sum((euros(o) * (100 - pages.DISCOUNTS[o.region]) / 100 for o in wanted), Fraction()), 0)
+
+
+ANSWERS: dict[str, Callable[[], str]] = {
+    "returned-north": lambda: str(
+        sum((o.status, o.region) == ("returned", "North") for o in materials.orders())
+    ),
+    "most-pieces": lambda: most_pieces("product", "shipped"),
+    "top-region": lambda: most_pieces("region", "cancelled"),
+    "members-2011": lambda: str(pages.MEMBERS[2011]),
+    "dollars-of-may": dollars_of_may,
+    "misprint": lambda: rounded(Fraction(materials.MISPRINT, 100), 2),
+    "old-books": lambda: str(sum(book.year < 1900 for book in pages.books())),
+    "sunday-bridge": lambda: pages.BRIDGE["Sunday"],
+    "discounted": discounted,
+    "invoice-in-yen": lambda: rounded(
+        Fraction(materials.invoice_total(), 100) * Fraction(materials.rates()["03"]["JPY"]), 0
+    ),
+}
+"""By the records, never from the files or pages."""
+
+
+def test_each_task_has_a_script_and_the_answer_that_the_records_give() -> None:
+    assert {task.id: task.answer for task in TASKS} == {id_: answer() for id_, answer in ANSWERS.items()}
+    assert set(scripts.SCRIPTS) == set(ANSWERS)
+    assert {name for task in TASKS for name in task.files} == set(materials.MADE)
+    for task in TASKS:
+        asked = task.question.replace(task_file.SITE, "http://127.0.0.1:54321")
+        assert scripts.script_for(f"<task>\n{asked}\n</task>\nmore") is scripts.SCRIPTS[task.id]
+
+
+def test_every_link_of_the_site_leads_to_a_page_and_nothing_else_is_there() -> None:
+    left, seen = ["/"], set()
+    while left:
+        path = left.pop()
+        if path not in seen:
+            seen.add(path)
+            text = pages.page(pages.MOVED.get(path, path))
+            assert text is not None, path
+            left += [link.partition('"')[0] for link in text.split('href="')[1:]]
+    assert {f"/catalogue/{number}" for number in range(1, pages.PAGES + 1)} <= seen
+    absent = ("/catalogue/0", "/catalogue/41", "/catalogue/x", "/reports/1999", "/harbour", "/nothing/1")
+    assert [path for path in absent if pages.page(path)] == []
+
+
+def test_a_file_from_outside_the_folder_of_the_tasks_is_not_taken(tmp_path: Path) -> None:
+    beside = tmp_path / "tasks"
+    beside.mkdir()
+    (beside / "own.txt").write_text("x")
+    (tmp_path / "secret.txt").write_text("y")
+    assert materials.write(tmp_path, ("own.txt",), beside) == [beside / "own.txt"]
+    for name in ("../secret.txt", str(tmp_path / "secret.txt"), "missing.txt"):
+        with pytest.raises(UsageError, match="not beside them"):
+            materials.write(tmp_path, (name,), beside)
+
+
+def test_tasks_in_gaias_own_form_are_read(tmp_path: Path) -> None:
+    line = {
+        "task_id": "a1",
+        "Question": "How many?",
+        "Level": 2,
+        "Final answer": 7,
+        "file_name": "a.csv",
+        "x": 1,
+    }
+    file = tmp_path / "metadata.jsonl"
+    file.write_text(f"{json.dumps(line)}\n\n{json.dumps({**line, 'file_name': '', 'site': None})}\n")
+    first, second = task_file.read_tasks(file)
+    assert (first.id, first.level, first.answer, first.files) == ("a1", 2, "7", ("a.csv",))
+    assert (second.files, second.site) == ((), False)
+    for text, said in (("{", "is no JSON"), ('{"id": "a"}', "question"), ("\n", "no such task")):
+        file.write_text(text)
+        with pytest.raises(UsageError, match=said):
+            task_file.read_tasks(file)
+
+
+OFFERED = tuple(
+    ToolSpec(name=name, description="", parameters={"type": "object"})
+    for name in ("search_capabilities", "run_code", "build_tool", "read_page", "delegate", "finish")
+)
+
+
+def asking(*names: str) -> Completion:
+    calls = tuple(ToolCall(id=str(place), name=name) for place, name in enumerate(names))
+    return Completion(text="", model="scripted", calls=calls)
+
+
+def offered_to(model: ScriptedModel) -> list[str]:
+    return [tool.name for tool in model.options[-1].get("tools", ())]
+
+
+async def test_plain_react_is_offered_no_way_to_make_tools() -> None:
+    model = ScriptedModel([asking("run_code"), "yes"])
+    limited = arms.NothingBuilt(model)
+    await limited.complete([Message(role="user", content="x")], tools=OFFERED, temperature=0.0)
+    assert offered_to(model) == ["search_capabilities", "run_code", "read_page", "finish"]
+
+
+async def test_one_run_of_code_is_one_whatever_the_model_asks_for() -> None:
+    model = ScriptedModel([asking("read_page", "run_code", "run_code"), asking("run_code"), "yes"])
+    limited = arms.OneRunOfCode(model)
+    talk = [Message(role="user", content="x")]
+    first = await limited.complete(talk, tools=OFFERED)
+    assert (offered_to(model), [call.name for call in first.calls]) == (["run_code", "finish"], ["run_code"])
+    talk += [
+        Message(role="assistant", content="", calls=first.calls),
+        Message(role="tool", content="5", call_id="1"),
+    ]
+    second = await limited.complete(talk, tools=OFFERED)
+    assert (offered_to(model), second.calls) == (["finish"], ())
+
+
+def test_figures_add_up_and_the_table_names_what_was_missed() -> None:
+    trials = [
+        arms.Trial(id="a", level=1, answer="5", expected="5", right=True, claimed=True, steps=3, calls=4, tokens=70,
+                   tools_made=1, cost_usd=0.25, seconds=1.5),
+        arms.Trial(id="b", level=2, answer="6\n| x", expected="7", right=False, claimed=True, steps=2, failed_steps=1,
+                   tools_reused=1, calls=2, tokens=30, cost_usd=None, stopped="steps", seconds=0.5),
+        arms.Trial(id="c", level=2, answer="", expected="8", right=False, problem="ModelError: silent", cost_usd=0.0),
+    ]  # fmt: skip
+    found = tally.figures(trials)
+    assert (found["solved"], found["tasks"], found["by_level"]) == (1, 3, {"1": [1, 1], "2": [0, 2]})
+    assert (found["claimed_and_wrong"], found["stopped"], found["broken"]) == (1, 1, 1)
+    assert (found["steps"], found["failed_steps"], found["tools_made"], found["tools_reused"]) == (5, 1, 1, 1)
+    assert (found["calls"], found["tokens"], found["cost_usd"], found["seconds"]) == (6, 100, None, 2.0)
+    shown = tally.as_table({"alita": found, "react": tally.figures(trials[:1])})
+    assert "| solved, exact answer | 1 of 3 | 1 of 1 |" in shown
+    assert "- b: '6 | x', expected '7'" in shown
+    assert "- c: 'no answer', expected '8' (ModelError: silent)" in shown
+
+
+def measured(*words: str) -> dict[str, Any]:
+    parser = argparse.ArgumentParser()
+    agent.add_arguments(parser)
+    return agent.run(parser.parse_args(words))
+
+
+@pytest.mark.slow
+def test_the_three_arms_differ_in_what_they_make_and_find_again() -> None:
+    """Two tasks that one tool serves, and one that needs a page."""
+    result = measured("--scripted", "--sandbox", "wasm", "--id", "most-pieces", "top-region", "members-2011")
+    found = {
+        arm: [(trial["right"], trial["tools_made"], trial["tools_reused"]) for trial in result[arm]["trials"]]
+        for arm in arms.NAMES
+    }
+    assert found == {
+        "alita": [(True, 1, 0), (True, 0, 1), (True, 0, 0)],
+        "react": [(True, 0, 0)] * 3,
+        "code_once": [(True, 0, 0), (True, 0, 0), (False, 0, 0)],
+    }
+    assert all(result[arm]["calls"] and result[arm]["tokens"] for arm in arms.NAMES)
+    assert "measure the harness, not a model" in agent.table(result)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--scripted", "--model", "x"), "no other model"),
+        ((), "needs a model"),
+        (("--id", "x"), "no such task"),
+    ],
+)
+def test_what_cannot_be_measured_says_so(
+    words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ALITA_HOME", str(tmp_path))
+    monkeypatch.delenv("ALITA_MODEL", raising=False)
+    with pytest.raises(UsageError, match=said):
+        measured(*words)
+
+
+def test_a_task_file_may_bring_its_own_site(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "index.html").write_text("<h1>Own</h1>")
+    file = tmp_path / "tasks.jsonl"
+    for place, is_there in (("pages", True), ("..", False), ("nowhere", False)):
+        task = {"id": "own", "question": "Read {site}/index.html", "site": place, "answer": "x"}
+        file.write_text(json.dumps(task))
+        words = ("--scripted", "--sandbox", "wasm", "--only", "code_once", "--tasks", str(file))
+        if is_there:
+            assert measured(*words)["code_once"]["tasks"] == 1
+        else:
+            with pytest.raises(UsageError, match="no folder beside"):
+                measured(*words)
+    with site.served_folder(tmp_path / "pages") as served:
+        assert served.url.startswith("http://127.0.0.1:")
