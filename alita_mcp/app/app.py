@@ -49,7 +49,6 @@ from alita_mcp.values import Manifest, VerificationReport, WrittenFrom
 log = logging.getLogger(__name__)
 
 
-
 class App:
     """Opened parts of one process, and the flows over them."""
 
