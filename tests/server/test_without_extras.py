@@ -59,7 +59,7 @@ async def test_the_embedder_yields_to_words_with_one_line(
     with caplog.at_level(logging.WARNING):
         async with open_library(settings.model_copy(update={"embedder": "model2vec/x"})) as library:
             found = await library.search("compute an arithmetic expression", 3)
-    assert found.hits[0].name == "calculate"
+    assert found.results[0].name == "calculate"
     (line,) = (record.getMessage() for record in caplog.records if "extra" in record.getMessage())
     assert "ALITA_EMBEDDER='model2vec/x' needs the extra 'search'" in line
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from alita_mcp.cli.commands import Family, tool_version
 from alita_mcp.cli.opened import opened_app, opened_library
 from alita_mcp.cli.output import Output, compact
-from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
+from alita_mcp.errors import AlitaError, ExtraMissing, ToolUnavailable, UsageError
+from alita_mcp.models.choices import model_problem
 from alita_mcp.synthesis.requests.outcomes import (
     Created,
     Exists,
@@ -122,6 +123,9 @@ async def _make_all(
             outcome = await make(app, request, output)
             if not output.as_json:
                 output.result(outcome, in_words(outcome))
+            problem = model_problem(app.settings) if isinstance(outcome, NeedsCode) else None
+            if isinstance(problem, ExtraMissing):  # a model is set, and would have written the code
+                output.note(str(problem))
             outcomes.append(outcome)
             worst = max(worst, status_of(outcome))
     if output.as_json:
