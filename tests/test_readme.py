@@ -60,7 +60,7 @@ def test_the_buttons_install_the_standard_entry() -> None:
     assert (given["name"], json.loads(given["config"][0])) == ([KEY], CLIENTS["vscode"].entry(LAUNCH))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda each: each.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda each: str(each.relative_to(ROOT)))
 def test_relative_links_lead_somewhere(document: Path) -> None:
     for link in relative_links(document):
         path, _, anchor = link.partition("#")
