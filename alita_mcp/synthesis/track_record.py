@@ -23,9 +23,11 @@ ROWS_READ = 1_000
 _log = logging.getLogger(__name__)
 
 
-async def read_agreed_before(library: Library, models: Mapping[str, str], request: str) -> tuple[bool, ...]:
-    """Whether the last syntheses of these models agreed fully, newest first; none where `models` is empty."""
-    return _agreed(await _rows_of(library, models), request)
+async def read_agreed_before(
+    library: Library, models: Mapping[str, str], request: str
+) -> tuple[bool, ...] | None:
+    """Whether the last syntheses of these models agreed fully, newest first; None where `models` is empty."""
+    return _agreed(await _rows_of(library, models), request) if models else None
 
 
 async def raise_proven(library: Library, models: Mapping[str, str]) -> list[StoredVersion]:

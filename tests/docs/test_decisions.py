@@ -1,4 +1,4 @@
-"""Decision notes: at most twenty-five, numbered, titles that say the decision, an index that holds them all."""
+"""Decision notes: at most twenty-five, numbered, with titles that say the decision, in an index that holds them all."""
 
 from __future__ import annotations
 

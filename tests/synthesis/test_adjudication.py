@@ -251,6 +251,7 @@ def test_full_agreement_is_said_with_the_record_that_proves_it() -> None:
     before = (True, False, True, True, True, False)
     assert "they agree fully, as 4 of the last 5 tools by these models did" in in_words(full, before, None)
     assert "as 1 of the last 1" in in_words(full, (True,), "verified")
+    assert "they agree fully, but these models have no record here" in in_words(full, None, None)
 
 
 def test_plans_begin_small_and_end_at_their_ceiling() -> None:

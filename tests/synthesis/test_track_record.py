@@ -43,7 +43,7 @@ async def test_only_syntheses_of_the_same_models_that_drew_candidates_count(benc
         await library.record(EVENT, "quick", {"status": "created", "models": MODELS}, 1)
         await library.record(EVENT, "old", {"status": "created", "agreed": True, "request": "x"}, 1)
         assert await read_agreed_before(library, MODELS, "none") == (False, True, True)
-        assert await read_agreed_before(library, {}, "none") == ()
+        assert await read_agreed_before(library, {}, "none") is None
 
 
 async def test_a_request_that_is_made_again_counts_once_and_not_for_itself(bench: OpenBench) -> None:

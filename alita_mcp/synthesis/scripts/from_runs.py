@@ -33,7 +33,6 @@ _SEEN = (
 )
 _THERE = "it was made of these runs; send tests of your own to confirm it, or update=true for a new version"
 Make = Callable[[SynthesisRequest, ReportStage], Awaitable[Outcome]]
-"""Outcome of a request with code."""
 
 
 class FromRuns:

@@ -20,13 +20,16 @@ WAIT = f"It is raised once {ENOUGH} of the next {WINDOW} tools by these models a
 def amended(
     report: VerificationReport,
     agreement: Agreement,
-    agreed_before: tuple[bool, ...],
+    agreed_before: tuple[bool, ...] | None,
     by_caller: Trust | None,
     usage: Usage,
 ) -> VerificationReport:
-    """Adds agreement, cost and the trust that both allow to a report; `by_caller` is None without examples."""
+    """Adds agreement, cost and the trust that both allow to a report.
+
+    `agreed_before` is None for models that can have no record, `by_caller` where the caller gave no examples.
+    """
     upheld = verifies(agreement, agreed_before) or by_caller == "verified"
-    fix = f"{RAISE} {WAIT}" if agreement.agreed else RAISE
+    fix = f"{RAISE} {WAIT}" if agreement.agreed and agreed_before is not None else RAISE
     check = Check(
         stage="agreement",
         passed=upheld,
@@ -40,12 +43,12 @@ def amended(
     )
 
 
-def verifies(agreement: Agreement, agreed_before: tuple[bool, ...]) -> bool:
+def verifies(agreement: Agreement, agreed_before: tuple[bool, ...] | None) -> bool:
     """Whether agreement alone verifies a tool."""
-    return agreement.agreed and is_proven(agreed_before)
+    return agreement.agreed and is_proven(agreed_before or ())
 
 
-def in_words(agreement: Agreement, agreed_before: tuple[bool, ...], by_caller: Trust | None) -> str:
+def in_words(agreement: Agreement, agreed_before: tuple[bool, ...] | None, by_caller: Trust | None) -> str:
     """Describes the evidence of agreement in one line."""
     alike = round(agreement.share * agreement.candidates)
     said = (
@@ -53,8 +56,9 @@ def in_words(agreement: Agreement, agreed_before: tuple[bool, ...], by_caller: T
         f"{len(agreement.dropped)} dropped"
     )
     if agreement.agreed:
-        last = agreed_before[:WINDOW]
-        said += f"; they agree fully, as {sum(last)} of the last {len(last)} tools by these models did"
+        last = (agreed_before or ())[:WINDOW]
+        record = f"as {sum(last)} of the last {len(last)} tools by these models did"
+        said += f"; they agree fully, {record if last else 'but these models have no record here'}"
     if by_caller is None:
         return said
     own = "verify it by themselves" if by_caller == "verified" else "hold, but prove too little alone"

@@ -23,5 +23,5 @@ class Work:
     on_stage: ReportStage
     ending: Ending
     """Keeps whether candidates and suites agree fully."""
-    agreed_before: tuple[bool, ...] = ()
-    """Whether the last syntheses of these models agreed fully, newest first."""
+    agreed_before: tuple[bool, ...] | None = None
+    """Whether the last syntheses of these models agreed fully, newest first; None for models that have no record."""
