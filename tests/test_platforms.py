@@ -163,10 +163,11 @@ async def test_bubblewrap_says_that_it_needs_linux(
 
 
 def locked() -> dict[str, dict[str, Any]]:
-    """The packages that users get, with what the lock says of each."""
+    """The packages that users get with every extra, with what the lock says of each."""
     packages = {each["name"]: each for each in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
     found: dict[str, dict[str, Any]] = {}
-    waiting = ["alita-mcp-server"]
+    extras = packages["alita-mcp-server"]["optional-dependencies"]
+    waiting = ["alita-mcp-server", *(each["name"] for extra in extras.values() for each in extra)]
     while waiting:
         name = waiting.pop()
         if name not in found:
