@@ -1,11 +1,17 @@
 # Two commands do everything: `make demo` and `make test`. Both set up .venv by themselves, with the locked versions.
 # docs/testing.md says what the three tiers of tests prove, and how long each takes.
-# DEPENDENCIES=newest and DEPENDENCIES=lowest take what pyproject.toml allows at most and at least, each in a folder of its own.
+# PYTHON=python3.13 takes that interpreter, DEPENDENCIES=newest or =lowest the versions that pyproject.toml allows at most
+# or at least; each has an environment of its own.
 
+PYTHON :=
+PYTHONS := $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11)
 DEPENDENCIES := locked
-VENV := .venv$(if $(filter-out locked,$(DEPENDENCIES)),-$(DEPENDENCIES))
+LOCKED_VENV := .venv$(if $(PYTHON),-$(notdir $(PYTHON)))
+VENV := $(LOCKED_VENV)$(if $(filter-out locked,$(DEPENDENCIES)),-$(DEPENDENCIES))
 BIN := $(VENV)/bin
-EXPORT := .venv/bin/uv export --quiet --locked --no-emit-project --no-annotate --no-header --group dev --format requirements-txt
+# The lock is complete, so nothing is resolved: another release of a package, or an extra that it asks for, changes nothing.
+INSTALL_LOCKED := install --no-deps --require-hashes --requirement constraints.txt
+EXPORT := $(LOCKED_VENV)/bin/uv export --quiet --locked --no-emit-project --no-annotate --no-header --group dev --format requirements-txt
 READY := $(if $(filter locked,$(DEPENDENCIES)),lint,$(VENV)/.ready)
 TEST_PROCESSES ?= 4
 # A process that dies ends the run: pytest-xdist 3.8 may wait for ever for one that takes its place (its issue 1323).
@@ -26,7 +32,7 @@ check: $(READY) component
 	$(PYTEST) -m "$(CHEAP)"
 
 test: $(READY) component
-	$(PYTEST) -m "not exhaustive" $(COVERAGE)
+	$(PYTEST) -m "not exhaustive"
 
 test-all: lint component
 	$(PYTEST) --random-order --hypothesis-profile=new $(COVERAGE)
@@ -49,27 +55,40 @@ component: $(VENV)/.ready
 
 # After a change of pyproject.toml; `make lock UPGRADE=--upgrade` takes the newest versions that it allows.
 lock:
-	@[ -x .venv/bin/uv ] || $(MAKE) .venv/.ready
-	.venv/bin/uv lock $(UPGRADE)
+	@[ -x $(LOCKED_VENV)/bin/uv ] || $(MAKE) $(LOCKED_VENV)/.ready
+	$(LOCKED_VENV)/bin/uv lock $(UPGRADE)
 	$(EXPORT) >constraints.txt
 
-.venv/.ready: pyproject.toml constraints.txt
-	@if command -v uv >/dev/null 2>&1; then \
-	  uv venv --quiet --allow-existing --python '>=3.11,<3.15' .venv && install="uv pip install --quiet --python .venv/bin/python"; \
+# An interpreter that is only a shim, or has no ensurepip where uv is missing, is passed over. _base_executable: the .venv
+# that is made anew may be the active one.
+$(LOCKED_VENV)/.ready: pyproject.toml constraints.txt
+	@uv=; if uv --version >/dev/null 2>&1; then uv=uv; fi; \
+	for each in $(PYTHONS); do \
+	  python=$$("$$each" -c 'import sys; (3, 11) <= sys.version_info < (3, 15) and print(sys._base_executable)' 2>/dev/null); \
+	  [ -n "$$python" ] || continue; \
+	  if [ -n "$$uv" ] || "$$python" -c 'import ensurepip, venv' 2>/dev/null; then break; fi; \
+	  without_venv="$$without_venv $$each"; python=; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  if [ -n "$$without_venv" ]; then echo "Cannot make a virtual environment with$$without_venv: install its venv package (Debian and Ubuntu: apt install python3-venv) or uv."; \
+	  else echo "Python 3.11 to 3.14 is needed; none of these runs: $(PYTHONS). Debian and Ubuntu: apt install python3 python3-venv; others: python.org."; fi >&2; \
+	  exit 1; \
+	fi; \
+	rm -rf $(LOCKED_VENV) && \
+	if [ -n "$$uv" ]; then \
+	  uv venv --quiet --python "$$python" $(LOCKED_VENV) && pip() { uv pip "$$@" --quiet --python $(LOCKED_VENV)/bin/python; }; \
 	else \
-	  python3 -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15) and "Python 3.11 to 3.14 is needed, this is " + sys.version)' && \
-	  python3 -m venv .venv && install=".venv/bin/python -m pip install --quiet --disable-pip-version-check"; \
+	  "$$python" -m venv $(LOCKED_VENV) && pip() { $(LOCKED_VENV)/bin/python -m pip --quiet --disable-pip-version-check "$$@"; }; \
 	fi && \
-	$$install --require-hashes --requirement constraints.txt && \
-	$$install --no-deps --no-build-isolation --editable .
+	pip $(INSTALL_LOCKED) && pip install --no-deps --no-build-isolation --editable . && pip check
 	@touch $@
 
-.venv-newest/.ready: RESOLUTION := highest
-.venv-lowest/.ready: RESOLUTION := lowest-direct
-.venv-%/.ready: pyproject.toml .venv/.ready
-	.venv/bin/uv venv --quiet --clear --python .venv/bin/python .venv-$*
-	.venv/bin/uv pip install --quiet --python .venv-$*/bin/python --resolution $(RESOLUTION) --group dev --editable .
+$(LOCKED_VENV)-newest/.ready: RESOLUTION := highest
+$(LOCKED_VENV)-lowest/.ready: RESOLUTION := lowest-direct
+$(LOCKED_VENV)-%/.ready: pyproject.toml $(LOCKED_VENV)/.ready
+	$(LOCKED_VENV)/bin/uv venv --quiet --clear --python $(LOCKED_VENV)/bin/python $(@D)
+	$(LOCKED_VENV)/bin/uv pip install --quiet --python $(@D)/bin/python --resolution $(RESOLUTION) --group dev --editable .
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-newest .venv-lowest .node-tools .cache .coverage* .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* .node-tools .cache .coverage* .mypy_cache .pytest_cache .ruff_cache

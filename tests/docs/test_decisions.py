@@ -1,62 +1,31 @@
-"""Decision notes have one form: a title that says the decision, date, status, and pointers that lead both ways."""
+"""Decision notes: at most twenty-five, numbered, each with a title that says the decision, and an index that holds them all."""
 
 from __future__ import annotations
 
 import re
-from datetime import date
 from pathlib import Path
 
-import pytest
-
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "decisions"
-NOTES = {int(path.name[:4]): path for path in sorted(FOLDER.glob("[0-9]*.md"))}
-LINKS = r"(?:\[\d+\]\([\w.-]+\)(?:, )?)+"
-HEAD = re.compile(
-    r"# (?P<number>\d+)\. (?P<title>\S.+)\n\n"
-    r"- Date: (?P<date>\d{4}-\d\d-\d\d)\n"
-    rf"- Status: (?:accepted|superseded by (?P<superseded>{LINKS}?))(?:, amended by (?P<amended>{LINKS}))?\n"
-    rf"(?:- Replaces: (?P<replaces>{LINKS})\n)?"
-    rf"(?:- Amends: (?P<amends>{LINKS})\n)?"
-    r"\n\S"
-)
-BACK = {"superseded": "replaces", "amended": "amends", "replaces": "superseded", "amends": "amended"}
+NOTES = sorted(path for path in FOLDER.glob("*.md") if path.name != "README.md")
 
 
-def head(number: int) -> re.Match[str]:
-    found = HEAD.match(NOTES[number].read_text(encoding="utf-8"))
-    assert found is not None, f"{NOTES[number].name} begins in another form: see README.md beside it"
-    return found
+def heading(path: Path) -> tuple[int, str]:
+    found = re.match(r"# (\d+)\. (\S.+)\n\n\S", path.read_text(encoding="utf-8"))
+    assert found is not None, f"{path.name} does not begin with '# NUMBER. Title'"
+    return int(found[1]), found[2]
 
 
-def named(number: int, pointer: str) -> set[int]:
-    """The notes that a pointer of this note leads to; each link leads to the file of its number."""
-    links = re.findall(r"\[(\d+)\]\(([\w.-]+)\)", head(number)[pointer] or "")
-    assert all(NOTES[int(other)].name == name for other, name in links)
-    return {int(other) for other, _ in links}
+def test_notes_are_few_and_numbered_without_gaps() -> None:
+    assert [heading(path)[0] for path in NOTES] == list(range(1, len(NOTES) + 1))
+    assert len(NOTES) <= 25
 
 
-@pytest.mark.parametrize("number", NOTES)
-def test_a_note_has_number_date_and_a_title_that_says_something(number: int) -> None:
-    found = head(number)
-    assert int(found["number"]) == number
-    assert date(2026, 1, 1) <= date.fromisoformat(found["date"])
-    assert len(found["title"].split()) >= 4
-    assert not found["title"].endswith(".")
+def test_a_title_says_the_decision() -> None:
+    titles = [heading(path)[1] for path in NOTES]
+    assert [title for title in titles if len(title.split()) < 4 or title.endswith(".")] == []
 
 
-@pytest.mark.parametrize("number", NOTES)
-def test_pointers_lead_both_ways(number: int) -> None:
-    for pointer, back in BACK.items():
-        for other in named(number, pointer):
-            assert number in named(other, back), f"{other} does not name {number}"
-
-
-def test_the_list_holds_every_note_with_its_title_and_status() -> None:
+def test_the_index_holds_every_note_with_its_title() -> None:
     index = (FOLDER / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| \[(\d+)\]\((.+?)\) \| (.+?) \| (.+?) \|$", index, re.MULTILINE)
-    wanted = []
-    for number, path in NOTES.items():
-        later = ", ".join(map(str, sorted(named(number, "superseded"))))
-        status = f"superseded by {later}" if later else "accepted"
-        wanted.append((str(number), path.name, head(number)["title"], status))
-    assert rows == wanted
+    rows = re.findall(r"^\| \[(\d+)\]\((.+?)\) \| (.+?) \|$", index, re.MULTILINE)
+    assert rows == [(str(heading(path)[0]), path.name, heading(path)[1]) for path in NOTES]
