@@ -38,6 +38,9 @@ def add_commands(family: Family) -> None:
         help="try every claim about a sandbox: docker, bubblewrap, wasm, module:Class or all;"
         " without a KIND the one that is set",
     )
+    doctor_parser.add_argument(
+        "--clean", action="store_true", help="remove files in the home that only earlier versions read"
+    )
 
 
 def address(text: str) -> tuple[str, int]:
@@ -92,7 +95,7 @@ async def doctor(options: argparse.Namespace, output: Output) -> int:
             await on_stage("sandboxes")
             reports = await probe_all(settings, on_stage)
             await on_stage("library")
-            library = await _library_findings(settings)
+            library = await _library_findings(settings, clean=options.clean)
             tasks.cancel_scope.cancel()
         await on_stage("extras")
         extras = await anyio.to_thread.run_sync(_extras_findings)
@@ -125,13 +128,25 @@ def _chosen(settings: Settings, reports: tuple[ProbeReport, ...]) -> str | None:
     return next((report.kind for report in allowed if report.isolates), None)
 
 
-async def _library_findings(settings: Settings) -> dict[str, Any]:
+async def _library_findings(settings: Settings, *, clean: bool) -> dict[str, Any]:
+    from alita_mcp.library.leftovers import find_leftovers, remove_leftovers
+
     try:
         async with opened_library(settings) as library:
             states = library.tools.counts()
     except AlitaError as broken:
         return {"home": str(settings.home), "problem": str(broken)}
-    return {"home": str(settings.home), "tools": sum(states.values()), "states": states}
+    findings = {"home": str(settings.home), "tools": sum(states.values()), "states": states}
+    leftovers = find_leftovers(settings.home)
+    try:
+        if clean:
+            remove_leftovers(settings.home)
+    except OSError as failure:
+        findings["problem"] = f"Cannot remove what earlier versions left in {settings.home}: {failure}"
+    remaining = find_leftovers(settings.home)
+    findings["removed"] = sorted(leftovers.keys() - remaining.keys())
+    findings["leftovers"] = remaining
+    return findings
 
 
 def _extras_findings() -> dict[str, Any]:
@@ -184,6 +199,12 @@ def _lines(findings: dict[str, Any], reports: tuple[ProbeReport, ...]) -> list[s
         states = ", ".join(f"{count} {state}" for state, count in library["states"].items())
         known = f"{library['tools']} tools{f' ({states})' if states else ''}"
         lines.append(f"✓ library {library['home']}: {known}")
+        lines += [f"  removed {name}" for name in library["removed"]]
+        lines += [
+            f"  {name} ({meaning}) is not used any more" for name, meaning in library["leftovers"].items()
+        ]
+        if library["leftovers"]:
+            lines.append("    → alita doctor --clean removes it")
     model = findings["model"] or "none; the connected agent writes the code"
     lines.append(f"  policy {findings['policy']}, model {model}")
     lag = findings["event_loop"]["worst_lag_s"]

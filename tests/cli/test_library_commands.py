@@ -451,6 +451,27 @@ def test_doctor_says_what_is_wrong_with_the_library(alita: Alita, home: Path) ->
     assert "✗ library" in said.out
 
 
+def test_doctor_names_what_earlier_versions_left_and_removes_it_on_demand(alita: Alita, home: Path) -> None:
+    alita("list")
+    elsewhere = home.with_name("elsewhere")
+    elsewhere.write_text("not alita's", encoding="utf-8")
+    (home / "lessons.jsonl").write_text("{}", encoding="utf-8")
+    (home / "model_records").mkdir()
+    (home / "model_records" / "m.json").write_text("{}", encoding="utf-8")
+    (home / "lessons.lock").symlink_to(elsewhere)
+    (home / "notes.txt").write_text("a person's own", encoding="utf-8")
+    before = alita("doctor")
+    assert "lessons.jsonl (lessons from failed syntheses) is not used any more" in before.out
+    assert "alita doctor --clean" in before.out
+    assert (home / "lessons.jsonl").exists()
+    cleaned = alita("doctor", "--clean", "--json").json["library"]
+    assert cleaned["removed"] == ["lessons.jsonl", "lessons.lock", "model_records"]
+    assert cleaned["leftovers"] == {}
+    assert elsewhere.exists()
+    assert (home / "notes.txt").exists()
+    assert "not used any more" not in alita("doctor").out
+
+
 def test_a_library_that_cannot_be_opened_is_status_seven(alita: Alita, home: Path) -> None:
     shutil.rmtree(home)
     home.write_text("a file where the library should be", encoding="utf-8")
