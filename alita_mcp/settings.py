@@ -174,7 +174,7 @@ class Settings(BaseSettings):
     """`host:port` pairs, commas between, that the web agent may read although they are not public."""
     embedder: str | None = Field(default=None, pattern=r"^\S.*$")
     """Embedding model for search by meaning: one that litellm names (`openai/…`, `voyage/…`, `ollama/…`), a
-    model2vec folder, `model2vec/NAME` (extra `embeddings`), or `module:Class`; unset: search goes by words. A folder
+    model2vec folder, `model2vec/NAME` (extra `search`), or `module:Class`; unset: search goes by words. A folder
     without a model or a class that cannot be loaded is an error at the start; a model that does not answer is not:
     search goes by words until it does."""
     embedder_base_url: str | None = None
