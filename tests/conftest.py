@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -31,6 +31,7 @@ from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import ProbeReport, Sandbox
 from alita_mcp.sandbox.wasm import process
 from alita_mcp.settings import Settings
+from alita_mcp.verification.mutation import idle_parts, mutants, other_inputs
 from alita_mcp.verification.properties import input_source
 from tests import warm_programs
 
@@ -38,6 +39,8 @@ WORKER = Path(__file__).with_name("worker_program.py")
 WASM_WORKER = "alita_mcp.sandbox.wasm.worker.main"
 CACHE = {"XDG_CACHE_HOME": platformdirs.user_cache_dir()}
 """Where Linux keeps the component of a checkout: for processes that are shown another home of the user."""
+WHOLE_GATES = frozenset({"verification", "benchmarks", "duplicates", "test_starter_tools", "test_mutation"})
+"""Folders and modules of tests that measure what the gates find."""
 REQUIRED = frozenset(filter(None, os.environ.get("ALITA_TEST_REQUIRE", "").split(",")))
 """Engines that must be there: CI sets `docker,bubblewrap,node`, so that green cannot mean "nothing ran"."""
 
@@ -110,6 +113,21 @@ def pytest_collection() -> Iterator[object]:
         gc.freeze()
 
 
+def leave_samples(items: list[pytest.Item]) -> None:
+    """Makes the cases of a test marked `sample(n)` exhaustive, but for n of them, evenly spaced."""
+    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sample"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for same in cases.values():
+        mark = same[0].get_closest_marker("sample")
+        assert mark is not None
+        kept = {place * len(same) // mark.args[0] for place in range(mark.args[0])}
+        for place, item in enumerate(same):
+            if place not in kept:
+                item.add_marker("exhaustive")
+
+
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks tests by their fixtures; those of one engine share two processes, those that import litellm one.
@@ -117,6 +135,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Tests that need an extra are skipped where it is not installed.
     """
     problems = {extra: find_problem(extra) for extra in EXTRAS}
+    leave_samples(items)
     for item in items:
         if hasattr(getattr(item, "module", None), "openai_server"):
             item.add_marker(pytest.mark.extra("models"))
@@ -226,6 +245,18 @@ def warm_workers(workers_door: str, monkeypatch: pytest.MonkeyPatch) -> None:
         return stand_in if module == WASM_WORKER else cold(module, *words)
 
     monkeypatch.setattr(process, "command", command)
+
+
+@pytest.fixture(autouse=True)
+def brief_gates(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer mutants and inputs for tests that are not about the gates: mutation is two thirds of a synthesis."""
+    everything = "not exhaustive" not in request.config.option.markexpr
+    if everything or request.path.parent.name in WHOLE_GATES or request.path.stem in WHOLE_GATES:
+        return
+    monkeypatch.setattr(mutants, "MAX_MUTANTS", 12)
+    monkeypatch.setattr(idle_parts, "MAX_PARTS", 12)
+    for inputs, count in {"MUTATED": 12, "DICTIONARY": 16, "DRAWN": 12}.items():
+        monkeypatch.setattr(other_inputs, inputs, count)
 
 
 @pytest.fixture(scope="session")

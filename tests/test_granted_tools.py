@@ -205,6 +205,7 @@ async def test_a_tool_calls_others_each_in_a_sandbox_of_its_own(settings: Settin
         assert called.count("csv_query") == 3
 
 
+@pytest.mark.exhaustive
 @pytest.mark.bubblewrap
 async def test_tools_that_call_tools_never_wait_for_one_another(settings: Settings, bubblewrap: None) -> None:
     narrow = settings.model_copy(update={"max_workers": 1})

@@ -89,6 +89,7 @@ def proofs() -> Iterator[ParameterSet]:
             yield pytest.param(kind, folder, marks=marks, id=f"{kind}-{named(folder)}")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("sandbox", "folder"), [*proofs()], indirect=["sandbox"])
 async def test_every_gate_passes_again(folder: Path, sandbox: Sandbox) -> None:
     stored = stored_in(folder)
@@ -124,6 +125,7 @@ def test_a_starter_tool_is_worth_starting_with(folder: Path) -> None:
     assert all(node.get("description") for node in described)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("folder", PURE, ids=named)
 def test_its_tests_pass_with_plain_pytest_beside_its_code(folder: Path, tmp_path: Path) -> None:
     here = tmp_path / "exported"

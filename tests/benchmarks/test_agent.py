@@ -209,6 +209,7 @@ def measured(*words: str) -> dict[str, Any]:
     return agent.run(parser.parse_args(words))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_three_arms_differ_in_what_they_make_and_find_again() -> None:
     """Two tasks that one tool serves, and one that needs a page."""

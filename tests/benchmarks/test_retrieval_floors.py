@@ -84,6 +84,7 @@ def test_example_requests_find_more(by_words: Any) -> None:
     assert more["sets"]["alita"]["R@1"] == by_words["sets"]["alita"]["R@1"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("needs", ["alita", "toole"])
 def test_tools_stuffed_with_requests_of_other_trades_are_hardly_first_and_never_a_match(needs: str) -> None:
     """Those of the one set are served by honest tools, those of the other by none."""

@@ -105,6 +105,7 @@ def test_a_reader_that_goes_away_is_no_error(environment: dict[str, str]) -> Non
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.parametrize(
     ("number", "start"),

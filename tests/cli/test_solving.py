@@ -37,6 +37,7 @@ def test_a_task_is_solved_with_a_tool_of_the_library(environment: dict[str, str]
     assert solution["tools_used"] == ["calculate"]
 
 
+@pytest.mark.exhaustive
 def test_where_warnings_are_made_errors_those_of_libraries_fail_nothing(environment: dict[str, str]) -> None:
     done = solve(
         {**environment, "PYTHONWARNINGS": "error"},

@@ -41,6 +41,7 @@ OFTEN = {
 """What `make test` runs: each client over both transports."""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("client", "follows", "transport"),
     [

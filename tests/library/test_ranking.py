@@ -66,6 +66,7 @@ def ranked(query: str, known: Corpus, names: list[str] | None = None) -> Ranking
     return rank(plain_tokens(query), list(TOOLS) if names is None else names, known)
 
 
+@pytest.mark.sample(16)
 @pytest.mark.slow
 @pytest.mark.no_cover
 @pytest.mark.parametrize("query", STRANGE, ids=range(len(STRANGE)))

@@ -134,7 +134,7 @@ def test_without_the_extra_it_is_said_what_to_install() -> None:
         "anyio.run(choose_embedder('model2vec/any').embed, ['a'])"
     )
     assert "needs the extra 'search'" in done.stderr
-    assert "ModelError" in done.stderr
+    assert "ExtraMissing" in done.stderr
 
 
 ASK = """

@@ -246,6 +246,7 @@ async def silent(_line: str) -> None:
 SLEEPS = "import time\ndef sleeps(seconds):\n    time.sleep(seconds)\n    return seconds\n"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("calls", [40, pytest.param(1_000, marks=pytest.mark.exhaustive)])
 async def test_calls_that_time_out_one_after_the_other_hang_nothing_and_leave_nothing(

@@ -110,6 +110,7 @@ async def test_a_person_who_approves_makes_the_tool_callable_at_once(build: Buil
     assert len(person.asked) == 1
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("said", "told"),
     [
@@ -447,6 +448,7 @@ async def test_a_late_answer_grants_nothing(build: Build, monkeypatch: pytest.Mo
         assert "fetch_item" not in await names_of(client)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("changed", ["approved", "another current", "a newer one waits", "deleted"])
 async def test_what_changed_while_the_person_read_is_as_it_stands_now(
     build: Build, home: Path, changed: str
@@ -495,6 +497,7 @@ async def test_a_client_with_tasks_is_asked_by_its_task(build: Build) -> None:
         assert "fetch_item" in await names_of(client)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("response", [[], "x", None, {"content": "x"}, {"action": "accept", "content": [[]]}])
 async def test_a_task_that_is_answered_with_nonsense_grants_nothing(build: Build, response: Any) -> None:
     async with at(build, "modern", Person(), **WITH_TASKS) as client:

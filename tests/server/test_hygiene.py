@@ -68,6 +68,7 @@ async def end(peer: Peer, number: signal.Signals | None) -> None:
         peer.process.send_signal(number)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("sandbox", "number", "status"), [*ways_to_end()])
 async def test_no_process_survives_the_server(
     tmp_path: Path,

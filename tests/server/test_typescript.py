@@ -29,6 +29,7 @@ async def conversation(
     return ran.answer
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize(
     ("script", "era", "protocol"),

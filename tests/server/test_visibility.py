@@ -41,6 +41,7 @@ async def target(build: Build, settings: Settings, transport: str) -> AsyncItera
         yield opened
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("way", ["follows", "follows late"])
 @pytest.mark.both_eras
 async def test_the_answer_comes_when_a_follower_has_the_tool_in_its_list(
@@ -58,6 +59,7 @@ async def test_the_answer_comes_when_a_follower_has_the_tool_in_its_list(
         assert found["next"] == "call vowel_share"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.both_eras
 async def test_a_client_that_never_lists_again_is_waited_for_once(
     target: Any, era: str, monkeypatch: pytest.MonkeyPatch

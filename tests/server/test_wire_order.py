@@ -77,6 +77,7 @@ async def host(home: Path, era: str, waits_s: float, *, listens: bool = True) ->
         yield opened
 
 
+@pytest.mark.sample(1)
 @pytest.mark.both_eras
 async def test_the_hint_goes_out_then_the_list_then_the_answer(home: Path, era: str) -> None:
     async with host(home, era, 600.0) as follower:
@@ -88,6 +89,7 @@ async def test_the_hint_goes_out_then_the_list_then_the_answer(home: Path, era: 
     assert follower.seen == [HINT, "list", "made"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.both_eras
 async def test_one_that_never_lists_again_gets_the_hint_and_then_the_answer(home: Path, era: str) -> None:
     async with host(home, era, 0.01) as silent:

@@ -215,6 +215,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("code", HOSTILE.values(), ids=HOSTILE)
 async def test_hostile_tools_are_never_the_same_as_a_good_one(code: str, walled: Rehearsal) -> None:
     remembers = code == HOSTILE["remembers"]

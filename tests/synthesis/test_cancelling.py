@@ -62,6 +62,7 @@ def opened(settings: Settings) -> Any:
     return open_app(settings, admit=lambda _manifest: (), sandbox=box, models=role_models)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("stage", STAGES)
 async def test_cancelled_in_any_stage_it_leaves_nothing_and_can_be_made_again(
     settings: Settings, stage: str

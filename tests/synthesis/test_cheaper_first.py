@@ -81,6 +81,7 @@ JUDGES: dict[str, Any] = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("judge", JUDGES.values(), ids=JUDGES.keys())
 @pytest.mark.parametrize("candidate", [PLAIN, NEARLY], ids=["right", "wrong"])
 async def test_no_judge_gets_a_wrong_tool_verified_or_a_right_one_lost(
@@ -177,6 +178,7 @@ THIN = suite_of((1, 1), (2, 2), (3, 3), (4, 4), (5, 5))
 FEW = {"tests": GOOD["tests"][:4]}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("first", "examples"), [(THIN, 11), (FEW, 10)], ids=["mutants survive", "few tests"])
 async def test_where_the_tests_prove_little_another_suite_is_drawn(
     bench: OpenBench, first: dict[str, Any], examples: int
@@ -278,6 +280,7 @@ async def test_the_callers_examples_are_hidden_from_all_and_bar_what_passes_all_
     assert all("-58" not in request.text and "13" not in request.text for _, request in script.asked)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("calls", "candidates"), [(4, 2), (5, 2), (6, 2), (7, 3)])
 async def test_a_budget_that_ends_while_more_is_drawn_leaves_the_best_so_far(
     bench: OpenBench, calls: int, candidates: int

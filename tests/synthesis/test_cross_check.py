@@ -187,6 +187,7 @@ async def test_blind_tests_that_all_agree_raise_thin_ones(bench: OpenBench) -> N
         assert any("2 writers made blind to the code" in check.message for check in stored.report.checks)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("suites", "changes"),
     [
@@ -222,6 +223,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", HOSTILE)
 async def test_right_code_is_never_lost_or_demoted_by_wrong_testers(bench: OpenBench, kind: str) -> None:
     async with bench(Script(suites=[HOSTILE[kind]])) as made:
@@ -265,6 +267,7 @@ async def test_code_that_recognises_its_tests_is_asked_about_the_others(bench: O
 FAILING: list[Any] = [Fails(500), Fails(401), Resets(), "no tests", '{"tests": []}', answer(value("x", 1))]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("reply", FAILING, ids=str)
 async def test_models_that_fail_cost_nobody_a_tool(bench: OpenBench, reply: Any) -> None:
     async with bench(Script(suites=[reply])) as made:

@@ -46,6 +46,7 @@ def hostile(body: str, name: str = "warming") -> AcceptedVersion:
     )
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 async def test_a_hostile_tool_swallows_no_draft_and_holds_it_up_only_so_long(
     body: str, library: Library, sandbox: WasmSandbox, settings: Settings
@@ -63,6 +64,7 @@ OWN = [Example.model_validate(test) for test in WARMTH_TESTS]
 SUITE = [Example(arguments={"value": float(n)}, expected=n * 1.8 + 32) for n in range(6)]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 async def test_a_hostile_tool_serves_no_request_either(
     body: str, library: Library, sandbox: WasmSandbox

@@ -130,6 +130,7 @@ async def test_a_tester_that_names_nothing_gives_nothing_up(bench: OpenBench) ->
     assert outcome.breaks == ({"number": -12}, {"number": -7})
 
 
+@pytest.mark.sample(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["empty input", "n" * 60, "</finding>", "negative numbers: the result"])
 async def test_a_rule_that_is_not_there_is_refused_with_those_that_are(bench: OpenBench, name: str) -> None:
@@ -235,6 +236,7 @@ def test_rules_that_a_writer_says_it_changed_take_the_place_of_those_of_their_na
     assert len(rules.merged([f"{number}: x" for number in range(99)]).all) == 30
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 async def test_rules_that_are_no_rules_are_left_out(bench: OpenBench) -> None:
     script = Reviser(revision=with_rules(PLAIN, "x" * 2_000, "second\nline: held"), suites=[NEGATIVE])
@@ -258,6 +260,7 @@ def test_names_of_rules_that_hold_an_address_are_not_repeated() -> None:
     assert refused.fix == "Name one of: empty input."
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 async def test_more_examples_leave_what_was_assumed_in_the_report(bench: OpenBench) -> None:
     async with bench(Reviser()) as made:

@@ -98,6 +98,7 @@ async def test_one_candidate_alone_is_provisional_and_says_what_would_raise_it(b
     assert "three examples of your own" in check.fix
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", ["quick", "standard"])
 async def test_the_callers_own_examples_can_say_verified(bench: OpenBench, mode: str) -> None:
     async with bench(Script(candidates=[LOOPED, PLAIN, PLAIN])) as made:

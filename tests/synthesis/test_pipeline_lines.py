@@ -69,6 +69,7 @@ async def test_refused_in_the_same_way_again_a_fresh_candidate_takes_its_place(
     assert (script.count("repair"), script.count("code")) == (1, 3)
 
 
+@pytest.mark.exhaustive
 async def test_refused_for_good_it_is_drawn_afresh_and_then_given_up(
     library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:

@@ -34,6 +34,7 @@ class Interrupted(Script):
 FENCED = f"Sure, here it is:\n```json\n{coded(PLAIN)}\n```\nTell me if you need more."
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("kind", "reply"),
     [

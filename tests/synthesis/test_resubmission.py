@@ -86,6 +86,7 @@ async def bench(library: Library, sandbox: WasmSandbox, settings: Settings) -> B
     return bench
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("update", [False, True])
 @pytest.mark.parametrize("tests", [FEW + MORE, MORE], ids=["all", "only new ones"])
 async def test_more_examples_raise_the_trust_of_the_same_version(

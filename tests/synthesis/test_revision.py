@@ -84,6 +84,7 @@ async def test_code_that_treats_the_shown_case_alone_is_sent_back_and_never_veri
     assert outcome.kept, "a provisional version does not replace a verified one"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("suite", [NEGATIVE, suite_of((7, 7), (10, 1), (12, 3), (34, 7), (56, 11), (-1, 1))])
 async def test_a_writer_that_insists_on_the_special_case_is_trusted_with_little(
     bench: OpenBench, suite: dict[str, Any]
@@ -190,6 +191,7 @@ async def test_the_same_code_is_asked_about_once_where_a_blind_test_fails(bench:
     assert script.count("repair") == 1
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("code", "stage"),
     [
@@ -211,6 +213,7 @@ async def test_answers_that_are_no_next_version_are_refused(bench: OpenBench, co
     assert not outcome.breaks
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "code",
     [
@@ -234,6 +237,7 @@ async def test_another_signature_is_sent_back_and_says_what_would_break(bench: O
     assert "Keep `def digit_sum(number: int) -> int`" in script.texts("repair")[0]
 
 
+@pytest.mark.exhaustive
 async def test_a_parameter_that_no_example_uses_does_not_go_unnoticed(bench: OpenBench) -> None:
     wide = FLAT.replace("number: int)", "number: int, base: int = 10)").replace("10\n", "base\n")
     wide = wide.replace("whole number.\n    ", "whole number.\n        base: Of the digits.\n    ")
@@ -246,6 +250,7 @@ async def test_a_parameter_that_no_example_uses_does_not_go_unnoticed(bench: Ope
     assert (outcome.stage, outcome.breaks) == ("schema", ())
 
 
+@pytest.mark.exhaustive
 async def test_an_optional_parameter_more_is_no_other_signature(bench: OpenBench) -> None:
     code = (
         PLAIN.replace("number: int)", "number: int, signed: bool = False)")
@@ -328,6 +333,7 @@ async def test_a_locked_library_takes_no_complaint(bench: OpenBench) -> None:
     assert not script.asked
 
 
+@pytest.mark.exhaustive
 async def test_a_pinned_tool_stays_pinned(bench: OpenBench) -> None:
     async with bench(Reviser(revision=PLAIN, suites=[NEGATIVE])) as made:
         await publish(made, FLAT)
@@ -365,6 +371,7 @@ async def test_a_damaged_version_is_revised_from_the_one_before(bench: OpenBench
     assert [test.as_json() for test in stored.examples[: len(OWN)]] == list(OWN)
 
 
+@pytest.mark.exhaustive
 async def test_a_tool_of_which_no_version_can_be_read_is_written_again(bench: OpenBench) -> None:
     script = Reviser(candidates=[PLAIN], suites=[GOOD, NEGATIVE])
     async with bench(script) as made:
@@ -386,6 +393,7 @@ async def test_a_coder_that_falls_silent_ends_it_with_the_last_finding(bench: Op
     assert "no more was tried" in outcome.reason
 
 
+@pytest.mark.exhaustive
 async def test_code_that_never_ends_is_refused(bench: OpenBench) -> None:
     slow = module("while number < 0:", "    number -= 1", "return number")
     script = Reviser(revision=slow, suites=[NEGATIVE], repairs=lambda _: PLAIN)
@@ -397,6 +405,7 @@ async def test_code_that_never_ends_is_refused(bench: OpenBench) -> None:
     assert "out of time" in told or "another result" in told
 
 
+@pytest.mark.exhaustive
 async def test_a_signature_that_is_too_long_for_a_specification_is_told_as_text(bench: OpenBench) -> None:
     styles = ", ".join(f'"{letter * 60}"' for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN")
     head = f"number: int, style: Literal[{styles}] = {'a' * 60!r})"

@@ -70,6 +70,7 @@ async def test_examples_with_other_parameter_names_find_the_tool_by_place(
     assert found.why == "it does what your 3 examples say; its text is your word, times is your count"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "examples",
     [

@@ -58,6 +58,7 @@ async def test_what_is_named_may_break_and_stands_in_the_answer_and_in_the_journ
     assert [each["arguments"] for each in detail["breaks"]] == CHANGED
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "breaks", [CHANGED[:1], CHANGED[1:], [*CHANGED, {"number": 3}], [{"number": 2.5}], [{}]]
 )

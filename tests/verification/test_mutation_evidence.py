@@ -100,6 +100,7 @@ async def test_a_table_of_its_own_results_is_no_evidence(way: str, sandbox: Sand
     assert report.mutation.killed / report.mutation.total < 0.6, report.mutation
 
 
+@pytest.mark.exhaustive
 async def test_a_table_of_its_own_results_is_no_evidence_in_the_embedded_sandbox_either(
     settings: Settings,
 ) -> None:

@@ -273,6 +273,7 @@ TODAY = PROBE.format(
 FRESH_ID = PROBE.format(imports="import uuid", returns="str", result="str(uuid.uuid4())[n:]")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.bubblewrap
 @pytest.mark.slow
 @pytest.mark.parametrize(

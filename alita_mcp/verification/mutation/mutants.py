@@ -73,8 +73,8 @@ class Change:
             getattr(self.parent, self.field)[self.place] = node
 
 
-def mutants_of(code: str, function: str, limit: int = MAX_MUTANTS) -> tuple[Mutant, ...]:
-    """At most `limit` mutants of a tool's code, always the same ones; any number of them is spread fairly.
+def mutants_of(code: str, function: str, limit: int | None = None) -> tuple[Mutant, ...]:
+    """At most `limit` (MAX_MUTANTS) mutants of a tool's code: always the same ones, spread fairly over its lines.
 
     Raises:
         ContractError: the code does not parse.
@@ -82,15 +82,16 @@ def mutants_of(code: str, function: str, limit: int = MAX_MUTANTS) -> tuple[Muta
     return mutants_in(parse_code(code), code, function, limit)
 
 
-def mutants_in(tree: ast.Module, code: str, function: str, limit: int = MAX_MUTANTS) -> tuple[Mutant, ...]:
+def mutants_in(tree: ast.Module, code: str, function: str, limit: int | None = None) -> tuple[Mutant, ...]:
     """The mutants of a parsed tree; line numbers are those of the code."""
+    most = MAX_MUTANTS if limit is None else limit
     reach = Reach(tree, function)
     plain = ast.unparse(tree)
     seen = {plain, reach.meaning(plain)}
     found: list[Mutant] = []
     written = 0
     for change in _in_fair_order(_changes(tree, reach), code):
-        if len(found) >= limit or written > MAX_WRITTEN:
+        if len(found) >= most or written > MAX_WRITTEN:
             break
         mutated = change.written(tree)
         meaning = reach.meaning(mutated) if mutated not in seen else mutated

@@ -106,6 +106,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.sample(49)
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 @every
 async def test_what_is_no_answer_is_told_in_our_words(
@@ -132,6 +133,7 @@ async def test_when_to_try_again_is_told(api: Api) -> None:
                 await backend.search(QUERY, 5)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("how", ["silent", "drips"])
 @every
 async def test_a_slow_server_is_not_waited_for(api: Api, how: str) -> None:

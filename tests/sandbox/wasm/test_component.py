@@ -266,7 +266,10 @@ def test_the_pins_are_the_same_wherever_they_stand() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     hook = project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
     assert tuple(hook["dependencies"]) == build.TOOLS
-    pinned = {each.partition(";")[0].strip() for each in project["dependency-groups"]["dev"]}
+    groups = project["dependency-groups"]
+    pinned = {
+        each.partition(";")[0].strip() for each in (*groups["dev"], *groups["test"]) if isinstance(each, str)
+    }
     assert set(build.TOOLS) <= pinned
     locked = {
         f"{each['name']}=={each['version']}"

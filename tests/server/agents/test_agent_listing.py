@@ -40,7 +40,7 @@ def test_nothing_configured_lists_none(settings: Settings) -> None:
 
 async def test_they_stand_after_the_fixed_tools_for_every_client(settings: Settings, era: str) -> None:
     async with connected(serving(settings, settings_search="package_index").server(), era) as client:
-        assert (await names_of(client))[:8] == [*META_TOOLS, *AGENT_TOOLS]
+        assert (await names_of(client))[:7] == [*META_TOOLS, *AGENT_TOOLS]
 
 
 async def test_unlisted_they_answer_all_the_same(settings: Settings, era: str) -> None:

@@ -143,6 +143,7 @@ async def test_files_that_come_with_a_task_are_read_by_its_steps(settings: Setti
     assert "x\n1\n2" in model.asked[1][-1].content
 
 
+@pytest.mark.sample(1)
 @pytest.mark.process
 @pytest.mark.parametrize("kind", connections("stdio modern", "http legacy"))
 async def test_every_connection_lists_and_answers_solve_task(
