@@ -39,7 +39,17 @@ WORKER = Path(__file__).with_name("worker_program.py")
 WASM_WORKER = "alita_mcp.sandbox.wasm.worker.main"
 CACHE = {"XDG_CACHE_HOME": platformdirs.user_cache_dir()}
 """Where Linux keeps the component of a checkout: for processes that are shown another home of the user."""
-WHOLE_GATES = frozenset({"verification", "benchmarks", "duplicates", "test_starter_tools", "test_mutation"})
+WHOLE_GATES = frozenset(
+    {
+        "verification",
+        "benchmarks",
+        "test_starter_tools",
+        "test_flow",
+        "test_trust",
+        "test_updating",
+        "test_track_record",
+    }
+)
 """Folders and modules of tests that measure what the gates find."""
 REQUIRED = frozenset(filter(None, os.environ.get("ALITA_TEST_REQUIRE", "").split(",")))
 """Engines that must be there: CI sets `docker,bubblewrap,node`, so that green cannot mean "nothing ran"."""

@@ -31,7 +31,7 @@ _KNOWN: tuple[tuple[str, type[AlitaError], str, str], ...] = (
     (r"uv cannot be started: (.*)", SandboxError, "uv does not start in the sandbox: {0}.", ""),
     (r"(\d+ files are more than \d+)", PackagesRejected, f"{_ROOM}: {{0}}.", "Use smaller packages."),
     (
-        r"No space left on device|os error 28|File too large|os error 27",
+        r"No space left on device|No space left for its result|os error 28|File too large|os error 27",
         PackagesRejected, f"{_ROOM}.", "Use smaller packages.",
     ),
     (
