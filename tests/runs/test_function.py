@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import typing
 from contextlib import redirect_stdout
@@ -170,7 +171,9 @@ def test_the_description_is_its_docstring() -> None:
     )
     names: dict[str, Any] = {}
     exec(found.code, names)
-    assert names["made_tool"].__doc__.startswith("Doubles a number.\n\n    Args:\n        n: A whole number.")
+    said = inspect.getdoc(names["made_tool"])
+    assert said is not None
+    assert said.startswith("Doubles a number.\n\nArgs:\n    n: A whole number.")
     assert typing.get_type_hints(names["made_tool"]) == {"n": int, "return": int}
 
 

@@ -146,5 +146,8 @@ async def running_container(engine: Engine, parameters: dict[str, Any]) -> Async
 def close_attached(attached: Any) -> None:
     """Closes an attach stream for good: the object that the client gives keeps its socket open."""
     below = getattr(attached, "_sock", attached)
+    response = getattr(attached, "_response", None)
+    if response is not None:
+        response.raw.close()  # before its socket: Python 3.13 complains where it is collected after that
     attached.close()
     below.close()
