@@ -31,6 +31,8 @@ MAIN_JOB = (
 )
 """Search, a tool made of code, its calls, packages in the embedded sandbox, stdio and HTTP, and what is not here."""
 
+WITH_AN_ENGINE = "test_calls_of_one_tool_share_a_worker_and_nothing_else"
+
 pytestmark = [pytest.mark.process, pytest.mark.xdist_group("core")]
 
 
@@ -121,9 +123,9 @@ def test_the_main_job_works(core: Path, home: Path) -> None:
 
 @pytest.mark.docker
 def test_so_does_docker(core: Path, home: Path) -> None:
-    passing(core, home, "tests/sandbox/test_docker.py::TestDockerKeeps")
+    passing(core, home, f"tests/sandbox/test_docker.py::TestDockerKeeps::{WITH_AN_ENGINE}")
 
 
 @pytest.mark.bubblewrap
 def test_so_does_bubblewrap(core: Path, home: Path) -> None:
-    passing(core, home, "tests/sandbox/test_bubblewrap.py::TestBubblewrapKeeps")
+    passing(core, home, f"tests/sandbox/test_bubblewrap.py::TestBubblewrapKeeps::{WITH_AN_ENGINE}")
