@@ -7,9 +7,10 @@ from contextlib import AsyncExitStack
 
 import anyio
 
+from alita_mcp.sandbox import conformance
 from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.interface import Environment, Job, Probe, ProbeReport, Progress, RunResult
-from alita_mcp.sandbox.wasm import abilities, attestation, component, probes
+from alita_mcp.sandbox.wasm import abilities, attestation, component
 from alita_mcp.sandbox.wasm.compiled import Compiled, CompiledFiles
 from alita_mcp.sandbox.wasm.host_builder import HostBuilder
 from alita_mcp.sandbox.wasm.packages import PYTHON_TAG, Archive, HostEnvironments, PackageStore
@@ -23,6 +24,7 @@ from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, WorkerKey
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 
+HINT = "pip install --force-reinstall wasmtime alita-mcp-server"
 KEPT_IDLE = 4
 """So many processes stay with the tool that they served last, while another tool would have to start one."""
 _WORKER = "alita_mcp.sandbox.wasm.worker.main"
@@ -52,8 +54,8 @@ class WasmSandbox(HostBuilder, PooledSandbox):
         await self._ready(progress)
 
     async def probe(self) -> ProbeReport:
-        """Tries the network, files, the environment, memory and time from inside."""
-        report = await probes.probe_report(self.kind, self.run)
+        """Runs the trials that decide whether it is used; see `conformance`."""
+        report = await conformance.probe(self, HINT)
         if self._attested is None:
             return report
         confined = Probe(name="worker confined", passed=True, detail=attestation.in_words(self._attested))

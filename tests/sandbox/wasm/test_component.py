@@ -82,14 +82,6 @@ def test_a_build_leaves_the_component_and_its_record_and_nothing_else(tmp_path: 
     assert list(folder.parent.iterdir()) == [folder]
 
 
-def test_a_finished_build_is_left_as_it_is(tmp_path: Path) -> None:
-    folder = tmp_path / "component"
-    end(start(install(tmp_path / "tools"), folder))
-    before = record(folder)
-    assert end(start(install(tmp_path / "broken", "raise SystemExit(1)"), folder)) == ""
-    assert record(folder) == before
-
-
 def test_the_tool_sees_the_staged_files_and_nothing_else_of_this_machine(tmp_path: Path) -> None:
     tells = """
 import json, os, pathlib, sys
