@@ -68,6 +68,14 @@ RESULTS = {
         "import sys\ndef f():\n    print('out')\n    print('err', file=sys.stderr)\n",
         lambda result: (result.stdout, result.stderr) == ("out\n", "err\n"),
     ),
+    "a long line whole, however it is written": Call(
+        "import os, sys\ndef f():\n    print('x' * 30_000)\n    sys.stderr.write('y' * 30_000)\n"
+        "    return os.write(1, b'z' * 20_000)\n",
+        lambda result: (
+            (result.value, result.stdout, result.stderr)
+            == (20_000, "x" * 30_000 + "\n" + "z" * 20_000, "y" * 30_000)
+        ),
+    ),
     "output cut at its limit": Call(
         "def f():\n    for _ in range(300):\n        print('x' * 99)\n    return 1\n",
         lambda result: result.value == 1 and len(result.stdout) == 4096,
