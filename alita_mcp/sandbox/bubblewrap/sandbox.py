@@ -85,33 +85,26 @@ class BubblewrapSandbox(IsolatedSandbox):
         packages = self._folders.find(environment.digest) if environment else ""
         if environment and packages != environment.location:
             raise SandboxError(f"The environment {environment.digest!r} is not here any more.")
-        packages = packages or ""
-        async with self._resource_scope(limits) as scope:
+        scope = self._new_scope(limits)
+        try:
             if packages and os.geteuid() == 0:
                 words = mounting_command(python, bwrap, limits, packages)
             else:
-                words = waiting_command(bwrap_command(bwrap, python, limits, packages))
+                words = waiting_command(bwrap_command(bwrap, python, limits, packages or ""))
             confine = partial(self._confine, scope, limits)
-            argv = [*scope.prefix, *words]
-            async with confined_process(argv, confine) as transport:
+            async with confined_process([*scope.prefix, *words], confine) as transport:
                 yield transport, scope.confinement
-
-    @asynccontextmanager
-    async def _resource_scope(self, limits: Limits) -> AsyncIterator[ResourceScope]:
-        """Resource scope of one process; its control group is removed at the end.
-
-        Raises:
-            SandboxUnavailable: no control group can be had, and weaker limits are not accepted.
-        """
-        scope = self._new_scope(limits)
-        try:
-            yield scope
         finally:
             if scope.cgroup is not None:
                 with anyio.CancelScope(shield=True):
                     await scope.cgroup.remove()
 
     def _new_scope(self, limits: Limits) -> ResourceScope:
+        """Resource scope of one process.
+
+        Raises:
+            SandboxUnavailable: no control group can be had, and weaker limits are not accepted.
+        """
         try:
             return ResourceScope(_confinement(limits), self._cgroups.create(limits))
         except CgroupMissing as problem:

@@ -45,13 +45,16 @@ class WasmSandbox(HostBuilder, PooledSandbox):
         self._compiled: Compiled | None = None
         self._attested: attestation.WorkerAttestation | None = None
 
-    async def ready(self, progress: Progress) -> None:
-        """Has the component compiled for this machine, where no process of this user did it before.
+    async def ready(self, progress: Progress) -> Compiled:
+        """The component compiled for this machine, checked once, and again where the file is another one by now.
 
         Raises:
-            SandboxUnavailable: that fails; the next call tries again.
+            SandboxUnavailable: it cannot be compiled; the next call tries again.
         """
-        await self._ready(progress)
+        async with self._preparing:
+            if self._compiled is None or not self._compiled.is_as_checked():
+                self._compiled = await self._files.once(component.find_component(), progress)
+            return self._compiled
 
     async def probe(self) -> ProbeReport:
         """Runs the trials that decide whether it is used; see `conformance`."""
@@ -119,7 +122,7 @@ class WasmSandbox(HostBuilder, PooledSandbox):
 
     async def _boot(self, limits: Limits) -> tuple[Worker, AsyncExitStack]:
         """A new worker process that attested itself."""
-        ready = await self._ready(_silent)
+        ready = await self.ready(_silent)
         async with AsyncExitStack() as stack:
             transport = await stack.enter_async_context(worker_process(_WORKER))
             worker = Worker(transport, limits, Confinement())
@@ -130,13 +133,6 @@ class WasmSandbox(HostBuilder, PooledSandbox):
             self._attested = attestation.judge(hello, ready.path.name)
             return worker, stack.pop_all()
         raise AssertionError
-
-    async def _ready(self, progress: Progress) -> Compiled:
-        """The compiled component, checked once, and again where the file is another one by now."""
-        async with self._preparing:
-            if self._compiled is None or not self._compiled.is_as_checked():
-                self._compiled = await self._files.once(component.find_component(), progress)
-            return self._compiled
 
 
 async def _silent(_line: str) -> None:
