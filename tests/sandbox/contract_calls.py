@@ -69,7 +69,7 @@ RESULTS = {
         lambda result: (result.stdout, result.stderr) == ("out\n", "err\n"),
     ),
     "a long line whole, however it is written": Call(
-        "import os, sys\ndef f():\n    print('x' * 30_000)\n    sys.stderr.write('y' * 30_000)\n"
+        "import os, sys\ndef f():\n    print('x' * 30_000, flush=True)\n    sys.stderr.write('y' * 30_000)\n"
         "    return os.write(1, b'z' * 20_000)\n",
         lambda result: (
             (result.value, result.stdout, result.stderr)
@@ -149,7 +149,7 @@ class CallContract:
                 found[name] = await run(sandbox, call.code, call.limits)
             else:
                 found[name] = await run(sandbox, module, call.limits, number=number, words=call.arguments)
-        assert {name: result for name, result in found.items() if not table[name].holds(result)} == {}
+        assert [str(found[name])[:500] for name in table if not table[name].holds(found[name])] == []
 
     async def test_arguments_that_are_no_json_or_too_large_never_reach_the_sandbox(
         self, sandbox: Sandbox
