@@ -124,7 +124,7 @@ class Probe(Value):
     """Claim that a back end proved or failed to prove about itself, here and now."""
 
     name: str
-    """`starts`, `network refused`, `home unreadable`, `memory cap bites`, `time cap bites`, …"""
+    """`starts`, or a claim such as `reads no file of the host`."""
     passed: bool
     detail: str = ""
 

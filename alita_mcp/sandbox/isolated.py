@@ -9,8 +9,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 import anyio
 
 from alita_mcp.errors import SandboxRefused
+from alita_mcp.sandbox import conformance
 from alita_mcp.sandbox.abilities import Abilities, whole_cpython
-from alita_mcp.sandbox.conformance.probes import probe_isolation
 from alita_mcp.sandbox.interface import Broker, Environment, Job, ProbeReport, Progress, RunResult
 from alita_mcp.sandbox.packages.builder import build
 from alita_mcp.sandbox.packages.cache import Store
@@ -107,8 +107,8 @@ class IsolatedSandbox(PooledSandbox):
         return whole_cpython(self.kind, f"{digits[:1]}.{digits[1:]}")
 
     async def probe(self) -> ProbeReport:
-        """Runs the isolation probes; see `probes`."""
-        return await probe_isolation(self, self.kind, self.hint())
+        """Runs the trials that decide whether it is used; see `conformance`."""
+        return await conformance.probe(self, self.hint())
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
         """Exact versions and hashes of wheels for the Python inside; see the interface."""

@@ -13,7 +13,7 @@ from alita_mcp.sandbox.interface import Progress
 class Preparable(Protocol):
     """Back end that has to be prepared once on a machine before it can prove anything."""
 
-    async def ready(self, progress: Progress) -> None:
+    async def ready(self, progress: Progress) -> object:
         """Prepares it; returns at once where that was done before.
 
         Raises:

@@ -23,7 +23,7 @@ from tests.server.in_memory import builder, connected
 
 KINDS = (
     "wasm",
-    pytest.param("docker", marks=pytest.mark.docker),
+    pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.exhaustive]),
     pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
 )
 

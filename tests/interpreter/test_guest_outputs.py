@@ -146,27 +146,6 @@ def test_more_figures_than_an_answer_holds_are_named() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "is_one"),
-    [
-        ("\n <svg>", True),
-        ('<?xml version="1.0"?><svg>', True),
-        ("<!DOCTYPE svg><svg>", True),
-        ('<?xml version="1.0"?><rss>', False),
-        ("an <svg>", False),
-    ],
-)
-def test_svg_is_told_by_how_it_begins(text: str, is_one: bool) -> None:
-    assert figures.show(text) is is_one
-    figures.told(None)
-
-
-def test_a_long_svg_is_no_result_to_read() -> None:
-    assert "value" not in figures.told("<svg/>")
-    told = figures.told("<svg>" + "x" * 30_000)
-    assert (told["kind"], told["value"]) == ("repr", "<str of a picture, 30,005 long>")
-
-
 def test_regular_files_are_listed_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "c.txt").write_text("hi")
@@ -203,36 +182,3 @@ def test_files_beyond_the_limits_are_named(tmp_path: Path, monkeypatch: pytest.M
     told = files.told(str(tmp_path))
     assert [file["name"] for file in told["files"]] == [f"f{number:02}" for number in range(20)]
     assert told["notes"][0].startswith("Files left out (11): '0large' (101 bytes), 'f20' (1 bytes)")
-
-
-def test_of_a_flood_of_files_a_bounded_number_is_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "MAX_ENTRIES", 5)
-    for number in range(10):
-        (tmp_path / str(number)).touch()
-    assert len(files.told(str(tmp_path))["files"]) == 5
-
-
-def test_large_files_come_out_as_they_are(tmp_path: Path) -> None:
-    content = os.urandom(files.PIECE * 2 + 5)
-    (tmp_path / "large").write_bytes(content)
-    assert base64.b64decode(files.told(str(tmp_path))["files"][0]["data"]) == content
-
-
-def test_what_cannot_be_read_is_named_and_costs_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "a").touch()
-    (tmp_path / "b").touch()
-    (tmp_path / "shut").mkdir()
-
-    def unreadable(path: str, *rest: Any) -> Any:
-        if path.endswith("a"):
-            raise PermissionError(path)
-        return Path(path).open(*rest)
-
-    monkeypatch.setattr(files, "open", unreadable, raising=False)
-    told = files.told(str(tmp_path))
-    assert [file["name"] for file in told["files"]] == ["b"]
-    assert files.told(str(tmp_path / "none")) == {"files": [], "notes": []}

@@ -9,19 +9,18 @@ from typing import Any
 import anyio
 import pytest
 
-from alita_mcp.errors import SandboxBusy, UsageError
+from alita_mcp.errors import UsageError
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.session import Patience, Place
 from alita_mcp.interpreter.sessions import Sessions, open_sessions
 from alita_mcp.sandbox.choose import load_sandbox
-from alita_mcp.sandbox.interface import EgressPolicy, Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.values import Grants
 
 pytestmark = pytest.mark.slow
 WAIT_SECONDS = 180
 PATIENCE = Patience(120.0, 120.0)
-SHORT = Patience(120.0, 3.0)
+SHORT = Patience(120.0, 2.0)
 ASK = "import sys\nask = vars(sys.modules['alita_tool'])['_ask']\n"
 ENGINES = {"bubblewrap": "bubblewrap", "docker": "docker_engine"}
 
@@ -30,7 +29,7 @@ ENGINES = {"bubblewrap": "bubblewrap", "docker": "docker_engine"}
     params=[
         "wasm",
         pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
-        pytest.param("docker", marks=pytest.mark.docker),
+        pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.exhaustive]),
     ]
 )
 async def sandbox(request: pytest.FixtureRequest, settings: Settings) -> AsyncIterator[Sandbox]:
@@ -245,50 +244,7 @@ async def test_no_session_finds_anything_of_another_one(sandbox: Sandbox) -> Non
 
 
 @pytest.mark.embedded_first
-async def test_tools_have_a_worker_while_every_session_works(sandbox: Sandbox) -> None:
-    async with steps_in(sandbox, SHORT) as step:
-        await step("1", "one")
-        await step("1", "two")
-        async with anyio.create_task_group() as tasks:
-            for name in ("one", "two"):
-                tasks.start_soon(step, "while True: pass", name)
-            await anyio.wait_all_tasks_blocked()
-            with pytest.raises(SandboxBusy, match="2 sessions work already"):
-                await step("1", "three")
-            job = Job(code="def f():\n    return 1\n", function="f", arguments={})
-            assert (await sandbox.run(job)).value == 1
-        assert await step.result("1", "three") == 1
-
-
-class OneSecret:
-    """A broker of one step."""
-
-    egress_policy: EgressPolicy | None = None
-
-    def __init__(self, value: str) -> None:
-        self.value = value
-
-    async def answer(self, door: str, words: dict[str, Any]) -> str:
-        assert (door, words) == ("secret", {"name": "KEY"})
-        return self.value
-
-    def cleaned(self, result: RunResult) -> RunResult:
-        return result
-
-
-@pytest.mark.embedded_first
-async def test_each_step_has_the_rights_of_the_session_through_its_own_broker(sandbox: Sandbox) -> None:
-    async with steps_in(sandbox) as step:
-        code, told = "import alita_tool\nalita_tool.secret('KEY')", []
-        for value in ("first", "second"):
-            request = CodeRequest(code=code, session="one", grants=Grants(secrets=("KEY",)))
-            told.append((await step.sessions.step(request, "me", step.opened, OneSecret(value))).result)
-        assert told == ["first", "second"]
-        assert (await step(code, "two")).error_type == "PermissionError"
-
-
-@pytest.mark.embedded_first
-@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [60, pytest.param(10_000, marks=pytest.mark.exhaustive)])
 async def test_a_session_has_as_many_steps_as_come(sandbox: Sandbox, count: int) -> None:
     async with steps_in(sandbox) as step:
         await step("n = 0")

@@ -12,6 +12,7 @@ from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
 from tests.interpreter.conftest import KINDS
 from tests.server.in_memory import refused, succeeded
+from tests.tables import each_case
 
 pytestmark = pytest.mark.slow
 GATHER = """
@@ -65,13 +66,7 @@ async def test_awaited_calls_are_under_way_at_the_same_time(client: Client) -> N
     assert await result(client, MEET) == list(range(10))
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.exhaustive]),
-        pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
-    ],
-)
+@pytest.mark.parametrize("kind", KINDS[1:])
 async def test_threads_call_tools_side_by_side(client: Client) -> None:
     assert await result(client, MEET_IN_THREADS) == list(range(10))
     assert await result(client, THREADS) == [True, True]
@@ -97,8 +92,8 @@ async def test_a_result_over_the_limit_of_its_tool_says_so(client: Client) -> No
     assert "result_bytes" in said
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
+@each_case(
+    "call, words",
     [
         ("add_numbers()", "TypeError: add_numbers: lacks 'a'"),
         ("add_numbers(1, 2, 3)", "TypeError: add_numbers: takes 2 arguments, but 3 were given"),
@@ -143,8 +138,8 @@ async def test_a_search_finds_tools_by_their_purpose(client: Client) -> None:
     assert set(found[0]) == {"name", "signature", "summary", "score"}
 
 
-@pytest.mark.parametrize(
-    ("how", "caught", "words"),
+@each_case(
+    "how, caught, words",
     [
         ("value", "ValueError", "raise_error: not so"),
         ("json", "ValueError", "raise_error failed (JSONDecodeError): Expecting property name"),
@@ -177,17 +172,6 @@ except TimeoutError as problem:
     result = str(problem)
 """
     assert "never_ends failed (timeout): took more than 2 s" in await result(client, code)
-
-
-async def test_tools_that_call_tools_and_chains_and_cycles_are_bounded(client: Client) -> None:
-    assert await result(client, "from alita_tools import call_adder\ncall_adder(41)") == 42
-    assert await result(client, "from alita_tools import call_third\ncall_third(41)") == 42
-    for name, words in (
-        ("call_itself", "tools may not call themselves: run_code → call_itself → call_itself"),
-        ("call_second", "more than 4 tools that call one another: run_code → call_second → call_third → "),
-    ):
-        said = await refused(client, "run_code", code=f"from alita_tools import {name}\n{name}(1)")
-        assert words in said
 
 
 async def test_a_tool_that_nobody_approved_says_what_to_do(client: Client, settings: Settings) -> None:
@@ -289,17 +273,6 @@ async def test_of_a_tool_that_nobody_reviewed_code_reads_no_order(client: Client
         said = await refused(client, "run_code", code=f"import alita_tools\nalita_tools.order_inside({call})")
         assert words in said
         assert "zebra" not in said
-
-
-async def test_steps_of_a_session_go_on_with_functions_of_earlier_ones(client: Client) -> None:
-    assert await result(client, GATHER, session="one") == 90
-    assert await result(client, "[await add_numbers(n) for n in range(5)]", session="one") == [1, 2, 3, 4, 5]
-
-
-async def test_code_that_changes_alita_tools_changes_it_for_itself_alone(client: Client) -> None:
-    code = "import alita_tools, sys\nalita_tools.add_numbers = lambda a: 'mine'\nalita_tools.add_numbers(1)"
-    assert await result(client, code) == "mine"
-    assert await result(client, "import alita_tools\nalita_tools.add_numbers(1)") == 2
 
 
 async def test_calls_of_a_run_count_as_calls_of_the_tool(client: Client) -> None:

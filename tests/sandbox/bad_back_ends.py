@@ -9,8 +9,6 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import anyio
 from anyio.abc import Process
@@ -43,70 +41,41 @@ for line in sys.stdin:
 
 
 class BareProcess(ScriptedSandbox):
-    """A child of this process, as the same user, with the same files and network: a fresh one for each call."""
+    """A child of this process, the same user, with the same files and network, kept for each code with what it left."""
 
     def __init__(self, _settings: Settings) -> None:
         super().__init__(lambda job: RunResult(status="ok"), "bare")
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-
-    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
-        async with self._process(job.code) as process:
-            try:
-                with anyio.fail_after(job.limits.wall_seconds):
-                    return await _asked(process, job)
-            except TimeoutError:
-                return RunResult(status="timeout", message=f"took more than {job.limits.wall_seconds:g} s")
-
-    async def aclose(self) -> None:
-        self._folder.cleanup()
-
-    @asynccontextmanager
-    async def _process(self, code: str) -> AsyncIterator[Process]:
-        process = await self._started()
-        try:
-            yield process
-        finally:
-            with anyio.CancelScope(shield=True):
-                process.kill()
-                await process.aclose()
-
-    async def _started(self) -> Process:
-        variables = {**os.environ, "TMPDIR": self._folder.name}
-        return await anyio.open_process(
-            [sys.executable, "-c", DRIVER], stderr=None, cwd=self._folder.name, env=variables
-        )
-
-
-class Leaking(BareProcess):
-    """Keeps the process of each code, with all that calls left in it."""
-
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
         self._kept: dict[str, Process] = {}
         self._turn = anyio.Lock()
 
-    async def aclose(self) -> None:
-        for process in self._kept.values():
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        async with self._turn:
+            if job.code not in self._kept:
+                variables = {**os.environ, "TMPDIR": self._folder.name}
+                self._kept[job.code] = await anyio.open_process(
+                    [sys.executable, "-c", DRIVER], stderr=None, cwd=self._folder.name, env=variables
+                )
+            try:
+                with anyio.fail_after(job.limits.wall_seconds):
+                    return await _ask(self._kept[job.code], job)
+            except TimeoutError:
+                await self._end(job.code)
+                return RunResult(status="timeout", message=f"took more than {job.limits.wall_seconds:g} s")
+
+    async def _end(self, code: str) -> None:
+        with anyio.CancelScope(shield=True):
+            process = self._kept.pop(code)
             process.kill()
             await process.aclose()
-        await super().aclose()
 
-    @asynccontextmanager
-    async def _process(self, code: str) -> AsyncIterator[Process]:
-        async with self._turn:
-            if code not in self._kept or self._kept[code].returncode is not None:
-                self._kept[code] = await self._started()
-            try:
-                yield self._kept[code]
-            except BaseException:
-                with anyio.CancelScope(shield=True):
-                    process = self._kept.pop(code)
-                    process.kill()
-                    await process.aclose()
-                raise
+    async def aclose(self) -> None:
+        for code in list(self._kept):
+            await self._end(code)
+        self._folder.cleanup()
 
 
-async def _asked(process: Process, job: Job) -> RunResult:
+async def _ask(process: Process, job: Job) -> RunResult:
     assert process.stdin is not None
     assert process.stdout is not None
     await process.stdin.send(job.model_dump_json(include={"code", "function", "arguments"}).encode() + b"\n")
@@ -120,7 +89,7 @@ class Boundless(WasmSandbox):
     """Isolates, but takes no notice of the limits that were asked for."""
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
-        return await super().run(job.model_copy(update={"limits": Limits()}), broker)
+        return await super().run(job.model_copy(update={"limits": Limits(wall_seconds=3)}), broker)
 
 
 class Swallowing(WasmSandbox):

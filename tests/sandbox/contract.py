@@ -7,7 +7,6 @@ Each back end's test module subclasses it and gives the fixtures. `SandboxContra
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import anyio
 import pytest
@@ -15,7 +14,7 @@ import pytest
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.values import Limits
-from tests.sandbox.leftovers import Leftovers, busy_host, nothing_left
+from tests.sandbox.leftovers import Leftovers, nothing_left
 
 WAIT_SECONDS = 120
 
@@ -25,12 +24,6 @@ ADDS = Job(code="def f(a, b):\n    return a + b\n", function="f", arguments={"a"
 
 class SandboxContract:
     """Subclasses give the fixtures `sandbox` and `left`."""
-
-    async def test_probes_pass_where_it_isolates(self, sandbox: Sandbox) -> None:
-        with anyio.fail_after(WAIT_SECONDS):
-            report = await sandbox.probe()
-        assert report.isolates, report
-        assert report.kind == sandbox.kind
 
     async def test_it_says_what_code_can_do_in_it(self, sandbox: Sandbox) -> None:
         with anyio.fail_after(WAIT_SECONDS):
@@ -53,26 +46,16 @@ class SandboxContract:
 class ConfinedContract(SandboxContract):
     """For back ends whose tools are processes: programs that attack the sandbox, each in its own."""
 
-    @pytest.mark.parametrize("delay", [0.02, 0.2])
-    async def test_cancelling_while_it_starts_leaves_nothing(
-        self, sandbox: Sandbox, left: Leftovers, delay: float
+    async def test_calls_that_are_given_up_at_any_moment_leave_nothing(
+        self, sandbox: Sandbox, left: Leftovers
     ) -> None:
-        await sandbox.run(ADDS.model_copy(update={"fresh": True}))
+        loop = Job(code="def f():\n    while True:\n        pass\n", function="f", arguments={})
         with anyio.fail_after(WAIT_SECONDS):
-            with anyio.move_on_after(delay):
-                job = Job(code="def f():\n    while True:\n        pass\n", function="f", arguments={})
-                await sandbox.run(job)
+            for delay in (0, 0.02, 0.2, 0.5):
+                with anyio.move_on_after(delay):
+                    await sandbox.run(loop)
             await nothing_left(left, os.getpid())
-
-    @pytest.mark.process
-    async def test_a_host_process_that_is_killed_leaves_nothing_running(
-        self, sandbox: Sandbox, left: Leftovers, tmp_path: Path
-    ) -> None:
-        with anyio.fail_after(WAIT_SECONDS):
-            async with await busy_host(sandbox.kind, tmp_path / "other") as host:
-                assert left(host.pid) != []
-                host.kill()
-            await nothing_left(left, host.pid)
+            assert (await sandbox.run(ADDS)).value == 42
 
     async def test_a_memory_limit_too_small_for_python_is_refused(self, sandbox: Sandbox) -> None:
         job = Job(
@@ -170,10 +153,6 @@ class ConfinedContract(SandboxContract):
         )
         result = await sandbox.run(Job(code=code, function="f", arguments={}))
         assert result.value == ["tool", "tool", "tool.py"]
-
-    async def test_arguments_that_are_too_large_never_reach_the_sandbox(self, sandbox: Sandbox) -> None:
-        with pytest.raises(SandboxRefused, match="bytes of input"):
-            await sandbox.run(Job(code="def f(x): return x", function="f", arguments={"x": "y" * (65 << 20)}))
 
 
 CLOCKS = """

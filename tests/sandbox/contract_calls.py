@@ -22,17 +22,12 @@ from alita_mcp.values import Limits
 WAIT_SECONDS = 120
 CALLERS = 6
 SQUARE = "def f(n):\n    return n * n\n"
-LOOP = "def f():\n    while True:\n        pass\n"
-FOREVER = Limits(wall_seconds=600, cpu_seconds=600)
 VALUE = {
     "a": [1, 2.5, 2.0, None, True, {"b": 'Grüße ✓ \U0001f600 \u0000 " \\'}],
     "": [],
     "deep": [[[[]]]],
     "negative": -(10**18),
 }
-EXTRA_DEEP = "def f():\n    x = []\n    for _ in range(100):\n        x = [x]\n    return x\n"
-HOLDS_ITSELF = "def f():\n    x = []\n    x.append(x)\n    return x\n"
-OWN_ERROR = "class Late(Exception):\n    pass\ndef f():\n    raise Late('x')\n"
 
 
 class Call(NamedTuple):
@@ -64,14 +59,7 @@ RESULTS = {
     "null for nothing": Call("def f():\n    pass\n", gives(None)),
     "a list for a tuple": Call("def f():\n    return (1, 2)\n", gives([1, 2])),
     "whole numbers of 4,000 digits": Call("def f():\n    return 10 ** 4000\n", gives(10**4000)),
-    "no whole number of 4,400 digits": Call("def f():\n    return 10 ** 4400\n", ends("bad_result")),
     "a coroutine function": Call("async def f(a):\n    return a + 1\n", gives(2), {"a": 1}),
-    "no NaN": Call("def f():\n    return [float('nan')]\n", ends("bad_result")),
-    "no infinity": Call("def f():\n    return {'x': float('inf')}\n", ends("bad_result")),
-    "no set": Call("def f():\n    return {1, 2}\n", ends("bad_result")),
-    "no keys but text": Call("def f():\n    return {1: 2}\n", ends("bad_result")),
-    "nothing that holds itself": Call(HOLDS_ITSELF, lambda result: result.status in {"bad_result", "error"}),
-    "nothing too deep": Call(EXTRA_DEEP, ends("bad_result")),
     "stdout apart from the result": Call(
         "def f():\n    print('hello')\n    return 1\n",
         lambda result: (result.value, result.stdout) == (1, "hello\n"),
@@ -79,6 +67,14 @@ RESULTS = {
     "stderr apart from stdout": Call(
         "import sys\ndef f():\n    print('out')\n    print('err', file=sys.stderr)\n",
         lambda result: (result.stdout, result.stderr) == ("out\n", "err\n"),
+    ),
+    "a long line whole, however it is written": Call(
+        "import os, sys\ndef f():\n    print('x' * 30_000, flush=True)\n    sys.stderr.write('y' * 30_000)\n"
+        "    return os.write(1, b'z' * 20_000)\n",
+        lambda result: (
+            (result.value, result.stdout, result.stderr)
+            == (20_000, "x" * 30_000 + "\n" + "z" * 20_000, "y" * 30_000)
+        ),
     ),
     "output cut at its limit": Call(
         "def f():\n    for _ in range(300):\n        print('x' * 99)\n    return 1\n",
@@ -99,16 +95,13 @@ ERRORS = {
         "import json\ndef f():\n    return json.loads('{')\n",
         lambda result: {"json.decoder.JSONDecodeError", "builtins.ValueError"} <= {*result.error_kinds},
     ),
-    "an exception of the tool's own": Call(OWN_ERROR, ends("error", "Late")),
+    "an exception of the tool's own": Call(
+        "class Late(Exception):\n    pass\ndef f():\n    raise Late('x')\n", ends("error", "Late")
+    ),
     "wrong arguments": Call("def f(a):\n    return a\n", ends("error", "TypeError"), {"b": 1}),
     "endless recursion": Call(
         "def f(n=0):\n    return f(n + 1)\n",
         lambda result: result.error_type == "RecursionError" and len(result.trace) <= 10,
-    ),
-    "code that exits": Call("def f():\n    raise SystemExit(0)\n", ends("error", "SystemExit")),
-    "a message without end": Call(
-        "def f():\n    raise ValueError('x' * 3000000)\n",
-        lambda result: result.status in {"error", "memory"} and len(result.message) <= 10_000,
     ),
     "code that does not parse": Call("def f(:\n", ends("load_failed", "SyntaxError"), fails_to_load=True),
     "code that fails at import": Call(
@@ -122,30 +115,16 @@ ERRORS = {
     ),
     "the next call": Call("def f(x):\n    return 1 / x\n", gives(0.5), {"x": 2}),
 }
-FORGETS = {
-    "defaults": (
-        "def g(x, seen=[]):\n    seen.append(x)\n    return seen", "len(g(1)) - 1", "g(2)",
-    ),
-    "what was put on modules": ("import os", "getattr(os, 'leak', 0)", "os.leak = 1"),
-    "the working folder": (
-        "import os\nAT = os.getcwd()", "AT != '/' and os.getcwd() == '/'",
-        "try:\n        os.chdir('/')\n    except OSError:\n        pass",
-    ),
-    "folders that were closed": (
-        "import os, tempfile\nAT = os.path.join(tempfile.gettempdir(), 'alita-shut')", "os.path.lexists(AT)",
-        "os.makedirs(AT + '/in'), os.chmod(AT + '/in', 0), os.chmod(AT, 0)",
-    ),
-}  # fmt: skip
-"""What a call leaves: the module's head, an expression that finds it, and a statement that leaves it."""
 
 
 def in_one_module(table: dict[str, Call]) -> str:
-    """All programs that load, so that one worker serves them: the function of each is `f` and its number."""
-    return "\n".join(
+    """All programs that load, so that one worker serves them: `f` calls the one of a number."""
+    programs = [
         re.sub(r"\bf\(", f"f{number}(", call.code)
         for number, call in enumerate(table.values())
         if not call.fails_to_load
-    )
+    ]
+    return "\n".join([*programs, "def f(number, words):\n    return globals()[f'f{number}'](**words)\n"])
 
 
 async def run(sandbox: Sandbox, code: str, limits: Limits = Limits(), **arguments: Any) -> RunResult:  # noqa: B008 - frozen
@@ -162,19 +141,22 @@ async def value(sandbox: Sandbox, code: str, **arguments: Any) -> Any:
 class CallContract:
     """Subclasses give the fixture `sandbox`."""
 
-    @pytest.mark.parametrize("table", [RESULTS, ERRORS], ids=["results", "errors"])
-    async def test_a_call_gives_what_it_must(self, sandbox: Sandbox, table: dict[str, Call]) -> None:
+    async def test_a_call_gives_what_it_must(self, sandbox: Sandbox) -> None:
+        table = RESULTS | ERRORS
         module, found = in_one_module(table), {}
         for number, (name, call) in enumerate(table.items()):
-            code, function = (call.code, "f") if call.fails_to_load else (module, f"f{number}")
-            job = Job(code=code, function=function, arguments=call.arguments, limits=call.limits)
-            with anyio.fail_after(WAIT_SECONDS):
-                found[name] = await sandbox.run(job)
-        assert {name: result for name, result in found.items() if not table[name].holds(result)} == {}
+            if call.fails_to_load:
+                found[name] = await run(sandbox, call.code, call.limits)
+            else:
+                found[name] = await run(sandbox, module, call.limits, number=number, words=call.arguments)
+        assert [str(found[name])[:500] for name in table if not table[name].holds(found[name])] == []
 
-    async def test_arguments_that_are_no_json_are_refused(self, sandbox: Sandbox) -> None:
-        with pytest.raises(SandboxRefused):
-            await run(sandbox, SQUARE, n=math.nan)
+    async def test_arguments_that_are_no_json_or_too_large_never_reach_the_sandbox(
+        self, sandbox: Sandbox
+    ) -> None:
+        for arguments, words in ({"n": math.nan}, "."), ({"n": "y" * (65 << 20)}, "bytes of input"):
+            with pytest.raises(SandboxRefused, match=words):
+                await run(sandbox, SQUARE, **arguments)
 
     async def test_a_trace_shows_the_tools_own_lines_and_no_folder_of_the_machine(
         self, sandbox: Sandbox
@@ -184,17 +166,6 @@ class CallContract:
         assert all(line.startswith("tool.py:") for line in result.trace)
         assert "tool.py:2" in result.trace[-1]
         assert not [at for at in (Path.cwd(), sys.prefix, Path.home()) if str(at) in "\n".join(result.trace)]
-
-    async def test_a_call_finds_nothing_of_an_earlier_one(self, sandbox: Sandbox) -> None:
-        found = {}
-        for name, (head, look, leave) in FORGETS.items():
-            code = f"{head}\ndef f():\n    found = {look}\n    {leave}\n    return found\n"
-            found[name] = [await value(sandbox, code) for _ in range(3)]
-        assert {name: seen for name, seen in found.items() if any(seen)} == {}
-
-    async def test_each_call_draws_other_random_numbers(self, sandbox: Sandbox) -> None:
-        code = "import random\ndef f():\n    return [random.random() for _ in range(4)]\n"
-        assert len({str(await value(sandbox, code)) for _ in range(3)}) == 3
 
     async def test_calls_and_tools_at_once_do_not_mix(self, sandbox: Sandbox) -> None:
         squares: dict[int, Any] = {}
@@ -228,10 +199,3 @@ class CallContract:
             tasks.start_soon(overdo)
             assert [await value(sandbox, SQUARE, n=n) for n in range(6)] == [n * n for n in range(6)]
         assert "ok" not in overdone
-
-    async def test_calls_that_are_given_up_at_any_moment_free_what_they_held(self, sandbox: Sandbox) -> None:
-        with anyio.fail_after(WAIT_SECONDS):
-            for number in range(10):
-                with anyio.move_on_after(0.05 * number):
-                    await sandbox.run(Job(code=LOOP, function="f", arguments={}, limits=FOREVER))
-        assert await value(sandbox, SQUARE, n=7) == 49

@@ -26,19 +26,6 @@ def f(path):
         file.write("x")
     return [len(CALLS), there]
 """
-OTHERS = """
-import os, signal
-def others():
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in (1, os.getpid())]
-"""
-LEAVES = """
-import subprocess
-def f(leave):
-    seen = len(others())
-    for _ in range(3 if leave else 0):
-        subprocess.Popen(['sleep', '600'], start_new_session=True)
-    return seen
-"""
 SINGLE_USE = {
     "threads": "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n",
     "open files": "import tempfile\nFILE = tempfile.TemporaryFile()\n",
@@ -65,10 +52,6 @@ MESSAGES = {
     "shared_memory": (
         "def f():\n    for n in range(99):\n        open(f'/dev/shm/{n}', 'wb').write(b'x' * (1 << 20))\n",
         {}, "16777216 bytes of shared memory",
-    ),
-    "forks": (
-        "import os, time\ndef f():\n    while True:\n        if os.fork() == 0:\n            time.sleep(600)\n",
-        {"processes": 12}, "12 processes and threads (processes)",
     ),
     "threads": (
         "from threading import Timer\ndef f():\n    while True:\n        Timer(600, print).start()\n",
@@ -115,24 +98,6 @@ class KeptContract:
             assert (await run(sandbox, job)).value == [1, False]
         assert (sandbox.figures().started, sandbox.figures().idle) == (2, 0)
 
-    async def test_a_call_that_takes_the_loaded_process_away_hurts_nobody_after_it(
-        self, sandbox: IsolatedSandbox
-    ) -> None:
-        code = OTHERS + "def f(signal, n):\n"
-        code += "    for pid in others() if signal else ():\n        try:\n"
-        code += "            os.kill(pid, getattr(signal_, signal))\n"
-        code += "        except ProcessLookupError:  # it ended by itself\n            pass\n    return n\n"
-        code = code.replace("import os, signal", "import os, signal as signal_")
-        for n, signal in enumerate(["SIGKILL", "", "SIGSTOP", "", "SIGTERM", ""]):
-            assert await value(sandbox, code, signal=signal, n=n) == n
-        assert sandbox.figures().started == 1
-
-    async def test_what_a_call_leaves_running_is_gone_before_the_next(self, sandbox: IsolatedSandbox) -> None:
-        code = OTHERS + LEAVES
-        seen = [await value(sandbox, code, leave=n < 3) for n in range(4)]
-        assert max(seen) <= 2  # the process that forked this one in between may still be on its way out
-        assert sandbox.figures().started == 1
-
     async def test_an_import_that_leaves_what_calls_would_share_gets_workers_of_one_call(
         self, sandbox: IsolatedSandbox
     ) -> None:
@@ -159,12 +124,6 @@ class KeptContract:
                 await value(sandbox, code, seconds=600)
             await nothing_left(left, os.getpid())
         assert sandbox.figures().idle == 0
-
-    async def test_many_calls_leave_no_process(self, sandbox: IsolatedSandbox) -> None:
-        code = OTHERS + "def f():\n    return len(others())\n"
-        with anyio.fail_after(WAIT_SECONDS):
-            assert max([await value(sandbox, code) for _ in range(60)]) <= 2
-        assert sandbox.figures().started == 1
 
     @pytest.mark.parametrize("kind", ["files", "others"])
     async def test_who_hits_a_limit_is_told_which_and_how_large_it_is(
@@ -203,18 +162,16 @@ class KeptContract:
     async def test_the_first_calls_time_holds_the_import_and_later_ones_do_not(
         self, sandbox: IsolatedSandbox
     ) -> None:
-        code = "import time\ntime.sleep(2)\ndef f():\n    return 1\n"
+        code = "import time\ntime.sleep(1)\ndef f():\n    return 1\n"
         first, second = [await run(sandbox, Job(code=code, function="f", arguments={})) for _ in range(2)]
-        assert first.wall_seconds >= 2 > second.wall_seconds
+        assert first.wall_seconds >= 1 > second.wall_seconds
 
-    async def test_what_is_printed_while_importing_is_no_calls_output(self, sandbox: IsolatedSandbox) -> None:
-        code = "print('x' * 3_000_000)\ndef f():\n    print('called')\n"
+    async def test_what_an_import_prints_is_shown_only_when_it_fails(self, sandbox: IsolatedSandbox) -> None:
+        code = "print('x' * 500_000)\ndef f():\n    print('called')\n"
         results = [await run(sandbox, Job(code=code, function="f", arguments={})) for _ in range(2)]
         assert [(result.status, result.stdout) for result in results] == [("ok", "called\n")] * 2
-
-    async def test_an_import_that_fails_shows_what_it_printed(self, sandbox: IsolatedSandbox) -> None:
-        result = await run(sandbox, Job(code="print('here')\n1 / 0\n", function="f", arguments={}))
-        assert (result.status, result.error_type, result.stdout) == (
+        failed = await run(sandbox, Job(code="print('here')\n1 / 0\n", function="f", arguments={}))
+        assert (failed.status, failed.error_type, failed.stdout) == (
             "load_failed",
             "ZeroDivisionError",
             "here\n",
@@ -244,17 +201,6 @@ def f(prompts):
             assert "3 times" in result.value[3][1]
             assert oracle.asked == [("complete", "a"), ("complete", "refuse"), ("complete", "b")]
         assert sandbox.figures().started == 1
-
-    async def test_without_a_broker_grants_open_nothing(self, sandbox: IsolatedSandbox) -> None:
-        code = "import alita_tool\ndef f():\n    return alita_tool.complete('x')\n"
-        result = await run(sandbox, Job(code=code, function="f", arguments={}, grants=Grants(model=True)))
-        assert (result.error_type, "'model'" in result.message) == ("PermissionError", True)
-
-    async def test_nobody_is_asked_while_a_module_is_imported(self, sandbox: IsolatedSandbox) -> None:
-        code = "import alita_tool\nX = alita_tool.complete('x')\ndef f():\n    return X\n"
-        job = Job(code=code, function="f", arguments={}, grants=Grants(model=True))
-        result = await run(sandbox, job, Oracle())
-        assert (result.status, result.error_type) == ("load_failed", "RuntimeError")
 
 
 async def run(sandbox: IsolatedSandbox, job: Job, broker: Oracle | None = None) -> RunResult:

@@ -12,9 +12,7 @@ from typing import Any
 import anyio
 import psutil
 
-from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
-from alita_mcp.sandbox.interface import Environment, Job, RunResult, Sandbox
-from alita_mcp.sandbox.wire.link import Confinement, Transport
+from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.leftovers import control_groups
 
@@ -105,60 +103,6 @@ def _number_inside(pid: int) -> int:
         return 0
     numbers = next(line for line in lines if line.startswith("NSpid:")).split()[1:]
     return int(numbers[-1]) if len(numbers) > 1 else 0
-
-
-class CutTransport:
-    """Passes everything on, until so many bytes arrived from inside; then the supervisor is silent for ever."""
-
-    def __init__(self, whole: Transport, after: int) -> None:
-        self._whole = whole
-        self._left = after
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._whole, name)
-
-    async def receive(self) -> bytes:
-        if self._left <= 0:
-            return b""
-        data = (await self._whole.receive())[: self._left]
-        self._left -= len(data)
-        return data
-
-    def is_silent(self) -> bool:
-        return self._left > 0 and self._whole.is_silent()  # type: ignore[attr-defined]
-
-
-class CuttingSandbox(BubblewrapSandbox):
-    """A bubblewrap whose next worker loses its voice after `cut_after` bytes; None: no worker does."""
-
-    cut_after: int | None = None
-    heard: CountedTransport | None = None
-
-    @asynccontextmanager
-    async def boot(
-        self, limits: Limits, environment: Environment | None
-    ) -> AsyncIterator[tuple[Transport, Confinement]]:
-        async with super().boot(limits, environment) as (transport, confinement):
-            cut, self.cut_after = self.cut_after, None
-            self.heard = CountedTransport(transport)
-            heard: Any = self.heard if cut is None else CutTransport(transport, cut)
-            yield heard, confinement
-
-
-class CountedTransport:
-    """Passes everything on and counts what comes from inside."""
-
-    def __init__(self, whole: Transport) -> None:
-        self._whole = whole
-        self.sizes: list[int] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._whole, name)
-
-    async def receive(self) -> bytes:
-        data = await self._whole.receive()
-        self.sizes.append(len(data))
-        return data
 
 
 def possessions() -> tuple[int, int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from alita_mcp.sandbox.interface import RunResult
@@ -113,3 +114,27 @@ def forge(head, raw):
     while data:
         data = data[os.write(3, data):]
 """
+
+
+def does(name: str, body: str, expected: Expected, *, imports: str = "", **more: Any) -> Hostile:
+    """A program whose function has this body."""
+    head = f"import {imports}\n" if imports else ""
+    return Hostile(
+        name, f"{head}def f():\n{textwrap.indent(textwrap.dedent(body), '    ')}\n", expected, **more
+    )
+
+
+def refused(name: str, *attempts: str, each: Sequence[Any] = ("",), head: str = "", **more: Any) -> Hostile:
+    """A program all of whose attempts must fail; each is made with `it` for all of `each`."""
+    tries = "".join(f"t(lambda: {attempt}), " for attempt in attempts)
+    code = (
+        f"{TRY}{head}\ndef f(**words):\n    return [tried for it in {tuple(each)!r} for tried in ({tries})]\n"
+    )
+    return Hostile(name, code, gives(all_refused), **more)
+
+
+def denied(name: str, *calls: str) -> Hostile:
+    """A program all of whose system calls, given by number and words, must fail for want of rights."""
+    return Hostile(
+        name, f"{TRY}\ndef f():\n    return [{', '.join(f'sc({it})' for it in calls)}]\n", gives(all_denied)
+    )

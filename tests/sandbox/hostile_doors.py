@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alita_mcp.values import Grants, Limits
-from tests.sandbox.hostile import TRY, Hostile, all_refused, anything, ends, fails, gives
+from tests.sandbox.hostile import TRY, Hostile, all_refused, anything, ends, gives
 
 FEW = Limits(wall_seconds=10, broker_calls=20)
 MODEL = Grants(model=True)
@@ -32,11 +32,6 @@ def f():
         gives(all_refused),
     ),
     Hostile(
-        "door_that_is_not_there",
-        "import alita_tool\ndef f():\n    return alita_tool.shell('id')\n",
-        fails("AttributeError"),
-    ),
-    Hostile(
         "doors_knocked_at_without_end",
         """
 import alita_tool
@@ -50,11 +45,6 @@ def f():
         ends("timeout", "error", "crashed"),
         {},
         Limits(wall_seconds=2),
-    ),
-    Hostile(
-        "huge_ask_without_a_grant",
-        "import alita_tool\ndef f():\n    return alita_tool.complete('x' * (3 << 20))\n",
-        ends("error"),
     ),
     Hostile(
         "asks_while_it_is_loaded",
@@ -227,20 +217,6 @@ def f():
         "asks_too_much",
         "import alita_tool\ndef f():\n    return alita_tool.complete('x' * (3 << 20))\n",
         ends("error", "crashed"),
-        {},
-        FEW,
-        grants=MODEL,
-    ),
-    Hostile(
-        "asks_another_door",
-        TRY
-        + """
-import alita_tool
-def f():
-    return [t(lambda: alita_tool.secret('x')), t(lambda: alita_tool.call_tool('x')),
-            t(lambda: alita_tool.read_text('x'))]
-""",
-        gives(all_refused),
         {},
         FEW,
         grants=MODEL,

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from alita_mcp.values import Limits
-from tests.sandbox.hostile import SHORT, TRY, Hostile, all_denied, all_refused, anything, ends, gives
+from tests.sandbox.hostile import TRY, Hostile, all_refused, denied, ends, gives, refused
 
 HOST = (
-    Hostile(
-        "core_pattern_opened",
-        TRY
-        + """
-def f():
     # opened only: what is written here, the host's kernel runs
-    paths = ('core_pattern', 'modprobe', 'hotplug', 'poweroff_cmd', 'usermodehelper/bset', 'panic', 'yama/ptrace_scope')
-    return [t(lambda: os.open('/proc/sys/kernel/' + path, os.O_WRONLY)) for path in paths]
-""",
-        gives(all_refused),
-    ),
+    refused("core_pattern_opened", "os.open('/proc/sys/kernel/' + it, os.O_WRONLY)",
+            each=("core_pattern", "modprobe", "hotplug", "poweroff_cmd", "usermodehelper/bset", "panic",
+                  "yama/ptrace_scope")),
     Hostile(
         "core_dumped",
         """
@@ -29,119 +21,25 @@ def f():
 """,
         gives(lambda v: v[0] == 0 or v[1] == [1, 1]),
     ),
-    Hostile(
-        "core_dump_asked_for",
-        TRY
-        + """
-import resource
-def f():
-    t(lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)))
-    libc.prctl(4, 1, 0, 0, 0)
-    os.abort()
-""",
-        ends("crashed"),
-    ),
-    Hostile(
-        "vsock_of_every_kind",
-        TRY
-        + """
-def f():
-    return [t(lambda: socket.socket(40, kind)) for kind in (1, 2, 5)] + [t(lambda: socket.socketpair(40, 1))]
-""",
-        gives(all_refused),
-    ),
-    Hostile(
-        "memory_bomb",
-        "def f():\n    held = []\n    while True:\n        held.append(bytearray(b'x') * (4 << 20))\n",
-        ends("memory"),
-        {},
-        Limits(wall_seconds=20, memory_bytes=128 << 20),
-        times=2,
-    ),
-    Hostile("big_power", "def f():\n    return 9 ** 9 ** 9 % 7\n", ends("timeout", "memory"), {}, SHORT),
-    Hostile("sleeps_forever", "import time\ndef f():\n    time.sleep(1e6)\n", ends("timeout"), {}, SHORT),
-    Hostile(
-        "devices_filled",
-        TRY
-        + """
-def f():
-    return [t(lambda: os.open('/dev/x', os.O_CREAT | os.O_WRONLY)), t(lambda: os.mkdir('/dev/q')),
-            t(lambda: os.symlink('/', '/dev/r')), t(lambda: os.unlink('/dev/null')),
-            t(lambda: os.chmod('/dev/null', 0)), t(lambda: put('/dev/pts/0', b'x')),
-            t(lambda: put('/dev/console', b'x')), t(lambda: put('/dev/tty', b'x'))]
-""",
-        gives(all_refused),
-    ),
-    Hostile(
-        "root_moved",
-        TRY
-        + """
-def f():
-    return [t(lambda: os.rename('/etc', '/etc2')), t(lambda: os.remove('/usr/bin/python3')),
-            t(lambda: os.link('/usr/bin/env', '/tmp/env')), t(lambda: os.chroot('/tmp')),
-            t(lambda: os.utime('/usr')), t(lambda: os.chown('/tmp', 0, 0)),
-            t(lambda: os.truncate('/etc/passwd', 0))]
-""",
-        gives(all_refused),
-    ),
-    Hostile(
-        "kernel_told",
-        TRY
-        + """
-def f():
-    paths = ('/proc/irq/0/smp_affinity', '/proc/acpi', '/sys/fs/cgroup/memory/release_agent', '/proc/latency_stats',
-             '/sys/kernel/uevent_helper', '/sys/kernel/mm/hugepages', '/proc/self/gid_map', '/proc/self/setgroups',
-             '/sys/fs/cgroup/pids/cgroup.procs', '/sys/fs/cgroup/pids.max', '/sys/fs/cgroup/pids/pids.max',
-             '/proc/scsi/scsi', '/proc/mtrr', '/sys/power/state', '/sys/class/net/lo/mtu')
-    return [t(lambda: put(path, b'1')) for path in paths]
-""",
-        gives(all_refused),
-    ),
-    Hostile(
-        "kernel_asked",
-        TRY
-        + """
-def f():
-    paths = ('/proc/keys', '/proc/timer_list', '/sys/firmware/acpi/tables/DSDT', '/proc/sched_debug',
-             '/sys/kernel/debug/x', '/sys/kernel/security/x', '/proc/vmallocinfo', '/proc/slabinfo', '/dev/kmem')
-    return [t(lambda: open(path, 'rb').read(64) or 1 / 0) for path in paths]
-""",
-        gives(all_refused),
-    ),
-    Hostile(
-        "control_groups_left",
-        TRY
-        + """
-def f():
-    return [t(lambda: os.mkdir(folder + '/mine')) for folder in (
-        '/sys/fs/cgroup', '/sys/fs/cgroup/memory', '/sys/fs/cgroup/pids', '/sys/fs/cgroup/unified')] + [
-        t(lambda: os.open(folder + '/cgroup.procs', os.O_WRONLY)) for folder in (
-        '/sys/fs/cgroup', '/sys/fs/cgroup/memory', '/sys/fs/cgroup/systemd')]
-""",
-        gives(all_refused),
-    ),
-    Hostile(
-        "namespaces_joined",
-        TRY
-        + """
-def f():
-    names = ('mnt', 'net', 'pid', 'ipc', 'uts', 'user', 'cgroup')
-    return [sc(308, os.open(f'/proc/self/ns/{name}', os.O_RDONLY), 0) for name in names] + [
-        sc(308, os.pidfd_open(os.getpid()), 0x20000000), sc(272, 0x10000000 | 0x20000)]
-""",
-        gives(all_denied),
-    ),
-    Hostile(
-        "terminal_typed_into",
-        TRY
-        + """
-import fcntl, struct
-def f():
-    return [t(lambda: fcntl.ioctl(fd, 0x5412, b'x')) for fd in (0, 1, 2)] + [
-        t(lambda: fcntl.ioctl(fd, 0x541C, struct.pack('B', 3))) for fd in (0, 1, 2)]
-""",
-        gives(all_refused),
-    ),
+    refused("vsock_of_every_kind", "socket.socket(40, it)", "socket.socketpair(40, it)", each=(1, 2, 5)),
+    refused("devices_filled", "os.open('/dev/x', os.O_CREAT | os.O_WRONLY)", "os.mkdir('/dev/q')",
+            "os.symlink('/', '/dev/r')", "os.unlink('/dev/null')", "os.chmod('/dev/null', 0)",
+            "put('/dev/pts/0', b'x')", "put('/dev/console', b'x')", "put('/dev/tty', b'x')"),
+    refused("root_moved", "os.rename('/etc', '/etc2')", "os.remove('/usr/bin/python3')",
+            "os.link('/usr/bin/env', '/tmp/env')", "os.chroot('/tmp')", "os.utime('/usr')", "os.chown('/tmp', 0, 0)",
+            "os.truncate('/etc/passwd', 0)"),
+    refused("kernel_asked", "open(it, 'rb').read(64) or 1 / 0",
+            each=("/proc/keys", "/proc/timer_list", "/sys/firmware/acpi/tables/DSDT", "/proc/sched_debug",
+                  "/sys/kernel/debug/x", "/sys/kernel/security/x", "/proc/vmallocinfo", "/proc/slabinfo", "/dev/kmem",
+                  "/proc/kcore", "/proc/kmsg")),
+    refused("control_groups_left", "os.mkdir(it + '/mine')", "os.open(it + '/cgroup.procs', os.O_WRONLY)",
+            each=("/sys/fs/cgroup", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/systemd")),
+    denied("namespaces_joined",
+           *(f"308, os.open('/proc/self/ns/{name}', os.O_RDONLY), 0"
+             for name in ("mnt", "net", "pid", "ipc", "uts", "user", "cgroup")),
+           "308, os.pidfd_open(os.getpid()), 0x20000000", "272, 0x10000000 | 0x20000"),
+    refused("terminal_typed_into", "fcntl.ioctl(it, 0x5412, b'x')", "fcntl.ioctl(it, 0x541C, b'\\3')",
+            head="import fcntl", each=(0, 1, 2)),
     Hostile(
         "files_above_the_root",
         TRY
@@ -205,18 +103,6 @@ def f():
         times=2,
     ),
     Hostile(
-        "locked_memory",
-        TRY
-        + """
-def f():
-    import mmap
-    area = mmap.mmap(-1, 64 << 20)
-    answer = sc(151, 3)
-    return answer
-""",
-        anything,
-    ),
-    Hostile(
         "buffers_of_pipes",
         """
 import fcntl, os
@@ -258,4 +144,4 @@ def f():
 """,
         gives(lambda n: n < 1000),
     ),
-)
+)  # fmt: skip

@@ -17,37 +17,6 @@ def kept(name: str, head: str, look: str, leave: str, *, breaks_itself: bool = F
 KEPT_STATE = (
     kept("globals_kept", "N = []", "list(N)", "N.append(1)"),
     kept(
-        "defaults_kept",
-        """
-def g(x, seen=[]):
-    seen.append(x)
-    return seen[:-1]
-""",
-        "g(1)",
-        "g(2)",
-    ),
-    kept(
-        "cache_kept",
-        """
-import functools
-@functools.lru_cache
-def g():
-    return 1
-""",
-        "g.cache_info().currsize",
-        "g()",
-    ),
-    kept(
-        "class_attributes_kept",
-        """
-class C:
-    n = 0
-""",
-        "C.n",
-        "C.n = 1",
-    ),
-    kept("module_attributes_kept", "import os", "getattr(os, 'leak', 0)", "os.leak = 1"),
-    kept(
         "modules_kept",
         "import sys, types",
         "'leak' in sys.modules",
@@ -77,38 +46,6 @@ json.loads = lambda *a, **k: {'a': 2, 'b': 666}
         breaks_itself=True,
     ),
     kept(
-        "os_kept",
-        """
-import os
-OLD = os.fork
-""",
-        "os.fork is not OLD",
-        "os.fork = os._exit = os.write = os.read = os.waitpid = lambda *a: 0",
-        breaks_itself=True,
-    ),
-    kept(
-        "socket_kept",
-        "import socket",
-        "socket.getdefaulttimeout() is not None",
-        """
-socket.setdefaulttimeout(1e-9)
-socket.socket.sendall = socket.socket.recv = lambda *a: b''
-""",
-        breaks_itself=True,
-    ),
-    kept("path_kept", "import sys", "'/tmp/leak' in sys.path", "sys.path.insert(0, '/tmp/leak')"),
-    kept(
-        "importer_kept",
-        "import sys",
-        "any(type(finder).__name__ == 'Mine' for finder in sys.meta_path)",
-        """
-class Mine:
-    def find_spec(self, *a):
-        return None
-sys.meta_path.insert(0, Mine())
-""",
-    ),
-    kept(
         "hooks_kept",
         "import sys, threading",
         "sys.gettrace() is not None or sys.getprofile() is not None",
@@ -119,75 +56,6 @@ threading.settrace(lambda *a: None)
 """,
     ),
     kept(
-        "audit_hook_kept",
-        """
-import sys
-SEEN = []
-""",
-        "list(SEEN)",
-        """
-def hook(name, words):
-    SEEN.append(name)
-    raise SystemExit
-sys.addaudithook(lambda name, words: SEEN.append(name))
-""",
-    ),
-    kept(
-        "recursion_limit_kept",
-        """
-import sys
-OLD = sys.getrecursionlimit()
-""",
-        "sys.getrecursionlimit() != OLD",
-        "sys.setrecursionlimit(77)",
-    ),
-    kept("digits_kept", "import sys", "sys.get_int_max_str_digits() == 0", "sys.set_int_max_str_digits(0)"),
-    kept(
-        "collector_kept",
-        "import gc",
-        "gc.get_threshold()[0] == 1 or any(map(callable, gc.callbacks))",
-        """
-gc.set_threshold(1)
-gc.callbacks.append(lambda *a: 1 / 0)
-""",
-    ),
-    kept(
-        "time_zone_kept",
-        "import os, time",
-        "time.tzname[0] == 'LEAK'",
-        """
-os.environ['TZ'] = 'LEAK-7'
-time.tzset()
-""",
-    ),
-    kept(
-        "locale_and_decimal_kept",
-        "import decimal",
-        "decimal.getcontext().prec == 3",
-        "decimal.getcontext().prec = 3",
-    ),
-    kept(
-        "random_seed_kept",
-        """
-import random
-LAST = []
-""",
-        "random.random() in LAST",
-        """
-random.seed(7)
-LAST.append(random.random())
-""",
-    ),
-    kept(
-        "warnings_and_logging_kept",
-        "import logging, warnings",
-        "bool(logging.root.handlers)",
-        """
-logging.root.addHandler(logging.StreamHandler())
-warnings.simplefilter('error')
-""",
-    ),
-    kept(
         "signal_handlers_kept",
         "import signal",
         "signal.getsignal(signal.SIGUSR1) not in (signal.SIG_DFL, signal.SIG_IGN)",
@@ -195,12 +63,6 @@ warnings.simplefilter('error')
 for number in (1, 2, 10, 12, 14, 15, 17):
     signal.signal(number, lambda *a: 1 / 0)
 """,
-    ),
-    kept(
-        "signal_mask_kept",
-        "import signal",
-        "bool(signal.pthread_sigmask(signal.SIG_BLOCK, []) & {signal.SIGUSR1})",
-        "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))",
     ),
     kept(
         "timers_kept",
@@ -235,13 +97,6 @@ R.setrlimit(R.RLIMIT_NPROC, (0, 0))
 R.setrlimit(R.RLIMIT_NOFILE, (5, 5))
 """,
     ),
-    kept("niceness_kept", "import os", "os.nice(0) >= 19", "os.nice(19)"),
-    kept(
-        "cpus_kept",
-        "import os",
-        "os.sched_getscheduler(0) == os.SCHED_IDLE",
-        "os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))",
-    ),
     kept(
         "files_kept",
         """
@@ -256,15 +111,6 @@ for place in PLACES:
     except OSError:
         pass
 """,
-    ),
-    kept(
-        "shared_memory_kept",
-        """
-import os
-from multiprocessing import shared_memory
-""",
-        "os.listdir('/dev/shm')",
-        "kept = shared_memory.SharedMemory('leak', create=True, size=1 << 20)",
     ),
     kept(
         "listener_kept",
@@ -298,21 +144,6 @@ if os.fork() == 0:
     os.setsid()
     os.execv('/bin/sh', ['leak-me', '-c', 'sleep 9999; true'])
 time.sleep(0.2)
-""",
-    ),
-    kept(
-        "threads_kept",
-        "import threading, time",
-        "[t.name for t in threading.enumerate() if t.name == 'leak']",
-        "threading.Thread(target=time.sleep, args=(9999,), name='leak', daemon=True).start()",
-    ),
-    kept(
-        "exit_handlers_kept",
-        "import atexit, os",
-        "atexit._ncallbacks() > 50",
-        """
-for _ in range(100):
-    atexit.register(os._exit, 3)
 """,
     ),
     Hostile(

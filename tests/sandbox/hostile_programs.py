@@ -33,7 +33,7 @@ BATCHES: dict[str, tuple[Hostile, ...]] = {
 FINDINGS = {
     "a bubblewrap that is started as root lets a tool write what the host's kernel runs": "core_pattern_opened",
     "AF_VSOCK is in no network namespace": "vsock_of_every_kind",
-    "prlimit64 of the supervisor is allowed by the kernel": "supervisor_limited",
+    "prlimit64 of the supervisor is allowed by the kernel": "others_limited",
     "random numbers after a fork are those of the parent": "random_is_the_same",
     "numpy does not seed itself again after a fork": "numpy_draws_the_same",
     "a handler that dumps are piped to obeys no limit of 0": "core_dumped",

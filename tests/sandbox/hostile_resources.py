@@ -3,38 +3,16 @@
 from __future__ import annotations
 
 from alita_mcp.values import Limits
-from tests.sandbox.hostile import SHORT, Hostile, ends, gives
+from tests.sandbox.hostile import SHORT, Hostile, does, ends, gives
 
 RESOURCES = (
-    Hostile(
-        "fork_bomb",
-        """
-import os
-def f():
-    while True:
-        try:
-            os.fork()
-        except OSError:
-            pass
-""",
-        ends("timeout", "memory"),
-        {},
-        Limits(wall_seconds=2),
-    ),
-    Hostile(
-        "thread_bomb",
-        """
-import threading, time
-def f():
-    n = 0
-    try:
+    does("fork_bomb", """
         while True:
-            threading.Thread(target=time.sleep, args=(1000,)).start(); n += 1
-    except RuntimeError:
-        return n
-""",
-        gives(lambda n: n < 64),
-    ),
+            try:
+                os.fork()
+            except OSError:
+                pass
+        """, ends("timeout", "memory"), imports="os", limits=Limits(wall_seconds=2)),
     Hostile(
         "memory_of_children",
         """
@@ -70,114 +48,11 @@ def f():
         {},
         Limits(wall_seconds=30),
     ),
-    Hostile(
-        "scratch_files",
-        """
-def f():
-    n = 0
-    try:
-        while n < 400000:
-            open(f'/tmp/{n}', 'w').close(); n += 1
-    except OSError:
-        pass
-    return n
-""",
-        lambda r: (
-            r.value < 10_000 if r.ok else r.status in {"memory", "timeout"} or "scratch_files" in r.message
-        ),
-        {},
-        Limits(wall_seconds=10),
-    ),
-    Hostile(
-        "shared_memory_fill",
-        """
-def f():
-    n = 0
-    try:
-        with open('/dev/shm/x', 'wb') as h:
-            while True:
-                h.write(b'a' * (1 << 20)); h.flush(); n += 1
-    except OSError:
-        return n
-""",
-        gives(lambda n: n <= 16),
-    ),
-    Hostile(
-        "sparse_file",
-        """
-import os
-def f():
-    fd = os.open('/tmp/s', os.O_RDWR | os.O_CREAT)
-    os.ftruncate(fd, 1 << 40)
-""",
-        ends("error", "crashed"),
-    ),
-    Hostile(
-        "deep_tree",
-        """
-import os
-def f():
-    for _ in range(3000):
-        os.mkdir('d'); os.chdir('d')
-    return 1
-""",
-        ends("ok", "error"),
-    ),
-    Hostile(
-        "file_descriptors",
-        """
-import os
-def f():
-    held = []
-    try:
-        while True:
-            held.append(os.open('/dev/null', 0))
-    except OSError:
-        return len(held)
-""",
-        gives(lambda n: n < 300),
-    ),
-    Hostile(
-        "socket_buffers",
-        """
-import socket
-def f():
-    held = []
-    try:
-        while True:
-            a, b = socket.socketpair(); a.setblocking(False); held.append((a, b))
-            try:
-                while True:
-                    a.send(b'x' * 65536)
-            except BlockingIOError:
-                pass
-    except OSError:
-        return 1
-""",
-        ends("ok", "memory"),
-    ),
-    Hostile(
-        "regular_expression",
-        """
-import re
-def f():
-    re.match(r'(a+)+$', 'a' * 40 + 'b')
-""",
-        ends("timeout"),
-        {},
-        SHORT,
-    ),
-    Hostile(
-        "cpu_limit",
-        """
-def f():
-    while True:
-        pass
-""",
-        lambda r: r.status == "timeout" and "CPU" in r.message,
-        {},
-        Limits(wall_seconds=30, cpu_seconds=1),
-    ),
+    does("sparse_file", "os.ftruncate(os.open('/tmp/s', os.O_RDWR | os.O_CREAT), 1 << 40)", ends("error", "crashed"),
+         imports="os"),
+    does("regular_expression", "re.match(r'(a+)+$', 'a' * 40 + 'b')", ends("timeout"), imports="re", limits=SHORT),
+    does("cpu_limit", "while True:\n    pass", lambda r: r.status == "timeout" and "CPU" in r.message,
+         limits=Limits(wall_seconds=30, cpu_seconds=1)),
     Hostile(
         "signals_ignored",
         """
@@ -195,62 +70,26 @@ def f():
         {},
         SHORT,
     ),
-    Hostile(
-        "stops_itself",
-        """
-import os, signal
-def f():
-    os.kill(os.getpid(), signal.SIGSTOP)
-""",
-        ends("timeout"),
-        {},
-        SHORT,
-    ),
-    Hostile(
-        "daemon",
-        """
-import os, time
-def f():
-    if os.fork() == 0:
-        os.setsid()
-        if os.fork():
-            os._exit(0)
-        time.sleep(9999)
-    return 1
-""",
-        ends("ok"),
-    ),
-    Hostile(
-        "background_shell",
-        """
-import subprocess
-def f():
-    subprocess.Popen(['sleep', '9999'], start_new_session=True)
-    subprocess.Popen('(sleep 9999 &) &', shell=True)
-    return 1
-""",
-        ends("ok"),
-    ),
-    Hostile(
-        "threads_that_stay",
-        """
-import threading, time
-def f():
-    [threading.Thread(target=time.sleep, args=(1e5,)).start() for _ in range(5)]
-    return 7
-""",
-        gives(lambda v: v == 7),
-    ),
-    Hostile(
-        "exit_handlers",
-        """
-import atexit, time
-def f():
-    atexit.register(time.sleep, 1e5)
-    return 7
-""",
-        gives(lambda v: v == 7),
-    ),
+    does("stops_itself", "os.kill(os.getpid(), signal.SIGSTOP)", ends("timeout"), imports="os, signal", limits=SHORT),
+    does("daemon", """
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+            time.sleep(9999)
+        return 1
+        """, ends("ok"), imports="os, time"),
+    does("background_shell", """
+        subprocess.Popen(['sleep', '9999'], start_new_session=True)
+        subprocess.Popen('(sleep 9999 &) &', shell=True)
+        return 1
+        """, ends("ok"), imports="subprocess"),
+    does("threads_that_stay", """
+        [threading.Thread(target=time.sleep, args=(1e5,)).start() for _ in range(5)]
+        return 7
+        """, gives(lambda v: v == 7), imports="threading, time"),
+    does("exit_handlers", "atexit.register(time.sleep, 1e5)\nreturn 7", gives(lambda v: v == 7),
+         imports="atexit, time"),
     Hostile(
         "destructors",
         """
@@ -265,4 +104,4 @@ def f():
 """,
         gives(lambda v: v == 7),
     ),
-)
+)  # fmt: skip

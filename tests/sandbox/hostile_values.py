@@ -7,8 +7,6 @@ from tests.sandbox.hostile import SHORT, Hostile, anything, ends, fails
 
 VALUES = (
     Hostile("nan", "def f():\n    return {'x': float('nan')}\n", ends("bad_result")),
-    Hostile("infinity", "def f():\n    return [float('inf')]\n", ends("bad_result")),
-    Hostile("huge_integer", "def f():\n    return 10 ** 5000\n", ends("bad_result")),
     Hostile(
         "deep_nesting",
         """
@@ -19,71 +17,6 @@ def f():
     return x
 """,
         ends("bad_result", "crashed", "error"),
-    ),
-    Hostile("result_too_big", "def f():\n    return 'x' * (2 << 20)\n", ends("bad_result")),
-    Hostile("set_and_object", "def f():\n    return {'a': {1, 2}, 'b': object()}\n", ends("bad_result")),
-    Hostile("keys_that_are_no_text", "def f():\n    return {1: 2}\n", ends("bad_result")),
-    Hostile(
-        "reduces_to_a_command",
-        """
-import os
-class P:
-    def __reduce__(self):
-        return os.system, ('touch /tmp/pwned',)
-def f():
-    return P()
-""",
-        ends("bad_result"),
-    ),
-    Hostile(
-        "text_that_is_no_text",
-        """
-class T(str):
-    def __str__(self):
-        return 'other'
-    encode = None
-def f():
-    return T('x')
-""",
-        ends("bad_result"),
-    ),
-    Hostile(
-        "list_that_grows_while_it_is_read",
-        """
-class L(list):
-    def __iter__(self):
-        while True:
-            yield 1
-def f():
-    return L([1])
-""",
-        ends("bad_result"),
-    ),
-    Hostile(
-        "class_that_lies_about_itself",
-        """
-class X:
-    __class__ = int
-    def __index__(self):
-        return 1
-def f():
-    return X()
-""",
-        ends("bad_result"),
-    ),
-    Hostile(
-        "deep_before_wide",
-        """
-def f():
-    x = {}
-    y = x
-    for _ in range(63):
-        y['a'] = {}
-        y = y['a']
-    y['a'] = [[0]]
-    return x
-""",
-        ends("bad_result"),
     ),
     Hostile(
         "keys_that_repeat",
@@ -135,40 +68,6 @@ def f():
         anything,
     ),
     Hostile(
-        "exception_whose_type_lies_of_its_kinds",
-        r"""
-class M(type):
-    __mro__ = __bases__ = (ValueError,)
-    __name__ = property(lambda cls: 1 / 0)
-    __module__ = 'builtins'
-    def __eq__(cls, other):
-        return True
-    def __hash__(cls):
-        raise SystemExit
-class X(Exception, metaclass=M):
-    __class__ = ValueError
-def f():
-    import builtins, sys
-    sys.modules['builtins'].ValueError = X
-    sys.modules['tool'] = X
-    raise X('x')
-""",
-        lambda result: (
-            "builtins.Exception" in result.error_kinds and "builtins.ValueError" not in result.error_kinds
-        ),
-    ),
-    Hostile(
-        "exception_with_a_thousand_classes",
-        """
-def f():
-    kind = Exception
-    for number in range(1_000):
-        kind = type('x' * 10_000, (kind,), {})
-    raise kind
-""",
-        lambda result: result.status == "error" and len(result.error_kinds) <= 64,
-    ),
-    Hostile(
         "exception_that_causes_itself",
         """
 def f():
@@ -191,26 +90,6 @@ def f():
         ends("error", "crashed"),
     ),
     Hostile(
-        "stdout_flood",
-        """
-import sys
-def f():
-    while True:
-        sys.stdout.write('x' * 65536)
-""",
-        ends("output_flood"),
-    ),
-    Hostile(
-        "prints_more_than_is_kept",
-        """
-def f():
-    for _ in range(8):
-        print('z' * 65535)
-    return 5
-""",
-        lambda r: r.status == "ok" and r.value == 5 and len(r.stdout) <= 65536,
-    ),
-    Hostile(
         "asks_for_a_password",
         "def f():\n    return input('password? ')\n",
         fails("EOFError"),
@@ -224,7 +103,6 @@ def f():
         spoils_itself=True,
     ),
     Hostile("no_python", "def f(:\n", ends("load_failed")),
-    Hostile("zero_bytes", "def f():\n    return 1\n\0\n", ends("load_failed")),
     Hostile(
         "too_much_to_parse",
         "def f():\n    return " + "(" * 5000 + "1" + ")" * 5000 + "\n",
@@ -237,18 +115,6 @@ def f():
         {},
         Limits(wall_seconds=10),
     ),
-    Hostile(
-        "talks_at_import",
-        """
-import os
-for _ in range(8):
-    os.write(1, b'a' * 65536)
-def f():
-    return 1
-""",
-        lambda r: r.status == "ok" and r.value == 1 and len(r.stdout) <= 65536,
-    ),
-    Hostile("function_that_is_none", "f = 1\n", ends("load_failed", "error"), spoils_itself=True),
     Hostile(
         "function_that_removes_itself",
         """

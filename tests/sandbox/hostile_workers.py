@@ -219,20 +219,6 @@ def f():
 
 CHANNELS = (
     Hostile(
-        "frames_on_stdout",
-        """
-import os, struct
-def f():
-    head = b'{"status":"ok"}'
-    for kind in range(1, 25):
-        frame = struct.pack('>BII', kind, 1, len(head)) + head
-        os.write(1, frame)
-        os.write(2, frame)
-    return 5
-""",
-        gives(lambda v: v == 5),
-    ),
-    Hostile(
         "frames_with_a_guessed_token",
         """
 import os, struct
@@ -282,25 +268,6 @@ def f():
         {},
         BRIEF,
         embedded=gives(lambda v: v == 5),
-    ),
-    Hostile(
-        "every_socket_drained",
-        SOCKETS
-        + """
-def f():
-    for fd in sockets():
-        os.set_blocking(fd, False)
-        try:
-            while os.read(fd, 65536):
-                pass
-        except OSError:
-            pass
-    return 5
-""",
-        ends("ok", "crashed", "timeout", "error"),
-        {},
-        BRIEF,
-        times=2,
     ),
     Hostile(
         "every_socket_shut",
@@ -374,21 +341,6 @@ def f():
         lambda r: r.status in {"ok", "crashed", "error"} and r.value in {5, 666, None},
     ),
     Hostile(
-        "half_a_result_then_another",
-        """
-import os, struct
-def f():
-    try:
-        os.write(3, struct.pack('>cI', b'R', 50) + b'x' * 10)
-    except OSError:
-        pass
-    return 5
-""",
-        ends("ok", "crashed", "bad_result", "timeout"),
-        {},
-        BRIEF,
-    ),
-    Hostile(
         "result_of_a_grandchild",
         FORGE
         + """
@@ -406,19 +358,6 @@ def f():
 """,
         gives(lambda v: v == 5),
         times=3,
-    ),
-    Hostile(
-        "channel_kept_by_a_grandchild",
-        """
-import os, time
-def f():
-    if os.fork() == 0:
-        os.setsid()
-        time.sleep(9999)
-    os._exit(0)
-""",
-        ends("crashed"),
-        times=2,
     ),
     Hostile(
         "stands_in_for_the_next_call",
@@ -506,29 +445,6 @@ def f():
         spoils_itself=True,
     ),
     Hostile(
-        "forks_while_it_is_loaded",
-        """
-import os, time
-for _ in range(5):
-    if os.fork() == 0:
-        os.setsid()
-        time.sleep(9999)
-def f():
-    return 5
-""",
-        ends("ok", "load_failed", "crashed"),
-        times=2,
-        spoils_itself=True,
-    ),
-    Hostile(
-        "two_of_it_load",
-        "import os\nos.fork()\ndef f():\n    return 5\n",
-        ends("ok", "load_failed", "crashed"),
-        {},
-        BRIEF,
-        spoils_itself=True,
-    ),
-    Hostile(
         "storm_while_it_is_loaded",
         """
 import os
@@ -541,22 +457,6 @@ while True:
         ends("timeout", "load_failed", "memory"),
         {},
         Limits(wall_seconds=2),
-        spoils_itself=True,
-    ),
-    Hostile(
-        "threads_while_it_is_loaded",
-        """
-import threading, time
-LOCK = threading.Lock()
-def hold():
-    with LOCK:
-        time.sleep(9999)
-threading.Thread(target=hold, daemon=True).start()
-def f():
-    return threading.active_count()
-""",
-        ends("ok"),
-        times=2,
         spoils_itself=True,
     ),
     Hostile(
@@ -655,21 +555,6 @@ def f():
         anything,
         {},
         BRIEF,
-        spoils_itself=True,
-    ),
-    Hostile(
-        "memory_shared_with_the_next",
-        """
-import mmap, os
-SHARED = mmap.mmap(-1, 4096)
-def f():
-    seen = SHARED[0]
-    SHARED[0] = 1
-    return seen
-""",
-        # what a module shares while it is imported it shares with itself alone: no other tool's worker has it
-        ends("ok"),
-        times=2,
         spoils_itself=True,
     ),
 )
@@ -774,23 +659,6 @@ def f():
         libc.prctl(1, 0, 0, 0, 0)
         libc.prctl(36, 1, 0, 0, 0)
         time.sleep(9999)
-    return 5
-""",
-        gives(lambda v: v == 5),
-        times=2,
-    ),
-    Hostile(
-        "orphans_adopted",
-        TRY
-        + """
-def f():
-    libc.prctl(36, 1, 0, 0, 0)
-    for _ in range(20):
-        if os.fork() == 0:
-            if os.fork():
-                os._exit(0)
-            time.sleep(9999)
-    time.sleep(0.2)
     return 5
 """,
         gives(lambda v: v == 5),

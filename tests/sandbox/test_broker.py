@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import base64
-import itertools
 import json
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -289,29 +288,6 @@ def test_secrets_leave_neither_as_they_are_nor_in_their_usual_forms() -> None:
     assert cleaned.value == {"a": [" ".join(["[secret]"] * 5), {"[secret]": 1, "n": None}]}
     for left in (cleaned.message, cleaned.trace[0], cleaned.stdout, cleaned.stderr):
         assert left == " ".join(["[secret]"] * 5)
-
-
-@each_case(
-    "value, before, after",
-    itertools.product(
-        [SECRET, "sk-Live_0123?>~\u00ff\u00fe", "Pin9", "t0ken" * 40],
-        ["", "u", "me", "user:", "\u00e4lso"],
-        ["", "!", "\r\n", "@host"],
-    ),
-)
-def test_a_secret_inside_longer_base64_is_hidden_at_each_alignment(
-    value: str, before: str, after: str
-) -> None:
-    whole = f"{before}{value}{after}".encode()
-    for encode in (base64.b64encode, base64.urlsafe_b64encode):
-        code = encode(whole).decode()
-        for text in (code, code.rstrip("="), quote(code, safe="")):
-            said = redact(f"Basic {text} end", [value])
-            assert "[secret]" in said
-            head, _, tail = unquote(said.removeprefix("Basic ").removesuffix(" end")).partition("[secret]")
-            # a character at either end may be half of the secret's neighbours and half its own
-            assert len(head) <= -(-len(before.encode()) * 8 // 6)
-            assert len(tail.rstrip("=")) <= -(-len(after.encode()) * 8 // 6) + 1
 
 
 @given(st.text(min_size=4, max_size=40), st.binary(max_size=9), st.binary(max_size=9))

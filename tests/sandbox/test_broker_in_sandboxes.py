@@ -114,25 +114,6 @@ def f(port):
         assert decimal[0] == sixth[0] == 403
         assert [event.status for event in broker.events if event.door == "network"].count("ok") == 2
 
-    async def test_without_the_grant_there_is_no_proxy_and_no_variable(
-        self, sandbox: IsolatedSandbox
-    ) -> None:
-        code = f"""{GET}
-def f():
-    proxies = [name for name in os.environ if name.lower().endswith("_proxy")]
-    return [proxies, attempt(lambda: through()), attempt(lambda: get("http://api.test/"))[0]]
-def through():
-    with socket.create_connection(("127.0.0.1", 3128), 5) as connection:
-        connection.sendall(b"GET http://api.test/ HTTP/1.0\\r\\n\\r\\n")
-        return connection.recv(1000).decode()
-"""
-        for grants in (Grants(), Grants(model=True)):
-            result, _ = await self.call(sandbox, code, grants)
-            assert result.ok, result
-            assert result.value[0] == []
-            assert "200" not in str(result.value[1])
-            assert result.value[2] == "URLError"
-
     async def test_many_connections_at_once_all_get_their_answers(
         self, sandbox: IsolatedSandbox, site: Site
     ) -> None:
@@ -210,36 +191,6 @@ def f():
             assert all(word in text for word, text in zip(words, result.value, strict=True)), result.value
         assert contents(tmp_path) == {}
 
-    async def test_questions_made_by_hand_get_no_further(
-        self, sandbox: IsolatedSandbox, tmp_path: Path
-    ) -> None:
-        (tmp_path / "root").mkdir()
-        (tmp_path / "key").write_text("outside")
-        (tmp_path / "root" / "link").symlink_to(tmp_path / "key")
-        code = """
-import alita_tool
-def f():
-    told = []
-    for door, words in (
-        ("workspace.read", {"path": "../key", "offset": 0, "length": 9}),
-        ("workspace.read", {"path": "link", "offset": 0, "length": 9}),
-        ("workspace.change", {"operations": [{"path": "x"}], "last": True}),
-        ("secret", {"name": "KEY"}), ("complete", {"prompt": "x"}), ("call_tool", {"name": "x"}), ("shell", {}),
-    ):
-        try:
-            told.append(alita_tool._ask(door, words))
-        except Exception as refused:
-            told.append(type(refused).__name__)
-    return told
-"""
-        services = HostServices(workspace=tmp_path / "root", secrets={"KEY": "hunter2"})
-        result, _ = await self.call(sandbox, code, Grants(workspace="read"), services)
-        assert result.value == ["PermissionError"] * 7, result
-
-
-class BrokerDetails(BrokerContract):
-    """What proxy and broker decide, which are the same programs on each engine."""
-
     async def test_requests_and_httpx_go_through_the_proxy_with_and_without_tls(
         self, sandbox: IsolatedSandbox, site: Site, digest: str
     ) -> None:
@@ -313,34 +264,6 @@ def f(port):
         }  # fmt: skip
         assert site.seen == []
 
-    async def test_a_granted_name_at_a_private_address_is_refused(
-        self, sandbox: IsolatedSandbox, site: Site
-    ) -> None:
-        code = f"{GET}\ndef f(port):\n    return attempt(lambda: get(f'http://api.test:{{port}}/'))\n"
-        grants = Grants(network=(f"api.test:{site.port}",))
-        result, _ = await self.call(sandbox, code, grants, HostServices(resolve=resolved), port=site.port)
-        assert result.value == [403, "api.test is at 127.0.0.1, not a public address"]
-        assert site.seen == []
-
-    async def test_the_limit_of_bytes_is_named_to_the_tools_author(
-        self, sandbox: IsolatedSandbox, site: Site
-    ) -> None:
-        code = f"{GET}\ndef f(port):\n    return len(get(f'http://api.test:{{port}}/big/5000000')[1])\n"
-        limits = Limits(wall_seconds=60, network_bytes=1_000_000)
-        grants = Grants(network=(f"api.test:{site.port}",))
-        result, broker = await self.call(sandbox, code, grants, limits=limits, port=site.port)
-        assert result.status == "error"
-        assert "more than 1000000 bytes over the network (network_bytes)" in broker.cleaned(result).message
-
-    async def test_more_connections_than_allowed_are_refused_by_the_limits_name(
-        self, sandbox: IsolatedSandbox, site: Site
-    ) -> None:
-        url = "f'http://api.test:{port}/'"
-        code = f"{GET}\ndef f(port):\n    return [attempt(lambda: get({url}))[0] for _ in range(8)]\n"
-        grants, limits = Grants(network=(f"api.test:{site.port}",)), Limits(wall_seconds=60, broker_calls=5)
-        result, _ = await self.call(sandbox, code, grants, limits=limits, port=site.port)
-        assert result.value == [200] * 5 + [429] * 3
-
     async def test_a_server_that_never_answers_is_ended_with_the_call(
         self, sandbox: IsolatedSandbox, site: Site
     ) -> None:
@@ -367,20 +290,9 @@ def f():
         assert (result.status, result.error_type) == ("error", "ValueError")
         assert contents(tmp_path) == {"a.txt": "before"}
 
-    async def test_one_call_does_not_see_the_workspace_of_another(
-        self, sandbox: IsolatedSandbox, tmp_path: Path
-    ) -> None:
-        code = "import alita_tool\ndef f():\n    return alita_tool.read_text('a.txt')\n"
-        for name in ("first", "second"):
-            (tmp_path / name).mkdir()
-            (tmp_path / name / "a.txt").write_text(name)
-            services = HostServices(workspace=tmp_path / name)
-            result, _ = await self.call(sandbox, code, Grants(workspace="read"), services)
-            assert result.value == name, result
-
 
 @pytest.mark.bubblewrap
-class TestBubblewrapBroker(BrokerDetails):
+class TestBubblewrapBroker(BrokerContract):
     @pytest.fixture
     def sandbox(self, bubblewrap_sandbox: BubblewrapSandbox) -> BubblewrapSandbox:
         return bubblewrap_sandbox
@@ -405,11 +317,6 @@ class DockerFixtures:
 
 
 @pytest.mark.docker
-class TestDockerBroker(DockerFixtures, BrokerContract):
-    pass
-
-
-@pytest.mark.docker
 @pytest.mark.exhaustive
-class TestDockerBrokerInDetail(DockerFixtures, BrokerDetails):
+class TestDockerBroker(DockerFixtures, BrokerContract):
     pass

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.sandbox.broker import workspace as limits
-from alita_mcp.sandbox.broker.folder import ASIDE, HAS_DESCRIPTORS, OpenFolder
+from alita_mcp.sandbox.broker.folder import ASIDE, HAS_DESCRIPTORS
 from alita_mcp.sandbox.broker.requests import Operation
 from alita_mcp.sandbox.broker.workspace import Workspace
 from tests.tables import each_case
@@ -59,14 +59,6 @@ def write(path: str, data: bytes = b"new", **changes: Any) -> Operation:
 
 def stamp(workspace: Workspace, path: str) -> str:
     return next(entry[2] for entry in workspace.names("") if entry[0] == path)
-
-
-def test_names_are_listed_level_by_level_with_their_kind(workspace: Workspace) -> None:
-    names = {entry[0]: entry[1] for entry in workspace.names("")}
-    assert names["a.txt"] == names["sub/b.txt"] == names["linked"] == names["link"] == "file"
-    assert names["sub"] == names["sub/deep"] == "folder"
-    assert "linked/key" not in names
-    assert [entry[0] for entry in workspace.names("sub")] == ["sub/b.txt", "sub/deep", "sub/up"]
 
 
 def test_a_file_is_read_in_pieces(workspace: Workspace) -> None:
@@ -220,15 +212,6 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(workspace: Work
     assert not (root / "other.txt").exists()
 
 
-def test_folders_above_a_file_are_made_and_those_that_are_there_stay(
-    workspace: Workspace, root: Path
-) -> None:
-    carry_out(workspace, write("sub/deep/one/two/x", b"x"), write("sub/deep/one/y", b"y"))
-    assert (root / "sub" / "deep" / "one" / "two" / "x").read_text() == "x"
-    assert (root / "sub" / "deep" / "one" / "y").read_text() == "y"
-    assert (root / "sub" / "b.txt").read_text() == "b"
-
-
 @pytest.mark.parametrize(
     "operations",
     [
@@ -284,9 +267,3 @@ def test_names_that_no_question_could_hold_are_not_listed(workspace: Workspace, 
     assert {entry[0] for entry in workspace.names("")} == {
         "a.txt", "dangling", "link", "linked", "sub", "sub/b.txt", "sub/deep", "sub/up",
     }  # fmt: skip
-
-
-def test_a_file_that_cannot_be_finished_leaves_nothing_behind(root: Path, by_descriptor: bool) -> None:
-    with OpenFolder.root(root, by_descriptor=by_descriptor) as folder, pytest.raises(IsADirectoryError):
-        folder.write("sub", b"x")
-    assert not list(root.glob(f"{ASIDE}*"))

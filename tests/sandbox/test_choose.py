@@ -63,14 +63,6 @@ async def test_a_named_one_that_does_not_isolate_is_refused_with_the_reason(
     assert all(made.closed for made in Isolating.made)
 
 
-async def test_the_embedded_one_by_name_runs_code(settings: Settings) -> None:
-    with anyio.fail_after(60):
-        sandbox = await open_sandbox(with_sandbox(settings, "wasm"))
-        assert sandbox.kind == "wasm"
-        assert (await sandbox.run(JOB)).value == 7
-        await sandbox.aclose()
-
-
 NO_ENGINE = """
 import anyio
 from alita_mcp.sandbox.choose import LazySandbox, probe_all
@@ -182,40 +174,6 @@ async def test_a_cancelled_first_user_leaves_the_choice_to_the_next(settings: Se
             Isolating.held.set()
 
     assert [(made.closed, len(made.jobs)) for made in Isolating.made] == [(True, 0), (False, 1)]
-
-
-async def test_a_failed_choice_is_tried_again_at_the_next_use(settings: Settings) -> None:
-    lazy = LazySandbox(with_sandbox(settings, f"{HERE}:Leaky"))
-    for attempt in (1, 2):
-        with pytest.raises(SandboxUnavailable):
-            await lazy.run(JOB)
-        assert (lazy.kind, len(Isolating.made)) == ("unchosen", attempt)
-
-
-async def test_a_choice_goes_on_while_anybody_waits_for_it(settings: Settings) -> None:
-    Isolating.held = anyio.Event()
-    lazy = LazySandbox(with_sandbox(settings, f"{HERE}:Isolating"))
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lazy.tend)
-            await anyio.wait_all_tasks_blocked()
-            first = anyio.CancelScope()
-
-            async def impatient() -> None:
-                with first:
-                    await lazy.run(JOB)
-
-            tasks.start_soon(impatient)
-            await anyio.wait_all_tasks_blocked()
-            async with anyio.create_task_group() as others:
-                others.start_soon(lazy.run, JOB)
-                await anyio.wait_all_tasks_blocked()
-                first.cancel()
-                await anyio.wait_all_tasks_blocked()
-                Isolating.held.set()
-            tasks.cancel_scope.cancel()
-
-    assert [(made.closed, len(made.jobs)) for made in Isolating.made] == [(False, 1)]
 
 
 async def test_a_choice_that_nobody_waits_for_is_given_up_and_can_be_made_later(settings: Settings) -> None:

@@ -10,14 +10,14 @@ import pytest
 
 from alita_mcp.errors import SandboxUnavailable
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
-from alita_mcp.sandbox.conformance import ConformanceReport, Verdict, conform, suite
-from alita_mcp.sandbox.conformance.claims import CLAIMS
+from alita_mcp.sandbox.conformance import ConformanceReport, Verdict, conform, probe, suite
+from alita_mcp.sandbox.conformance.claims import TRIALS
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from tests.sandbox.bad_back_ends import BareProcess, Boundless, Leaking, Refusing, Stumbling, Swallowing
+from tests.sandbox.bad_back_ends import BareProcess, Boundless, Refusing, Stumbling, Swallowing
 
 WAIT_SECONDS = 400
 Make = Callable[[Settings], Sandbox]
@@ -59,26 +59,31 @@ async def test_our_own_back_ends_conform(
     assert refused == (PROCESSES if report.kind == WasmSandbox.kind else set())
 
 
+ESSENTIAL = {claim for trial in TRIALS if trial.essential for claim in trial.claims}
+ALL = {claim for trial in TRIALS for claim in trial.claims}
+
+
 @pytest.mark.parametrize(
     ("make", "broken"),
     [
-        (BareProcess, {"reads no file of the host", "lists no folder of the host", "writes to no file of the host",
-                       "connects to no address", "sees no variable of the server", "signals no process of the host",
-                       "ends a call at memory_bytes", "allows no more than so many open files", "wipes files"}),
-        (Leaking, {"forgets globals", "forgets variables", "wipes files", "ends processes that a call started"}),
-        (Boundless, {"ends a sleep at wall_seconds", "ends a call at memory_bytes", "ends a flood of output"}),
-        (Swallowing, {"ends a sleep at wall_seconds", "ends a call at memory_bytes"}),
-        (Refusing, {claim.sentence for claim in CLAIMS if claim.essential}),
-        (Stumbling, {claim.sentence for claim in CLAIMS}),
+        (BareProcess, {"reads no file of the host", "writes to no file of the host", "connects to no address",
+                       "sees no variable of the server", "signals no process of the host",
+                       "ends a call at memory_bytes", "forgets globals", "wipes files",
+                       "ends processes that a call started"}),
+        (Boundless, {"ends a loop at wall_seconds", "ends a call at memory_bytes", "ends a flood of output"}),
+        (Swallowing, {"ends a loop at wall_seconds", "ends a call at memory_bytes"}),
+        (Refusing, ESSENTIAL),
+        (Stumbling, ALL),
     ],
 )  # fmt: skip
 async def test_a_bad_back_end_is_found_out(
     make: Make, broken: set[str], settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(suite, "CLAIMS", [claim for claim in CLAIMS if claim.sentence in broken])
+    trials = [trial for trial in TRIALS if broken & trial.claims.keys()]
+    monkeypatch.setattr(suite, "TRIALS", trials)
     report = await examine(make, settings)
     assert not report.conforms
-    assert broken == {verdict.claim for verdict in report.failures}
+    assert broken <= {verdict.claim for verdict in report.failures}
     assert all(verdict.detail for verdict in report.failures)
 
 
@@ -87,26 +92,21 @@ async def test_who_asks_for_what_was_not_granted_is_found_out(monkeypatch: pytes
         async def run(self, _job: Any, broker: Any = None) -> RunResult:
             with pytest.raises(PermissionError):
                 await broker.answer("secret", {"name": "x"})
-            return RunResult(status="ok", value=[])
+            return RunResult(status="ok", value={"asked": [], "fetched": []})
 
-    monkeypatch.setattr(suite, "CLAIMS", [claim for claim in CLAIMS if claim.chapter == "grants"])
+    monkeypatch.setattr(suite, "TRIALS", [trial for trial in TRIALS if trial.chapter == "grants"])
     report = await conform(Trusting(lambda job: RunResult(status="ok"), "trusting"))
     assert {verdict.detail for verdict in report.failures} == {"without a grant secret was asked for"}
     assert len(report.failures) == len(report.verdicts)
 
 
-def test_every_claim_is_a_sentence_of_its_own() -> None:
-    sentences = [claim.sentence for claim in CLAIMS]
-    assert len(sentences) == len(set(sentences))
-    assert [claim.chapter for claim in CLAIMS] == sorted(
-        (claim.chapter for claim in CLAIMS), key=[claim.chapter for claim in CLAIMS].index
-    ), "claims of one chapter stand together"
-
-
 async def test_a_back_end_that_does_not_work_here_is_no_finding() -> None:
     class Absent(ScriptedSandbox):
         async def run(self, *_words: Any) -> RunResult:
-            raise SandboxUnavailable("There is no engine.")
+            raise SandboxUnavailable("There is no engine.", hint="Install one.")
 
+    absent = Absent(lambda job: RunResult(status="ok"), "absent")
     with pytest.raises(SandboxUnavailable, match="no engine"):
-        await conform(Absent(lambda job: RunResult(status="ok"), "absent"))
+        await conform(absent)
+    report = await probe(absent, "generic")
+    assert (report.isolates, report.hint) == (False, "Install one.")

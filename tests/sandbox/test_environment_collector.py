@@ -24,7 +24,6 @@ from alita_mcp.sandbox.packages.collector import (
 from alita_mcp.sandbox.packages.uses import Record, Use, Uses
 from tests.sandbox.environment_homes import unmark
 from tests.sandbox.trusting_back_end import TrustingBackEnd
-from tests.tables import each_case
 
 GENEROUS = Bounds(keep_seconds=1000 * 86_400, max_bytes=1 << 40)
 NOW = 1_000_000.0
@@ -101,16 +100,6 @@ async def test_an_environment_is_kept_while_its_maker_lives_and_goes_afterwards(
     assert not list((home / "environments" / ".uses" / "trusting").iterdir())
 
 
-async def test_an_environment_that_was_dropped_is_made_again(
-    kept: EnvironmentCache, store: TrustingBackEnd, home: Path
-) -> None:
-    await kept.obtain("abc", (), tar)
-    unmark(home)
-    await kept.collect(NOTHING_KEPT)
-    await kept.obtain("abc", (), tar)
-    assert store.environments == {"abc": b"a tar"}
-
-
 async def test_an_environment_of_a_dead_process_is_nobodys(
     kept: EnvironmentCache, store: TrustingBackEnd, home: Path
 ) -> None:
@@ -174,16 +163,6 @@ async def test_an_environment_that_is_gone_or_elsewhere_is_not_held(
             pytest.fail("it was held")
 
 
-async def test_what_a_sandbox_has_open_stays_on_the_books(
-    kept: EnvironmentCache, store: TrustingBackEnd, home: Path
-) -> None:
-    await kept.obtain("abc", (), tar)
-    unmark(home)
-    store.open.add("abc")
-    collected = await kept.collect(NOTHING_KEPT)
-    assert (collected.dropped, [use.digest for use in collected.kept]) == ((), ["abc"])
-
-
 async def test_what_a_killed_builder_left_half_done_goes(
     store: TrustingBackEnd, kept: EnvironmentCache, home: Path
 ) -> None:
@@ -213,15 +192,6 @@ async def test_a_build_that_fails_leaves_no_trace(kept: EnvironmentCache, uses: 
     assert uses.listed() == ()
 
 
-async def test_lock_files_of_the_dead_are_swept(kept: EnvironmentCache, home: Path) -> None:
-    folder = home / "environments" / ".uses" / "trusting"
-    folder.mkdir(parents=True)
-    for name in ("left", "0123456789ab-4194303-1"):  # the second as homes of older versions have them
-        (folder / f"abc@{name}").touch()
-    await kept.obtain("abc", (), tar)
-    assert len(list(folder.glob("abc@*"))) == 1
-
-
 async def test_an_environment_is_used_anew_by_whoever_prepares_it(
     kept: EnvironmentCache, store: TrustingBackEnd, uses: Uses, home: Path
 ) -> None:
@@ -231,26 +201,6 @@ async def test_an_environment_is_used_anew_by_whoever_prepares_it(
     assert uses.listed()[0].last_used == 1
     await EnvironmentCache(store, uses, GENEROUS).obtain("abc", (), refusing)
     assert time.time() - uses.listed()[0].last_used < HOLD_SECONDS
-
-
-async def test_a_home_has_one_name_for_all_kinds_and_processes(home: Path, kept: EnvironmentCache) -> None:
-    names = [await kept.home_id()]
-    for kind in ("trusting", "other"):
-        async with Uses(home, kind).locked():
-            names.append(Uses(home, kind).home_id())
-    assert len(set(names)) == 1
-    assert (
-        await EnvironmentCache(TrustingBackEnd(home), Uses(home / "b", "k"), GENEROUS).home_id() not in names
-    )
-
-
-@each_case("digest", ["../up", "/abs", "a/b", "", ".hidden"])
-async def test_a_digest_is_never_a_path(kept: EnvironmentCache, digest: str) -> None:
-    with pytest.raises(SandboxError, match="no digest"):
-        await kept.obtain(digest, (), tar)
-    with pytest.raises(SandboxError, match="no digest"):
-        async with kept.held(Environment(digest=digest, location=f"at {digest}")):
-            pytest.fail("it was held")
 
 
 async def test_a_home_that_another_process_keeps_locked_is_an_error(

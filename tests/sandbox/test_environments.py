@@ -165,23 +165,6 @@ async def test_what_is_wrong_with_which_package_is_told(
     assert not [path async for path in anyio.Path(tmp_path).rglob("escaped.py")]
 
 
-async def test_a_file_that_was_replaced_after_locking_is_not_installed(
-    builder: EnvironmentBuilder, index: Index, back_end: TrustingBackEnd
-) -> None:
-    index.add(*wheel("swapped", "1", {"swapped.py": "x = 1"}))
-    lock = await resolve(builder, "swapped")
-    index.add(*wheel("swapped", "1", {"swapped.py": "x = 666"}))
-    with pytest.raises(PackagesRejected, match="for swapped==1 does not have the hash of the lock"):
-        await builder.prepare(lock, Told())
-
-    filename, content = wheel("swapped", "1", {"swapped.py": "x = 666"})
-    del index.hashes[filename]
-    index.add(filename, content)  # now the page tells the new hash too
-    with pytest.raises(PackagesRejected, match="for swapped==1 does not have the hash of the lock"):
-        await builder.prepare(lock, Told())
-    assert back_end.built == {}
-
-
 async def test_a_package_without_a_sha256_hash_cannot_be_locked(
     builder: EnvironmentBuilder, index: Index
 ) -> None:
@@ -202,14 +185,6 @@ async def test_an_index_that_fails_is_not_the_packages_fault(
     with pytest.raises(SandboxError, match=f"index could not be reached: .*{status}") as failed:
         await resolve(builder, "anything")
     assert "127.0.0.1" not in failed.value.message
-
-
-async def test_an_index_that_is_not_there_is_not_the_packages_fault(
-    back_end: TrustingBackEnd, settings: Settings
-) -> None:
-    nowhere = settings.model_copy(update={"package_index": "http://127.0.0.1:9/simple/"})
-    with pytest.raises(SandboxError, match="index could not be reached"):
-        await resolve(EnvironmentBuilder(back_end, nowhere), "anything")
 
 
 @each_case(
@@ -285,20 +260,6 @@ def test_a_lock_with_a_package_twice_is_refused() -> None:
 async def test_a_lock_for_another_python_is_refused(builder: EnvironmentBuilder) -> None:
     with pytest.raises(SandboxRefused, match="cp27-elsewhere"):
         await builder.prepare(Lock(python="cp27-elsewhere"), Told())
-
-
-async def test_two_who_want_one_environment_build_it_once(
-    builder: EnvironmentBuilder, back_end: TrustingBackEnd
-) -> None:
-    back_end.hold, back_end.result = anyio.Event(), b'{"status": 0}\ntar'
-    lock = Lock(requirements=(f"a==1 --hash=sha256:{HASH}",), python=back_end.python)
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(builder.prepare, lock, Told())
-            tasks.start_soon(builder.prepare, lock, Told())
-            await anyio.wait_all_tasks_blocked()
-            back_end.hold.set()
-    assert len(back_end.builds) == 1
 
 
 async def test_an_interrupted_build_leaves_nothing_and_the_next_builds(

@@ -11,12 +11,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from alita_mcp.errors import PackagesRejected, SandboxError
-from alita_mcp.sandbox.interface import Environment, Job
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.packages.collector import NOTHING_KEPT
 from alita_mcp.settings import Settings
-from alita_mcp.values import Lock
 from tests.sandbox.environment_homes import (
     InBubblewrap,
     InDocker,
@@ -26,7 +25,7 @@ from tests.sandbox.environment_homes import (
     silent,
     unmark,
 )
-from tests.sandbox.package_index import Index, sdist, serving, wheel
+from tests.sandbox.package_index import Index, serving, wheel
 
 WAIT_SECONDS = 300
 TOOL = """
@@ -114,51 +113,7 @@ class EnvironmentSuite:
         assert lock.python == await sandbox.python_tag()
         assert (result.status, result.value) == ("ok", ["Dear Ada", "[1]", [], False]), result
 
-    @pytest.mark.parametrize(
-        ("package", "told"),
-        [
-            ("only-source", "no wheel"),
-            ("absent", "does not exist"),
-            ("escapes", "escapes could not be installed: a wheel holds '../../escaped.py'"),
-            ("swapped", "does not have the hash"),
-        ],
-    )
-    async def test_a_package_that_cannot_be_had_is_rejected_and_nothing_is_kept(
-        self, sandbox: Packaging, index: Index, package: str, told: str
-    ) -> None:
-        index.add(*sdist("only_source", "1", "raise SystemExit('set-up ran')"))
-        index.add(*wheel("escapes", "1", {"../../escaped.py": "x = 1"}))
-        filename, content = wheel("swapped", "1", {"swapped.py": "x = 1"})
-        index.add(filename, content)
-
-        async def build() -> Environment:
-            lock = await sandbox.resolve((package,), silent)
-            index.files[filename] = wheel("swapped", "1", {"swapped.py": "x = 2"})[1]
-            return await sandbox.prepare(lock, silent)
-
-        with anyio.fail_after(WAIT_SECONDS), pytest.raises(PackagesRejected, match=told):
-            await build()
-
-    async def test_an_index_that_is_gone_is_the_sandboxs_failure(
-        self, sandbox: Packaging, index: Index
-    ) -> None:
-        index.status = 503
-        with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match="could not be reached"):
-            await sandbox.resolve(("anything",), silent)
-
-    async def test_a_lock_of_one_hash_is_still_installed(self, sandbox: Packaging, index: Index) -> None:
-        sha256 = index.add(*wheel("single", "1", {"single.py": "x = 7\n"}))
-        lock = Lock(requirements=(f"single==1 --hash=sha256:{sha256}",), python=await sandbox.python_tag())
-        with anyio.fail_after(WAIT_SECONDS):
-            environment = await sandbox.prepare(lock, silent)
-            job = Job(
-                code="import single\ndef f(): return single.x",
-                function="f",
-                arguments={},
-                environment=environment,
-            )
-            assert (await sandbox.run(job)).value == 7
-
+    @pytest.mark.embedded_first
     async def test_an_environment_that_was_collected_is_built_again(
         self, sandbox: Packaging, index: Index, settings: Settings
     ) -> None:

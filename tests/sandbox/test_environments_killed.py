@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import uuid
@@ -129,25 +128,6 @@ class KilledBuilders:
             environment = await sandbox.prepare(await sandbox.resolve(("large",), silent), silent)
             await self.is_whole(sandbox, environment, package)
 
-    @pytest.mark.exhaustive
-    async def test_a_builder_that_is_killed_while_uv_is_stored(
-        self, sandbox: IsolatedSandbox, index: Index, tmp_path: Path, package: str
-    ) -> None:
-        settings = Settings(home=tmp_path / "own", package_index=index.url)
-        with anyio.fail_after(WAIT_SECONDS):
-            process = await start(sandbox.kind, settings.home, index, "large")
-            await until(lambda: self.filling(settings.home))
-            process.kill()
-            await process.wait()
-            own = type(sandbox)(settings)
-            try:
-                await self.starts_anew(own, settings)
-                assert begun(settings.home, own.kind) == recorded(settings.home, own.kind)
-            finally:
-                for digest in begun(settings.home, own.kind):
-                    await own.store.drop_environment(digest)
-                await own.aclose()
-
     async def starts_anew(self, sandbox: IsolatedSandbox, settings: Settings) -> None:
         """What the next process does first; afterwards only whole environments are there."""
         before = begun(settings.home, sandbox.kind)
@@ -255,21 +235,6 @@ class TestKilledInBubblewrap(InBubblewrap, KilledBuilders):
 
     def stored(self, home: Path, digest: str) -> bool:
         return (home / "environments" / digest).exists()
-
-    async def test_a_disk_without_room_keeps_nothing_half(
-        self, sandbox: IsolatedSandbox, settings: Settings
-    ) -> None:
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(
-            resource.RLIMIT_FSIZE, (4 << 20, hard)
-        )  # the same end as a full disk, for this file only
-        try:
-            with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match="cannot be stored in"):
-                await sandbox.store.store_environment("full", tar_of({"small": b"", "large": bytes(5 << 20)}))
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        assert not self.filling(settings.home)
-        assert not self.stored(settings.home, "full")
 
     async def test_folders_of_strangers_in_the_home_are_not_taken_for_environments(
         self, sandbox: IsolatedSandbox, settings: Settings

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
@@ -21,7 +21,7 @@ from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.conftest import skip_or_fail
-from tests.sandbox.faulty import ADD, WAITS, CuttingSandbox, in_the_middle, possessions, supervisors
+from tests.sandbox.faulty import ADD, WAITS, in_the_middle, possessions, supervisors
 from tests.sandbox.leftovers import (
     bubblewrap_leftovers,
     busy_host,
@@ -35,9 +35,6 @@ from tests.sandbox.private_engine import PrivateEngine
 PATIENCE_S = 120
 """Only a hang is that slow."""
 SMALL = Limits(memory_bytes=64 << 20, wall_seconds=60)
-EATS = "def eats(size):\n    return len(bytearray(size))\n"
-GREEDY = Job(code=EATS, function="eats", arguments={"size": 1 << 30}, limits=SMALL)
-MODEST = GREEDY.model_copy(update={"arguments": {"size": 10}})
 TOUCHES = """
 import os, signal
 def touches(megabytes):
@@ -52,8 +49,8 @@ def touches(megabytes):
 
 @pytest.fixture(
     params=[
-        pytest.param("docker", marks=pytest.mark.docker),
         pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+        pytest.param("docker", marks=pytest.mark.docker),
     ]
 )
 async def sandbox(request: pytest.FixtureRequest, settings: Settings) -> AsyncIterator[IsolatedSandbox]:
@@ -124,17 +121,6 @@ async def test_an_engine_that_goes_away_in_the_middle_of_a_call_and_comes_back(
             await anyio.sleep(0.1)
 
 
-async def test_a_call_that_the_kernel_kills_for_want_of_memory_is_told_so_and_the_next_one_works(
-    sandbox: IsolatedSandbox,
-) -> None:
-    with anyio.fail_after(PATIENCE_S):
-        for _ in range(2):
-            result = await sandbox.run(GREEDY)
-            assert result.status == "memory"
-            assert str(SMALL.memory_bytes) in result.message
-            assert (await sandbox.run(MODEST)).value == 10
-
-
 async def test_one_that_kills_itself_is_not_blamed_for_the_memory_of_the_one_before(
     sandbox: IsolatedSandbox,
 ) -> None:
@@ -173,36 +159,13 @@ async def test_a_server_that_is_killed_with_all_workers_busy_leaves_nothing(
 ) -> None:
     left = docker_leftovers if sandbox.kind == "docker" else bubblewrap_leftovers
     with anyio.fail_after(PATIENCE_S):
-        async with await busy_host(sandbox.kind, tmp_path / "killed", 8) as host:
-            assert len(left(host.pid)) >= 8
+        async with await busy_host(sandbox.kind, tmp_path / "killed", 3) as host:
+            assert len(left(host.pid)) >= 3
             host.kill()
         await works(sandbox)  # the server starts again
         await nothing_left(left, host.pid)
         while control_groups(host.pid):  # noqa: ASYNC110 - nobody tells when it is gone
             await anyio.sleep(0.05)
-
-
-@pytest.mark.bubblewrap
-async def test_a_frame_that_is_cut_short_anywhere_is_the_sandboxes_failure(
-    bubblewrap: None, settings: Settings
-) -> None:
-    sandbox = CuttingSandbox(settings)
-    await works(sandbox)
-    assert sandbox.heard is not None
-    sizes = sandbox.heard.sizes
-    await sandbox.aclose()
-    whole = sum(sizes)
-    ends = {sum(sizes[:count]) for count in range(len(sizes))}
-    cuts = {0, 1, 8, *ends, whole - 1}
-    for cut in sorted(cut for cut in cuts if cut < whole):
-        sandbox = CuttingSandbox(settings)
-        sandbox.cut_after = cut
-        with anyio.fail_after(PATIENCE_S):
-            with suppress(SandboxError):
-                result = await sandbox.run(ADD)
-                assert result.value == 42, f"cut after {cut} of {whole} bytes: {result}"
-            assert (await sandbox.run(ADD)).value == 42
-            await sandbox.aclose()
 
 
 @pytest.mark.bubblewrap

@@ -119,6 +119,7 @@ class MoreHostileIndexes(HostileIndexes):
                 await hasty.prepare(await hasty.resolve(("linked",), silent), silent)
             assert elsewhere.requests == []
 
+    @pytest.mark.exhaustive
     async def test_a_download_that_is_cut_short_is_the_indexs_fault(
         self, sandbox: Packaging, index: Index, hasty: EnvironmentBuilder
     ) -> None:

@@ -93,12 +93,6 @@ async def test_the_worker_used_last_is_reused_first_so_that_the_others_can_expir
         assert await on.quick("a") is late.worker
 
 
-async def test_no_two_keys_share_a_worker() -> None:
-    async with scene() as on:
-        assert await on.quick("a") is not await on.quick("b")
-        assert on.pool.figures().started == 2
-
-
 async def test_calls_of_one_key_run_at_once_up_to_its_limit_and_the_next_one_waits() -> None:
     async with scene(workers=8, per_key=2) as on:
         first, second, third = await on.calls("aaa")
@@ -121,19 +115,6 @@ async def test_no_more_workers_than_allowed_in_all_and_the_longest_unused_makes_
         assert not newer.closed
         assert on.yard.most_alive == 2
         assert on.pool.figures().evicted == 1
-
-
-async def test_a_worker_in_use_is_not_evicted() -> None:
-    async with scene(workers=1) as on:
-        held = await on.call("a")
-        waits = await on.call("b")
-        assert held.holds
-        assert not waits.holds
-        assert on.pool.figures().waiting == 1
-        await on.finish(held)
-        assert waits.holds
-        assert on.yard.most_alive == 1
-        await on.finish(waits)
 
 
 async def test_the_memory_of_all_workers_stays_within_its_bound() -> None:
@@ -253,17 +234,6 @@ async def test_a_worker_is_replaced_after_its_number_of_calls() -> None:
         assert on.yard.most_alive == 1
 
 
-async def test_a_worker_that_is_not_usable_any_more_is_closed() -> None:
-    async with scene() as on:
-        caller = await on.call("a")
-        assert caller.worker is not None
-        caller.worker.usable = False
-        await on.finish(caller)
-        assert caller.worker.closed
-        assert await on.quick("a") is not caller.worker
-        assert on.pool.figures().recycled == 1
-
-
 async def test_a_worker_that_dies_while_idle_is_closed_and_not_handed_out() -> None:
     async with scene(workers=1) as on:
         dead = await on.quick("a")
@@ -271,14 +241,6 @@ async def test_a_worker_that_dies_while_idle_is_closed_and_not_handed_out() -> N
         assert await on.quick("a") is not dead
         assert dead.closed
         assert on.yard.most_alive == 1
-
-
-async def test_an_exception_in_the_block_closes_the_worker() -> None:
-    async with scene() as on:
-        with pytest.raises(ZeroDivisionError):
-            async with on.pool.worker("a", memory_bytes=MEMORY) as worker:
-                raise ZeroDivisionError
-        assert worker.closed
 
 
 async def test_a_fresh_worker_was_not_used_before_and_is_not_used_after() -> None:
@@ -289,13 +251,6 @@ async def test_a_fresh_worker_was_not_used_before_and_is_not_used_after() -> Non
         assert fresh.closed
         assert await on.quick("a") is used
         assert on.pool.figures().recycled == 0
-
-
-async def test_a_fresh_worker_may_take_the_room_of_an_idle_one_of_its_key() -> None:
-    async with scene(workers=1) as on:
-        used = await on.quick("a")
-        assert await on.quick("a", fresh=True) is not used
-        assert used.closed
 
 
 async def test_idle_workers_are_closed_after_their_time() -> None:
@@ -309,19 +264,6 @@ async def test_idle_workers_are_closed_after_their_time() -> None:
         again = await on.quick("b")
         await again.ended.wait()
         await on.finish(held)
-
-
-async def test_a_worker_that_is_used_now_and_then_is_kept_while_another_expires() -> None:
-    async with scene(idle_seconds=0.3) as on:
-        on.tasks.start_soon(on.pool.tend)
-        idle = await on.quick("a")
-        used = await on.quick("b")
-        while not idle.closed:
-            since = anyio.current_time()
-            await anyio.sleep(0.01)
-            worker = await on.quick("b")
-            assert worker is used or anyio.current_time() - since > 0.3, "unless this machine stood still"
-            used = worker
 
 
 async def test_a_start_that_hangs_keeps_nobody_else_waiting_and_gives_its_place_back_when_cancelled() -> None:
@@ -357,17 +299,6 @@ async def test_a_start_that_fails_is_told_to_its_caller_and_the_next_one_goes_on
         assert on.pool.figures().started == 1
 
 
-async def test_a_caller_that_gives_up_leaves_its_place_in_the_queue_to_the_next() -> None:
-    async with scene(workers=1) as on:
-        held, gives_up, waits = await on.calls("aba")
-        gives_up.cancel()
-        await settled()
-        assert gives_up.done
-        await on.finish(held)
-        assert waits.holds
-        await on.finish(waits)
-
-
 async def test_who_gives_up_at_the_head_of_the_queue_lets_smaller_ones_pass() -> None:
     async with scene(workers=3, memory_bytes=10) as on:
         held = await on.call("a", memory=6)
@@ -378,17 +309,6 @@ async def test_who_gives_up_at_the_head_of_the_queue_lets_smaller_ones_pass() ->
         await settled()
         assert small.holds
         await on.finish(held, small)
-
-
-async def test_a_caller_cancelled_in_the_instant_of_its_turn_loses_nothing() -> None:
-    async with scene(workers=1) as on:
-        held, gives_up = await on.calls("aa")
-        held.release()
-        gives_up.cancel()
-        await settled()
-        assert gives_up.done
-        assert on.pool.figures().busy == 0
-        assert await on.quick("a") is held.worker
 
 
 async def test_a_caller_cancelled_while_it_makes_room_still_closes_what_it_evicted() -> None:
@@ -405,18 +325,6 @@ async def test_a_caller_cancelled_while_it_makes_room_still_closes_what_it_evict
         assert gives_up.done
         assert idle not in on.yard.alive
         assert on.yard.started == [idle]
-
-
-async def test_a_cancelled_call_closes_its_worker_and_waits_until_it_is_gone() -> None:
-    async with scene(workers=1) as on:
-        caller, waits = await on.calls("aa")
-        caller.cancel()
-        await settled()
-        assert caller.worker is not None
-        assert caller.worker.closed
-        assert waits.holds
-        assert waits.worker is not caller.worker
-        await on.finish(waits)
 
 
 async def test_closing_the_pool_closes_workers_in_use_too() -> None:
@@ -463,18 +371,6 @@ async def test_a_worker_whose_start_ends_just_as_the_pool_closes_is_closed() -> 
         assert on.yard.alive == []
 
 
-async def test_closing_the_pool_in_the_instant_of_a_callers_turn_gives_no_closed_worker_away() -> None:
-    async with scene(workers=1) as on:
-        async with on.pool.worker("a", memory_bytes=MEMORY) as worker:
-            waits = await on.call("a")
-        assert on.pool.figures().waiting == 0, "it is its turn, but it did not hear of it yet"
-        await on.pool.aclose()
-        assert worker.closed
-        await settled()
-        assert waits.worker is None
-        assert type(waits.error) is SandboxError
-
-
 async def test_closing_twice_waits_for_the_first_time() -> None:
     async with scene() as on:
         await on.quick("a")
@@ -512,21 +408,6 @@ async def test_no_more_is_evicted_than_there_are_callers_for() -> None:
         await settled()
         assert on.pool.figures().evicted == 2
         await on.finish(first, second, warm)
-
-
-async def test_what_is_being_closed_still_counts_until_it_is_gone() -> None:
-    async with scene(workers=1) as on:
-        await on.quick("a")
-        slow = anyio.Event()
-        on.yard.closing = slow.wait
-        waits = await on.call("b")
-        assert on.yard.starting == []
-        assert not waits.holds
-        slow.set()
-        await settled()
-        assert waits.holds
-        assert on.yard.most_alive == 1
-        await on.finish(waits)
 
 
 def shapes(chance: random.Random) -> Bounds:

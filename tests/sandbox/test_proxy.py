@@ -115,17 +115,6 @@ async def test_any_other_host_gets_the_missing_grant_in_status_line_and_body(whe
     assert head.startswith(f"HTTP/1.1 403 {body.strip()}\r\n")
 
 
-async def test_a_redirect_is_a_new_request_and_is_checked_like_one() -> None:
-    with running_site() as site:
-        policy = granted(f"api.test:{site.port}")
-        program = Program(get(site, "/to/evil.test"))
-        await served(program, policy)
-        assert b"Location: http://evil.test/moved" in program.heard
-        followed = Program(b"GET http://evil.test/moved HTTP/1.0\r\n\r\n")
-        await served(followed, policy)
-    assert followed.status == 403
-
-
 async def test_a_second_request_on_the_connection_reaches_nobody() -> None:
     with running_site() as site:
         second = get(site, "/second")
@@ -158,13 +147,6 @@ async def test_a_body_of_unknown_length_goes_to_the_server_and_nothing_behind_it
         await served(program, granted(f"api.test:{port}"))
     assert program.status == 200
     assert got.partition(b"\r\n\r\n")[2] == b"2\r\n12\r\n3\r\n345\r\n0\r\n\r\n"
-
-
-async def test_what_is_no_request_is_refused() -> None:
-    for said in (b"\x16\x03\x01\r\n\r\n", b"", b"GET http://api.test/ HTTP/1.1\r\n", b"x" * 20_000):
-        program = Program(said)
-        assert await served(program, granted("api.test"))
-        assert program.status == 400
 
 
 async def test_a_client_that_drips_its_request_is_ended_by_time() -> None:
@@ -265,12 +247,6 @@ async def test_a_tunnel_that_is_not_tls_for_that_name_is_reset_and_nothing_reach
     async with server(note) as port:
         whole, heard = await open_tunnel(granted(f"api.test:{port}"), "api.test", port, first)
     assert (whole, heard, reached) == (False, ESTABLISHED, [])
-
-
-async def test_a_tunnel_whose_client_ends_before_it_began_is_reset() -> None:
-    async with server(echo) as port:
-        program = Program(f"CONNECT api.test:{port} HTTP/1.0\r\n\r\n".encode())
-        assert not await served(program, granted(f"api.test:{port}"))
 
 
 async def test_a_tunnel_to_an_address_of_a_builder_names_nobody() -> None:

@@ -174,12 +174,6 @@ async def test_an_answer_that_cannot_travel_is_an_error_of_the_call(name: str) -
         assert (await inside.answer(1))["error"][0] == "ValueError"
 
 
-async def test_the_largest_answer_fits_into_a_frame() -> None:
-    async with serving(Answers()) as (served, inside):
-        served.take(ask(1, "give", name="full"))
-        assert await inside.answer(1) == {"ok": GIFTS["full"]}
-
-
 @each_case(
     "payload",
     [
@@ -305,14 +299,6 @@ class Held:
     async def open(self, host: str, port: int) -> ByteStream:
         await anyio.sleep_forever()
         raise EgressRefused(502, "unreachable")
-
-
-async def test_a_worker_that_is_lost_is_no_error_of_the_answers() -> None:
-    async with serving(Answers()) as (served, inside):
-        inside.gone = True
-        for number in range(1, 5):
-            served.take(ask(number, "echo"))
-        await anyio.wait_all_tasks_blocked()
 
 
 async def test_an_inside_that_reads_no_more_is_an_error_of_the_sandbox() -> None:

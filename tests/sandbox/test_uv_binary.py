@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import platform
 import sys
-import tarfile
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -26,9 +24,7 @@ from alita_mcp.sandbox.packages.uv_binary import (
     find_uv,
     machine_of,
     own_uv,
-    program_in,
     runs_there,
-    uv_tar,
 )
 from alita_mcp.settings import Settings
 from tests.sandbox.package_index import Index, serving, wheel
@@ -113,17 +109,6 @@ def test_the_pinned_version_is_one_that_the_package_may_be_installed_with() -> N
     (pinned,) = {wheel.filename.split("-")[1] for wheel in PINNED.values()}
     assert requirements["uv"].specifier.contains(pinned)
     assert requirements["uv"].specifier.contains(version("uv"))
-
-
-def test_the_program_is_an_executable_file_of_an_environment() -> None:
-    with tarfile.open(fileobj=io.BytesIO(uv_tar(b"#!uv"))) as archive:
-        (entry,) = archive.getmembers()
-    assert (entry.name, entry.mode, entry.size) == ("uv", 0o755, 4)
-
-
-def test_a_wheel_with_another_hash_is_never_opened(static: dict[str, Wheel]) -> None:
-    with pytest.raises(SandboxError, match="not the pinned one"):
-        program_in(b"no zip", static[platform.machine()])
 
 
 @on_linux

@@ -92,11 +92,6 @@ def test_a_large_file_is_read_in_pieces(inside: Inside) -> None:
     assert inside.fetched == ["large"] * 3
 
 
-def test_links_are_refused(inside: Inside) -> None:
-    with pytest.raises(PermissionError, match="links are not followed"):
-        inside.tool.read_text("link")
-
-
 def test_with_the_grant_to_read_every_change_names_the_grant_to_write(inside: Inside) -> None:
     tool = inside.module("read")
     for write in (lambda: tool.write_text("a.txt", "x"), lambda: tool.write_bytes("new", b"x")):
@@ -133,11 +128,6 @@ def test_a_file_that_is_overwritten_is_not_fetched_and_what_is_only_read_is_not_
     assert [door for door, _ in inside.asked] == ["workspace.list", "workspace.read", "workspace.change"]
 
 
-def test_nothing_is_asked_when_nothing_was_touched(inside: Inside) -> None:
-    inside.finish()
-    assert inside.asked == []
-
-
 def test_large_files_are_sent_in_pieces_and_arrive_whole(inside: Inside) -> None:
     whole = bytes(range(256)) * 6_000
     inside.tool.write_bytes("large", whole)
@@ -146,14 +136,6 @@ def test_large_files_are_sent_in_pieces_and_arrive_whole(inside: Inside) -> None
     assert (inside.host / "large").read_bytes() == whole
     assert (inside.host / "small").read_text() == "s"
     assert len([door for door, _ in inside.asked if door == "workspace.change"]) > 2
-
-
-def test_what_is_changed_after_it_was_written_is_no_change(inside: Inside) -> None:
-    data = bytearray(b"before")
-    inside.tool.write_bytes("new", data)
-    data[:] = b"after!"
-    inside.finish()
-    assert (inside.host / "new").read_bytes() == b"before"
 
 
 @pytest.mark.parametrize(
@@ -166,31 +148,6 @@ def test_a_folder_is_no_file_and_a_file_no_folder(inside: Inside, path: str, err
             action()
 
 
-def test_that_holds_of_what_the_call_made_itself(inside: Inside) -> None:
-    inside.tool.write_text("new/file", "x")
-    with pytest.raises(IsADirectoryError):
-        inside.tool.write_text("new", "x")
-    with pytest.raises(IsADirectoryError):
-        inside.tool.read_text("new")
-    with pytest.raises(NotADirectoryError):
-        inside.tool.write_text("new/file/inner", "x")
-    with pytest.raises(FileNotFoundError):
-        inside.tool.read_text("new/other")
-
-
-@pytest.mark.parametrize("name", ["a.txt", "new"])
-def test_what_somebody_else_changed_meanwhile_fails_the_call_and_nothing_is_written(
-    inside: Inside, name: str
-) -> None:
-    inside.tool.write_text("other", "x")
-    inside.tool.write_text(name, "mine")
-    (inside.host / name).write_text("theirs")
-    with pytest.raises(OSError, match="meanwhile"):
-        inside.finish()
-    assert (inside.host / name).read_text() == "theirs"
-    assert not (inside.host / "other").exists()
-
-
 def test_a_file_that_is_too_large_is_neither_read_nor_written(inside: Inside) -> None:
     with (inside.host / "large").open("wb") as file:
         file.truncate(MAX_FILE + 1)
@@ -198,21 +155,6 @@ def test_a_file_that_is_too_large_is_neither_read_nor_written(inside: Inside) ->
         inside.tool.read_bytes("large")
     with pytest.raises(OSError, match="that a file may have"):
         inside.tool.write_bytes("new", bytes(MAX_FILE + 1))
-
-
-def test_a_broken_read_leaves_nothing_that_looks_like_the_file(inside: Inside) -> None:
-    whole = inside.folder.read
-    answers: list[Any] = [OSError("the wire broke"), None]
-
-    def breaking(*words: Any) -> Any:
-        if problem := answers.pop(0):
-            raise problem
-        return whole(*words)
-
-    inside.folder.read = breaking  # type: ignore[method-assign]
-    with pytest.raises(OSError, match="the wire broke"):
-        inside.tool.read_text("a.txt")
-    assert inside.tool.read_text("a.txt") == "hello"
 
 
 def test_a_file_that_changes_while_it_is_read_is_an_error(inside: Inside) -> None:

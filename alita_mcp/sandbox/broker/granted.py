@@ -78,7 +78,12 @@ class GrantedBroker(Broker):
         started = time.monotonic()
         status, moved = "failed", [0, 0]
         try:
-            value, *moved = await self._handled(service, words)
+            if service not in self._handlers:
+                raise PermissionError(lacks(service))  # noqa: TRY301 - noted below as any refusal
+            kind, handle = self._handlers[service]
+            value, *moved = await handle(
+                parse_request(kind, f"alita_tool.{service.partition('.')[0]}", words)
+            )
             status = "ok"
         except PermissionError:
             status = "refused"
@@ -86,12 +91,6 @@ class GrantedBroker(Broker):
         finally:
             self._note(service, words, status, started, (moved[0], moved[1]))
         return value
-
-    async def _handled(self, service: str, words: dict[str, Any]) -> _Reply:
-        if service not in self._handlers:
-            raise PermissionError(lacks(service))
-        kind, handle = self._handlers[service]
-        return await handle(parse_request(kind, f"alita_tool.{service.partition('.')[0]}", words))
 
     def cleaned(self, result: RunResult) -> RunResult:
         """The result as it may leave: without the secrets, and with the limit that ended the call's connections."""

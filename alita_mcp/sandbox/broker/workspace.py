@@ -52,7 +52,16 @@ class Workspace:
         size = 0
         while waiting:
             folder = waiting.popleft()
-            entries = self._entries(folder)
+            with self._folder(parts_of(folder) if folder else []) as opened, _named(folder):
+                entries = [
+                    [
+                        f"{folder}/{name}" if folder else name,
+                        "folder" if stat.S_ISDIR(entry.st_mode) else "file",
+                        stamp_of(entry),
+                    ]
+                    for name, entry in opened.names()
+                    if _is_text(name)
+                ]
             size += sum(len(os.fsencode(entry[0])) + 100 for entry in entries)
             if len(found) + len(entries) > MAX_NAMES or size > MAX_LISTING_BYTES:
                 if folder == path:
@@ -79,7 +88,9 @@ class Workspace:
                     path,
                 )
             os.lseek(fd, offset, os.SEEK_SET)
-            data = _read_fully(fd, min(length, CHUNK))
+            left, data = min(length, CHUNK), b""
+            while len(data) < left and (piece := os.read(fd, left - len(data))):
+                data += piece
         return {"data": base64.b64encode(data).decode(), "size": found.st_size, "stamp": stamp_of(found)}
 
     def stage(self, operations: tuple[Operation, ...]) -> None:
@@ -153,29 +164,18 @@ class Workspace:
     @contextmanager
     def _folder(self, way: list[str], *, make: bool = False) -> Iterator[OpenFolder]:
         with ExitStack() as opened:
-            folder = opened.enter_context(self._open_root())
+            try:
+                root = OpenFolder.root(self._root, by_descriptor=self._by_descriptor)
+            except OSError as problem:
+                why = f"the folder that {SETTING} names cannot be used: {problem.strerror}"
+                raise RuntimeError(why) from None
+            folder = opened.enter_context(root)
             with _named("/".join(way)):
                 for name in way:
                     if make:
                         folder.make_folder(name)
                     folder = opened.enter_context(folder.enter(name))
             yield folder
-
-    def _open_root(self) -> OpenFolder:
-        try:
-            return OpenFolder.root(self._root, by_descriptor=self._by_descriptor)
-        except OSError as problem:
-            raise RuntimeError(
-                f"the folder that {SETTING} names cannot be used: {problem.strerror}"
-            ) from None
-
-    def _entries(self, path: str) -> Listing:
-        with self._folder(parts_of(path) if path else []) as folder, _named(path):
-            return [
-                _entry(f"{path}/{name}" if path else name, found)
-                for name, found in folder.names()
-                if _is_text(name)
-            ]
 
 
 def parts_of(path: str) -> list[str]:
@@ -212,18 +212,6 @@ def _is_text(name: str) -> bool:
 def stamp_of(found: os.stat_result) -> str:
     """A text that changes whenever the file does."""
     return f"{found.st_ino:x}-{found.st_size:x}-{found.st_mtime_ns:x}"
-
-
-def _entry(path: str, found: os.stat_result) -> list[Any]:
-    kind = "folder" if stat.S_ISDIR(found.st_mode) else "file"
-    return [path, kind, stamp_of(found)]
-
-
-def _read_fully(fd: int, length: int) -> bytes:
-    data = b""
-    while len(data) < length and (piece := os.read(fd, length - len(data))):
-        data += piece
-    return data
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,7 +61,9 @@ class Cgroup(NamedTuple):
         with anyio.move_on_after(_REMOVE_SECONDS):
             for folder in self.folders:
                 while not _removed(folder):
-                    _kill_members(folder)
+                    for pid in _words(folder / "cgroup.procs"):
+                        with suppress(ProcessLookupError, PermissionError):
+                            os.kill(int(pid), signal.SIGKILL)
                     await anyio.sleep(0.005)
 
 
@@ -101,8 +104,19 @@ class Cgroups:
         """Prefix of a command by which the user's systemd makes a control group that this process may not make."""
         manager = self._manager or Path(f"/run/user/{os.geteuid()}/systemd/private")
         program = shutil.which("systemd-run")
-        there = program is not None and self._is_v2() and manager.exists()
-        return [str(program), *_scope_options(limits)] if there else None
+        if program is None or not self._is_v2() or not manager.exists():
+            return None
+        properties = (
+            f"MemoryMax={limits.memory_bytes}",
+            "MemorySwapMax=0",
+            f"TasksMax={limits.processes}",
+            "CPUQuota=100%",
+            "Delegate=yes",  # or systemd ends the whole scope when the kernel kills one process for want of memory
+        )
+        return [
+            program, "--user", "--scope", "--quiet", "--collect",
+            *(f"--property={line}" for line in properties), "--",
+        ]  # fmt: skip
 
     def group_of(self, pid: int) -> Cgroup:
         """The v2 control group of a process, made by another program; one without limits when the process is gone."""
@@ -118,14 +132,11 @@ class Cgroups:
         """Removes empty control groups of processes that have ended."""
         for parent in self._parents():
             # beside ours too: a later process seldom starts in the very group of the one that was killed
-            for folder in (*parent.glob("alita-*"), *self._beside(parent)):
+            inside = parent.parent != self._root and parent.parent.is_relative_to(self._root)
+            for folder in (*parent.glob("alita-*"), *(parent.parent.glob("*/alita-*") if inside else ())):
                 owner = ProcessOwner.parse(folder.name.removeprefix("alita-").rpartition("-")[0])
                 if owner is not None and owner.is_gone():
                     _removed(folder)
-
-    def _beside(self, parent: Path) -> list[Path]:
-        inside = parent.parent != self._root and parent.parent.is_relative_to(self._root)
-        return list(parent.parent.glob("*/alita-*")) if inside else []
 
     def _plan(self, limits: Limits) -> list[tuple[Path, tuple[Setting, ...]]]:
         if self._is_v2():
@@ -184,20 +195,6 @@ class Setting(NamedTuple):
     required: bool = True
 
 
-def _scope_options(limits: Limits) -> list[str]:
-    properties = (
-        f"MemoryMax={limits.memory_bytes}",
-        "MemorySwapMax=0",
-        f"TasksMax={limits.processes}",
-        "CPUQuota=100%",
-        "Delegate=yes",  # or systemd ends the whole scope when the kernel kills one process for want of memory
-    )
-    return [
-        "--user", "--scope", "--quiet", "--collect",
-        *(f"--property={line}" for line in properties), "--",
-    ]  # fmt: skip
-
-
 def _v2_settings(limits: Limits) -> tuple[Setting, ...]:
     return (
         Setting("memory.max", str(limits.memory_bytes)),
@@ -253,18 +250,6 @@ def _words(file: Path) -> set[str]:
 
 
 def _removed(folder: Path) -> bool:
-    try:
+    with suppress(OSError):
         folder.rmdir()
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return True
-
-
-def _kill_members(folder: Path) -> None:
-    for pid in _words(folder / "cgroup.procs"):
-        try:
-            os.kill(int(pid), signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            continue
+    return not folder.exists()

@@ -81,40 +81,30 @@ class BubblewrapSandbox(IsolatedSandbox):
             self._tools = await anyio.to_thread.run_sync(_find_tools)
             self._cgroups.sweep()
         bwrap, python = self._tools
-        async with self._resource_scope(limits) as scope:
-            packages = self._packages(environment)
+        # never a folder that somebody else named, because it is mounted
+        packages = self._folders.find(environment.digest) if environment else ""
+        if environment and packages != environment.location:
+            raise SandboxError(f"The environment {environment.digest!r} is not here any more.")
+        scope = self._new_scope(limits)
+        try:
             if packages and os.geteuid() == 0:
                 words = mounting_command(python, bwrap, limits, packages)
             else:
-                words = waiting_command(bwrap_command(bwrap, python, limits, packages))
+                words = waiting_command(bwrap_command(bwrap, python, limits, packages or ""))
             confine = partial(self._confine, scope, limits)
-            argv = [*scope.prefix, *words]
-            async with confined_process(argv, confine) as transport:
+            async with confined_process([*scope.prefix, *words], confine) as transport:
                 yield transport, scope.confinement
-
-    def _packages(self, environment: Environment | None) -> str:
-        """The folder of an environment; never one that somebody else named, because it is mounted."""
-        folder = self._folders.find(environment.digest) if environment else ""
-        if environment and folder != environment.location:
-            raise SandboxError(f"The environment {environment.digest!r} is not here any more.")
-        return folder or ""
-
-    @asynccontextmanager
-    async def _resource_scope(self, limits: Limits) -> AsyncIterator[ResourceScope]:
-        """Resource scope of one process; its control group is removed at the end.
-
-        Raises:
-            SandboxUnavailable: no control group can be had, and weaker limits are not accepted.
-        """
-        scope = self._new_scope(limits)
-        try:
-            yield scope
         finally:
             if scope.cgroup is not None:
                 with anyio.CancelScope(shield=True):
                     await scope.cgroup.remove()
 
     def _new_scope(self, limits: Limits) -> ResourceScope:
+        """Resource scope of one process.
+
+        Raises:
+            SandboxUnavailable: no control group can be had, and weaker limits are not accepted.
+        """
         try:
             return ResourceScope(_confinement(limits), self._cgroups.create(limits))
         except CgroupMissing as problem:
@@ -130,18 +120,15 @@ class BubblewrapSandbox(IsolatedSandbox):
         if scope.cgroup is not None:
             scope.cgroup.admit(pid)
             return scope.cgroup
-        if scope.prefix:
-            await self._wait_for_scope(pid, limits)
-            return self._cgroups.group_of(pid)
-        return None
-
-    async def _wait_for_scope(self, pid: int, limits: Limits) -> None:
-        """Trusts systemd only once the kernel shows its limits on the process."""
+        if not scope.prefix:
+            return None
+        # systemd is trusted only once the kernel shows its limits on the process
         with anyio.move_on_after(_SETTLE_SECONDS):
             while True:
-                memory, processes = self._cgroups.group_of(pid).limits()
+                group = self._cgroups.group_of(pid)
+                memory, processes = group.limits()
                 if _at_most(memory, limits.memory_bytes) and _at_most(processes, limits.processes):
-                    return
+                    return group
                 await anyio.sleep(0.01)
         raise SandboxError("systemd put no limits on the sandbox.", hint=DELEGATE)
 

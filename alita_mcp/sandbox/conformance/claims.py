@@ -17,119 +17,68 @@ from alita_mcp.values import Limits
 Holds = Callable[[RunResult], bool]
 
 
-class Claim(NamedTuple):
-    """Claim about every back end: one sentence, the program that tries it, and what its result must be."""
+class Trial(NamedTuple):
+    """Program that is called in a sandbox, and the claims that its result must bear out."""
 
     chapter: str
-    sentence: str
     code: str
-    holds: Holds
-    limits: Limits = Limits(wall_seconds=20)
+    claims: dict[str, Holds]
+    """By sentence."""
+    limits: Limits = Limits(wall_seconds=60)
     times: int = 1
-    """How often the program is called in a row; the claim must hold each time."""
-    essential: bool = False
+    """How often the program is called in a row; its claims must hold each time."""
+    essential: bool = True
     """Whether a back end that refuses it is of no use at all."""
+    is_probe: bool = False
+    """Whether a back end is used only where this trial succeeded on this machine."""
 
 
 _USUAL = frozenset({"PATH", "LANG", "HOME", "TMPDIR", "LC_ALL", "LC_CTYPE", "TZ", "PWD", "SHLVL", "_"})
 _SHORT = 8
 """Values of variables shorter than this may be equal by chance."""
+_MEMORY = 64 << 20
 
-
-def _got_nothing(result: RunResult) -> bool:
-    """An attempt that fails in any way at all is a success; only one that gets through breaks the claim."""
-    return not (result.ok and result.value)
-
-
-def _saw_no_variable_of_ours(result: RunResult) -> bool:
-    ours = inherited_environment()
-    seen: list[list[str]] = result.value if result.ok else []
-    return not any(
-        name not in _USUAL and len(value) >= _SHORT and ours.get(name) == value for name, value in seen
-    )
-
-
-def _ends(status: str, word: str) -> Holds:
-    """The limit ends the call, and the message names its value."""
-    return lambda result: result.status == status and word in result.message
-
-
-def _gets_at_most(bound: int) -> Holds:
-    def holds(result: RunResult) -> bool:
-        if result.ok:
-            return isinstance(result.value, int) and 0 <= result.value <= bound
-        return result.status == "memory" or str(bound) in result.message
-
-    return holds
-
-
-def _isolation(sentence: str, imports: str, targets: str, attempt: str, *, essential: bool = False) -> Claim:
-    """Claim that `attempt`, an expression that gives a list, is empty or an OSError for each of `targets`."""
-    code = f"""
-import {imports}
+_ATTEMPTS = """
+import os, socket
 def f(file, address, pid):
-    found = []
-    for target in {targets}:
-        try:
-            found += {attempt}
-        except OSError:
-            pass
+    def rights():
+        lines = open('/proc/self/status').read().splitlines()
+        return [line for line in lines if line.startswith('Cap') and set(line.split()[1]) != {'0'}]
+    attempts = {
+        'files': [
+            lambda: [open(file).read()], lambda: [open('/proc/1/root' + file).read()],
+            lambda: [open('../../../../../../../..' + file).read()],
+            lambda: [name for name in os.listdir(os.path.dirname(file)) if name == os.path.basename(file)],
+        ],
+        'written': [lambda: open(file, 'a').close() or [file], lambda: open(file + '-new', 'a').close() or [file]],
+        'folders': [lambda at=at: [at] if os.access(at, os.W_OK) else []
+                    for at in ('/', '/usr', '/etc', '/dev', '/proc/sys/kernel')],
+        'addresses': [lambda at=at: socket.create_connection(at, timeout=1).close() or [at[0]]
+                      for at in (tuple(address), ('192.0.2.1', 443), ('169.254.169.254', 80))],
+        'interfaces': [lambda: {line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line} - {'lo'}],
+        'signalled': [lambda: os.kill(pid, 0) or ['the server']],
+        'rights': [lambda: ['uid 0'] if os.getuid() == 0 else [], rights],
+        'variables': [lambda: [[name, os.environ[name]] for name in os.environ]],
+    }
+    found = {name: [] for name in attempts}
+    for name, tries in attempts.items():
+        for attempt in tries:
+            try:
+                found[name] += attempt()
+            except Exception:
+                pass
     return found
 """
-    return Claim("isolation", sentence, code, _got_nothing, essential=essential)
-
-
-def _limit(
-    sentence: str,
-    code: str,
-    holds: Holds,
-    *,
-    essential: bool = False,
-    wall_seconds: float = 60,
-    **limits: Any,
-) -> Claim:
-    return Claim(
-        "limits", sentence, code, holds, Limits(wall_seconds=wall_seconds, **limits), essential=essential
-    )
-
-
-def _counted(imports: str, take: str, most: int) -> str:
-    """Program that takes something until it is refused, at most so many times, and returns how often it got it."""
-    return f"""
-import {imports}
-def f(**_canary):
-    held = []
-    try:
-        while len(held) < {most}:
-            held.append({take})
-    except OSError:
-        pass
-    return len(held)
-"""
-
-
-def _forgets(sentence: str, head: str, look: str, leave: str, *, essential: bool = False) -> Claim:
-    """Claim that `look` finds nothing of what `leave` left in an earlier call of the same code."""
-    code = f"{head}\ndef f(**_canary):\n    found = {look}\n    {leave}\n    return found\n"
-    return Claim(
-        "cleanliness between calls",
-        sentence,
-        code,
-        lambda result: result.ok and not result.value,
-        times=3,
-        essential=essential,
-    )
-
-
-_MEMORY = 64 << 20
 _LOOP = """
 import time
 def f(**_canary):
-    until = time.monotonic() + 30
+    until = time.monotonic() + 10
     while time.monotonic() < until:
         pass
     return 'it ran on'
 """
+_HOARD = "def f(**_canary):\n    held = [[n] * 500000 for n in range(80)]\n    return 'it had all of it'\n"
+_FLOOD = "def f(**_canary):\n    for _ in range(20000):\n        print('x' * 100)\n"
 _FORKS = """
 import os, signal, time
 def f(**_canary):
@@ -163,91 +112,117 @@ def f(**_canary):
             pass
     return written
 """
-_RIGHTS = """
-import os
+_LEAVES = """
+import os, tempfile
+N = []
+AT = [os.path.join(tempfile.gettempdir(), 'leak'), 'leak']
 def f(**_canary):
-    held = ['uid 0'] if os.getuid() == 0 else []
+    found = {'globals': len(N), 'files': [at for at in AT if os.path.exists(at)]}
+    N.append(1)
+    for at in AT:
+        open(at, 'w').close()
+    return found
+"""
+_STAYS = """
+import os, socket, time
+def f(**_canary):
+    found = {'left': []}
     try:
-        lines = open('/proc/self/status').read().splitlines()
+        socket.socket(socket.AF_UNIX).connect('\\0alita-leak')
+        found['left'].append('a listener')
     except OSError:
-        return held
-    return held + [line for line in lines if line.startswith('Cap') and set(line.split()[1]) != {'0'}]
+        pass
+    s = socket.socket(socket.AF_UNIX)
+    s.bind('\\0alita-leak')
+    s.listen()
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(20)
+        os._exit(0)
+    return found
 """
 _ASKS = """
-import alita_tool
+import alita_tool, urllib.request
 def f(**_canary):
-    got = []
+    got = {'asked': [], 'fetched': []}
     for grant, ask in (('model', lambda: alita_tool.complete('x')), ('tools', lambda: alita_tool.call_tool('x')),
                        ('secrets', lambda: alita_tool.secret('x')), ('workspace', lambda: alita_tool.read_text('x'))):
         try:
-            got.append(str(ask()))
+            got['asked'].append(str(ask()))
         except PermissionError as refused:
-            got += [] if grant in str(refused) else [str(refused)]
+            got['asked'] += [] if grant in str(refused) else [str(refused)]
+    try:
+        with urllib.request.urlopen('http://host.example/', timeout=20) as answer:
+            got['fetched'].append(answer.status)
+    except OSError:
+        pass
     return got
 """
-_FETCHES = """
-import urllib.request
-def f(**_canary):
-    with urllib.request.urlopen('http://host.example/', timeout=20) as answer:
-        return answer.status
-"""
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim("results", "gives what the function returns", "def f(file, **_canary):\n    return [1, 2.5, None, file]\n",
-          lambda result: result.ok and str(result.value).startswith("[1, 2.5, None, '"), essential=True),
-    _isolation("reads no file of the host", "pathlib", """(
-        lambda: open(file).read(), lambda: pathlib.Path(file).read_text(), lambda: open('/proc/1/root' + file).read(),
-        lambda: open('../../../../../../../..' + file).read())""", "[target()]", essential=True),
-    _isolation("lists no folder of the host", "os", "[os.path.dirname(file)]",
-               "[name for name in os.listdir(target) if name == os.path.basename(file)]"),
-    _isolation("writes to no file of the host", "os", "[file, file + '-new']", "open(target, 'a').close() or [target]"),
-    _isolation("may write to no system folder", "os", "['/', '/usr', '/etc', '/dev', '/proc/sys/kernel']",
-               "[target] if os.access(target, os.W_OK) else []"),
-    _isolation("connects to no address", "socket", "[tuple(address), ('192.0.2.1', 443), ('169.254.169.254', 80)]",
-               "socket.create_connection(target, timeout=1).close() or [target[0]]"),
-    _isolation("sees no network interface", "os", "['/proc/net/dev']",
-               "{line.split(':')[0].strip() for line in open(target) if ':' in line} - {'lo'}"),
-    _isolation("opens no socket that a network namespace does not hold", "socket",
-               "[('vsock', 40, 1), ('packet', 17, 3), ('alg', 38, 5), ('raw', 2, 3)]",
-               "socket.socket(target[1], target[2]).close() or [target[0]]"),
-    Claim("isolation", "sees no variable of the server",
-          "import os\ndef f(**_canary):\n    return [[name, os.environ[name]] for name in os.environ]\n",
-          _saw_no_variable_of_ours),
-    _isolation("signals no process of the host", "os", "[pid]", "os.kill(target, 0) or ['the server']"),
-    Claim("isolation", "holds no rights", _RIGHTS, _got_nothing),
-    _isolation("opens no setting of the kernel", "os",
-               "['/proc/sys/kernel/core_pattern', '/proc/sysrq-trigger', '/proc/self/mem/../../1/mem']",
-               "os.close(os.open(target, os.O_WRONLY)) or [target]"),
-    _isolation("finds no socket of an engine", "os", """[
-        '/var/run/docker.sock', '/run/docker.sock', '/run/containerd/containerd.sock', '/run/podman/podman.sock',
-        '/run/dbus/system_bus_socket']""", "[target] if os.path.exists(target) else []"),
-    _limit("ends a loop at wall_seconds", _LOOP, _ends("timeout", "1 s"), wall_seconds=1, essential=True),
-    _limit("ends a sleep at wall_seconds", "import time\ndef f(**_canary):\n    time.sleep(5)\n    return 1\n",
-           _ends("timeout", "1 s"), wall_seconds=1),
-    _limit("ends a loop at cpu_seconds", _LOOP, _ends("timeout", "1 s"), cpu_seconds=1),
-    _limit("ends a call at memory_bytes",
-           "def f(**_canary):\n    held = [[n] * 500000 for n in range(80)]\n    return 'it had all of it'\n",
-           _ends("memory", str(_MEMORY)), memory_bytes=_MEMORY, essential=True),
-    _limit("ends a flood of output", "def f(**_canary):\n    for _ in range(20000):\n        print('x' * 100)\n",
-           _ends("output_flood", str(16 * 4096)), output_bytes=4096, essential=True),
-    _limit("allows no more than so many processes", _FORKS, _gets_at_most(24), processes=24),
-    _limit("allows no more than so many open files", _counted("os", "os.open('/dev/null', os.O_RDONLY)", 128),
-           _gets_at_most(64), open_files=64),
-    _limit("allows no more than so many bytes of scratch", _SCRATCH, _gets_at_most(8 << 20), scratch_bytes=8 << 20),
-    _limit("allows no more than so many files of scratch", _counted("tempfile", "tempfile.mkdtemp()", 400),
-           _gets_at_most(200), scratch_files=200),
-    _forgets("forgets globals", "N = []", "len(N)", "N.append(1)", essential=True),
-    _forgets("forgets variables", "import os", "os.environ.get('LEAK', '')", "os.environ['LEAK'] = 'x'"),
-    _forgets("wipes files", "import os, tempfile\nAT = [os.path.join(tempfile.gettempdir(), 'leak'), 'leak']",
-             "[at for at in AT if os.path.exists(at)]", "[open(at, 'w').close() for at in AT]"),
-    _forgets("ends processes that a call started",
-             "import os, socket, time\ndef there():\n    s = socket.socket(socket.AF_UNIX)\n    try:\n"
-             "        s.connect('\\0alita-leak')\n        return True\n    except OSError:\n        return False\n"
-             "def stay():\n    s = socket.socket(socket.AF_UNIX)\n    s.bind('\\0alita-leak')\n    s.listen()\n"
-             "    if os.fork() == 0:\n        os.setsid()\n        time.sleep(20)\n        os._exit(0)",
-             "there()", "stay()"),
-    Claim("grants", "gives no model, tool, secret or workspace without a grant", _ASKS,
-          lambda result: result.ok and not result.value),
-    Claim("grants", "reaches no host without a grant", _FETCHES, _got_nothing),
+
+def _finds_no(name: str) -> Holds:
+    """Holds when the call succeeded and found nothing under this name."""
+    return lambda result: result.ok and not result.value[name]
+
+
+def _sees_no_variable_of_ours(result: RunResult) -> bool:
+    ours = inherited_environment()
+    seen: list[list[str]] = result.value["variables"] if result.ok else []
+    return result.ok and not any(
+        name not in _USUAL and len(value) >= _SHORT and ours.get(name) == value for name, value in seen
+    )
+
+
+def _ends(status: str, word: str) -> Holds:
+    """Holds when the limit ended the call and the message names its value."""
+    return lambda result: result.status == status and word in result.message
+
+
+def _gets_at_most(bound: int) -> Holds:
+    def holds(result: RunResult) -> bool:
+        if result.ok:
+            return isinstance(result.value, int) and 0 <= result.value <= bound
+        return result.status == "memory" or str(bound) in result.message
+
+    return holds
+
+
+def _limits(**limits: Any) -> Limits:
+    return Limits(**{"wall_seconds": 60, **limits})
+
+
+TRIALS: tuple[Trial, ...] = (
+    Trial("results", "def f(file, **_canary):\n    return [1, 2.5, None, file]\n", {
+        "gives what the function returns": lambda result: str(result.value).startswith("[1, 2.5, None, '"),
+    }, is_probe=True),
+    Trial("isolation", _ATTEMPTS, {
+        "reads no file of the host": _finds_no("files"),
+        "writes to no file of the host": _finds_no("written"),
+        "may write to no system folder": _finds_no("folders"),
+        "connects to no address": _finds_no("addresses"),
+        "sees no network interface": _finds_no("interfaces"),
+        "signals no process of the host": _finds_no("signalled"),
+        "holds no rights": _finds_no("rights"),
+        "sees no variable of the server": _sees_no_variable_of_ours,
+    }, is_probe=True),
+    Trial("limits", _LOOP, {"ends a loop at wall_seconds": _ends("timeout", "0.5 s")},
+          _limits(wall_seconds=0.5), is_probe=True),
+    Trial("limits", _HOARD, {"ends a call at memory_bytes": _ends("memory", str(_MEMORY))},
+          _limits(memory_bytes=_MEMORY), is_probe=True),
+    Trial("limits", _FORKS, {"allows no more than so many processes": _gets_at_most(24)},
+          _limits(processes=24), essential=False, is_probe=True),
+    Trial("limits", _FLOOD, {"ends a flood of output": _ends("output_flood", str(16 * 4096))},
+          _limits(output_bytes=4096)),
+    Trial("limits", _SCRATCH, {"allows no more than so many bytes of scratch": _gets_at_most(8 << 20)},
+          _limits(scratch_bytes=8 << 20), essential=False),
+    Trial("cleanliness between calls", _LEAVES, {
+        "forgets globals": _finds_no("globals"), "wipes files": _finds_no("files"),
+    }, times=3),
+    Trial("cleanliness between calls", _STAYS, {"ends processes that a call started": _finds_no("left")},
+          times=3, essential=False),
+    Trial("grants", _ASKS, {
+        "gives no model, tool, secret or workspace without a grant": _finds_no("asked"),
+        "reaches no host without a grant": _finds_no("fetched"),
+    }),
 )  # fmt: skip
-"""All claims, chapter by chapter."""
+"""All trials, chapter by chapter; the first one shows that the back end works at all."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 import socket
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -51,7 +50,12 @@ class Engine:
             if self._client is None:
                 self._address, self._client = await self._in_thread(_open_client)
                 await self._in_thread(self._reap)
-        return await self._in_thread(lambda: self._ask(action))
+
+        def ask() -> T:
+            _try_socket(self._address)
+            return action(self._client)
+
+        return await self._in_thread(ask)
 
     async def blocking(self, action: Callable[[], T]) -> T:
         """Runs a blocking read or write of a container's stream in a thread; cancelling does not wait for it."""
@@ -96,10 +100,6 @@ class Engine:
         if client is not None:
             await self._in_thread(client.close)
 
-    def _ask(self, action: Callable[[Any], T]) -> T:
-        _try_socket(self._address)
-        return action(self._client)
-
     def _has_image(self, client: Any) -> bool:
         import docker.errors
 
@@ -111,13 +111,14 @@ class Engine:
 
     async def _pull(self, progress: Progress) -> None:
         await progress(f"pulling {self.image}")
+        has_tag = "@" in self.image or ":" in self.image.rpartition("/")[2]
+        image = self.image if has_tag else f"{self.image}:latest"  # without a tag every one there is comes
         try:
-            events = await self.call(
-                lambda client: client.api.pull(_with_tag(self.image), stream=True, decode=True)
-            )
+            events = await self.call(lambda client: client.api.pull(image, stream=True, decode=True))
             layers: dict[str, str] = {}
             while (event := await self.call(lambda _client: next(events, None))) is not None:
-                _raise_if_failed(event)
+                if "error" in event:
+                    raise SandboxError(str(event["error"]))  # noqa: TRY301 - told below with the image
                 if event.get("id") and layers.get(event["id"]) != event["status"]:
                     layers[event["id"]] = event["status"]
                     done = sum("complete" in status.lower() for status in layers.values())
@@ -214,22 +215,8 @@ def _translated(action: Callable[[], T]) -> T:
         raise SandboxError(f"The Docker engine refused: {refused.explanation or refused}") from refused
     except (docker.errors.DockerException, requests.exceptions.RequestException) as problem:
         raise SandboxUnavailable(
-            f"No Docker engine answers: {_short(problem)}", hint=START_DOCKER
+            f"No Docker engine answers: {' '.join(str(problem).split())[:200]}", hint=START_DOCKER
         ) from problem
-
-
-def _raise_if_failed(event: dict[str, Any]) -> None:
-    if "error" in event:
-        raise SandboxError(str(event["error"]))
-
-
-def _short(problem: Exception) -> str:
-    return re.sub(r"\s+", " ", str(problem))[:200]
-
-
-def _with_tag(image: str) -> str:
-    """A name without a tag would pull every tag there is."""
-    return image if "@" in image or ":" in image.rpartition("/")[2] else f"{image}:latest"
 
 
 async def _to_log(line: str) -> None:

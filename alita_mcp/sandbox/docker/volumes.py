@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
 from functools import partial
 from typing import Any
 
@@ -14,7 +12,7 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.docker.engine import OWNER_LABEL, Engine, remove_container
 from alita_mcp.sandbox.packages.cache import Store
 from alita_mcp.sandbox.packages.lockfile import digest_name
-from alita_mcp.sandbox.packages.tar import plain_tar
+from alita_mcp.sandbox.packages.tar import plain_tar, tar_of_file
 from alita_mcp.sandbox.wire.link import PACKAGES
 
 MARKER = ".alita-complete"
@@ -40,11 +38,8 @@ class Volumes(Store):
         """The volume's name, when it was filled completely."""
         await self._engine.ensure_image()
         volume = volume_name(digest)
-        return (
-            volume
-            if await self._engine.call(partial(_is_complete, engine=self._engine, volume=volume))
-            else None
-        )
+        complete = await self._engine.call(partial(_is_complete, engine=self._engine, volume=volume))
+        return volume if complete else None
 
     async def store_environment(self, digest: str, tar: bytes) -> str:
         """Fills the volume through a container, unless it is complete."""
@@ -87,7 +82,7 @@ def _fill(client: Any, engine: Engine, volume: str, tar: bytes) -> None:
         labels={OWNER_LABEL: str(engine.owner)},
     )
     client.api.put_archive(_holder(volume), PACKAGES, tar)
-    client.api.put_archive(_holder(volume), PACKAGES, _marker())
+    client.api.put_archive(_holder(volume), PACKAGES, tar_of_file(MARKER, b"", 0o444))
 
 
 def _is_complete(client: Any, engine: Engine, volume: str) -> bool:
@@ -130,12 +125,3 @@ def _mount(client: Any, volume: str) -> Any:
     return client.api.create_host_config(
         binds={volume: {"bind": PACKAGES, "mode": "rw"}}, network_mode="none"
     )
-
-
-def _marker() -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:") as archive:
-        entry = tarfile.TarInfo(MARKER)
-        entry.mode = 0o444
-        archive.addfile(entry)
-    return buffer.getvalue()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 MAX_HELLO = 16 << 10
 _HANDSHAKE, _CLIENT_HELLO, _SERVER_NAME = 22, 1, 0
 
@@ -49,14 +47,14 @@ def server_name(data: bytes) -> str | None:
     """
     try:
         handshake = _handshake(_Reader(data))
-    except _Cut:
+    except _Cut as cut:
         if len(data) > MAX_HELLO:
-            _refuse("a hello without an end")
+            raise NotTls("a hello without an end") from cut
         return None
     try:
         return _name_in(handshake)
-    except _Cut:
-        _refuse("a hello whose fields do not fit")
+    except _Cut as cut:
+        raise NotTls("a hello whose fields do not fit") from cut
 
 
 def _handshake(records: _Reader) -> _Reader:
@@ -64,14 +62,14 @@ def _handshake(records: _Reader) -> _Reader:
     data = b""
     while True:
         if records.number(1) != _HANDSHAKE or records.number(1) != 3:
-            _refuse("no handshake")
+            raise NotTls("no handshake")
         records.take(1)
         length = records.number(2)
         if not 0 < length <= MAX_HELLO:
-            _refuse("a record without a sensible length")
+            raise NotTls("a record without a sensible length")
         data += records.take(length)
         if data[0] != _CLIENT_HELLO:
-            _refuse("no hello")
+            raise NotTls("no hello")
         if len(data) >= 4 and len(data) - 4 >= (length := int.from_bytes(data[1:4])):
             return _Reader(data[4 : 4 + length])
 
@@ -88,7 +86,7 @@ def _name_in(hello: _Reader) -> str:
         if kind == _SERVER_NAME:
             names.append(_single_name(body))
     if len(names) > 1:
-        _refuse("more than one server name")
+        raise NotTls("more than one server name")
     return names[0] if names else ""
 
 
@@ -97,9 +95,5 @@ def _single_name(body: _Reader) -> str:
     kind, name = names.number(1), names.block(2)
     text = name.take(name.rest)
     if kind != 0 or names.rest or body.rest or not text.isascii():
-        _refuse("an odd server name")
+        raise NotTls("an odd server name")
     return text.decode("ascii").lower().removesuffix(".")
-
-
-def _refuse(what: str) -> NoReturn:
-    raise NotTls(what)

@@ -84,18 +84,14 @@ class Stream:
                 raise SandboxError("The sandbox broke its protocol: a stream over its credit.")
             self._arrived.append(frame.payload)
         elif frame.kind == Kind.CREDIT:
-            self._credit += _credit_of(frame)
+            try:
+                self._credit += read_credit(frame.payload)
+            except FrameError as broken:
+                raise SandboxError(f"The sandbox broke its protocol: {broken}.") from broken
         else:
             self._ended = True
         self._changed.set()
         self._changed = anyio.Event()
-
-
-def _credit_of(frame: Frame) -> int:
-    try:
-        return read_credit(frame.payload)
-    except FrameError as broken:
-        raise SandboxError(f"The sandbox broke its protocol: {broken}.") from broken
 
 
 class Egress:

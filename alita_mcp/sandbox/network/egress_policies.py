@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import anyio
@@ -13,7 +13,6 @@ from alita_mcp.sandbox.broker_events import MAX_TARGET, BrokerEvent
 from alita_mcp.sandbox.interface import EgressRefused
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream, Pace
-from alita_mcp.sandbox.network.plain_connection import connect
 from alita_mcp.sandbox.network.public_addresses import NotPublic, Resolve, addresses_of, public_addresses
 from alita_mcp.values import Limits
 
@@ -73,8 +72,13 @@ class GrantedHosts:
         started = time.monotonic()
         status = "failed"
         try:
-            self._check(host, port)
-            await self._wait_for_turn()
+            if not any(pattern.covers(host, port) for pattern in self._patterns):
+                raise EgressRefused(403, not_granted(host, port))  # noqa: TRY301 - noted below as any refusal
+            self.budget.check()
+            delay = self._pace.delay(anyio.current_time())
+            if delay > MAX_DELAY:
+                raise EgressRefused(429, f"more than {PER_SECOND:g} connections in a second")  # noqa: TRY301
+            await anyio.sleep(delay)
             inner = await self._connect(host, port)
             status = "ok"
         except EgressRefused as closed:
@@ -85,35 +89,22 @@ class GrantedHosts:
                 self._note(host, port, status, started)
         return MeteredStream(inner, self.budget, lambda moved: self._note(host, port, "ok", started, moved))
 
-    def _check(self, host: str, port: int) -> None:
-        if not any(pattern.covers(host, port) for pattern in self._patterns):
-            raise EgressRefused(403, not_granted(host, port))
-        self.budget.check()
-
-    async def _wait_for_turn(self) -> None:
-        delay = self._pace.delay(anyio.current_time())
-        if delay > MAX_DELAY:
-            raise EgressRefused(429, f"more than {PER_SECOND:g} connections in a second")
-        await anyio.sleep(delay)
-
     async def _connect(self, host: str, port: int) -> ByteStream:
         try:
             with anyio.fail_after(CONNECT_SECONDS):
-                for address in await self._checked_addresses(host, port):
+                try:
+                    addresses = await public_addresses(host, port, self._resolve, self._reachable)
+                except OSError as unknown:
+                    raise EgressRefused(502, f"{host} does not resolve") from unknown
+                except NotPublic as private:
+                    address, problem = next(iter(private.problems.items()))
+                    raise EgressRefused(403, f"{host} is at {address}, {problem}") from private
+                for address in addresses:
                     with suppress(OSError):
-                        return await connect(address, port)
+                        return await anyio.connect_tcp(address, port)  # an address: no name is resolved here
         except TimeoutError:
             raise EgressRefused(504, f"{host}:{port} did not answer within {CONNECT_SECONDS:g} s") from None
         raise EgressRefused(502, f"{host}:{port} cannot be reached")
-
-    async def _checked_addresses(self, host: str, port: int) -> Sequence[str]:
-        try:
-            return await public_addresses(host, port, self._resolve, self._reachable)
-        except OSError as unknown:
-            raise EgressRefused(502, f"{host} does not resolve") from unknown
-        except NotPublic as private:
-            address, problem = next(iter(private.problems.items()))
-            raise EgressRefused(403, f"{host} is at {address}, {problem}") from private
 
     def _note(
         self, host: str, port: int, status: str, started: float, moved: MeteredStream | None = None

@@ -62,8 +62,11 @@ def is_host_name(host: str) -> bool:
 
 def _is_everybodys(name: str) -> bool:
     """Whether names below this one have different owners: it is a public suffix, or stands above one."""
+    # the list that the library ships, with its private section, label by label from the right; nothing is fetched
+    from tld.utils import MozillaTLDSourceParser, get_tld_names
+
     labels = name.split(".")
-    node = _public_suffixes()
+    node: Any = get_tld_names()[MozillaTLDSourceParser.local_path].root
     for label in map(_letters, reversed(labels)):
         if label == node.exception:
             return False
@@ -72,16 +75,6 @@ def _is_everybodys(name: str) -> bool:
         if node is None:
             return len(labels) == 1
     return True
-
-
-def _public_suffixes() -> Any:
-    """The root of the public suffix list with its private section, label by label from the right.
-
-    The list is the one that the library ships; nothing is fetched.
-    """
-    from tld.utils import MozillaTLDSourceParser, get_tld_names
-
-    return get_tld_names()[MozillaTLDSourceParser.local_path].root
 
 
 def _letters(label: str) -> str:

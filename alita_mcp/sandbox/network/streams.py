@@ -139,8 +139,9 @@ class Streams:
         there = f"{authority}:{request.port}"
         await stream.inside.send(f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n".encode())
         _version, status, reason = (await stream.inside.receive()).split(b"\r\n")[0].decode().split(" ", 2)
-        if status != "200":
-            raise _refused(int(status), reason)
+        if status != "200":  # why there is no tunnel, as a program without a proxy hears it
+            names = {403: "PermissionError", 408: "TimeoutError", 504: "TimeoutError"}
+            raise StreamFailed(names.get(int(status), "ConnectionError"), reason)
         if self._context is None:
             self._context = await to_thread.run_sync(_new_context)
         secured = await TLSStream.wrap(
@@ -242,12 +243,6 @@ class _Stream:
         self._scope.cancel()
         for end in (self._upload, self._requests, self._responses, self._download):
             end.close()
-
-
-def _refused(status: int, reason: str) -> StreamFailed:
-    """Why there is no tunnel, as a program without a proxy hears it."""
-    names = {403: "PermissionError", 408: "TimeoutError", 504: "TimeoutError"}
-    return StreamFailed(names.get(status, "ConnectionError"), reason)
 
 
 def _new_context() -> ssl.SSLContext:

@@ -81,9 +81,16 @@ async def build(
             with closing(Egress(worker, AllowList(hosts), tasks)) as egress:
                 head, result = await _follow(worker, egress, lines, (program, payload))
                 tasks.cancel_scope.cancel()
-    if head.status != "ok" or head.exit_code:
-        raise await _failure(worker, head, lines)
-    return result
+    if head.status == "ok" and not head.exit_code:
+        return result
+    message = f"The builder was ended: {head.message}."
+    if head.status == "ok":
+        message = f"The builder ended with status {head.exit_code}."
+    elif await ran_out_of_memory(worker, head):
+        message = f"The builder used more than {worker.limits.memory_bytes} bytes of memory."
+    raise BuilderFailed(
+        message, exit_code=head.exit_code if head.status == "ok" else None, output=tuple(lines.kept)
+    )
 
 
 async def _follow(
@@ -114,15 +121,3 @@ async def _follow(
                 egress.take(frame)
     wall = worker.limits.wall_seconds
     return EndReport(status="timeout", message=f"took more than {wall:g} s and was killed", seconds=wall), b""
-
-
-async def _failure(worker: Worker, head: EndReport, lines: Lines) -> BuilderFailed:
-    output = tuple(lines.kept)
-    if head.status == "ok":
-        return BuilderFailed(
-            f"The builder ended with status {head.exit_code}.", exit_code=head.exit_code, output=output
-        )
-    if await ran_out_of_memory(worker, head):
-        message = f"The builder used more than {worker.limits.memory_bytes} bytes of memory."
-        return BuilderFailed(message, exit_code=None, output=output)
-    return BuilderFailed(f"The builder was ended: {head.message}.", exit_code=None, output=output)

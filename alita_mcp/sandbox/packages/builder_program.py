@@ -24,6 +24,7 @@ import threading
 import time
 import tomllib
 import urllib.request
+from contextlib import suppress
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -49,8 +50,12 @@ def main(payload: str, result: str) -> None:
     """Does what the request in the payload says and writes the result file."""
     work = Path(payload).parent
     request = json.loads(Path(payload).read_bytes())
-    if "on_host" in request:
-        _keep_small(request["on_host"]["memory_bytes"])
+    if "on_host" in request:  # the memory of this process and of uv is bounded, where the system can
+        with suppress(ImportError, OSError, ValueError):
+            import resource
+
+            bytes_ = request["on_host"]["memory_bytes"]
+            resource.setrlimit(resource.RLIMIT_DATA, (bytes_, bytes_))
     if request["authorities"]:
         (work / "ca.pem").write_text(request["authorities"], "utf-8")
     tasks = {"fetch": _fetch, "resolve": _resolve, "install": _install}
@@ -100,7 +105,11 @@ def _install(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
         _complain(file, f"error: {count} files are more than {MAX_FILES}")
         return
     if "on_host" in request:
-        _leave_out_natives(target)
+        # what no interpreter but its own can load is emptied; the names stay, so that an import is told why it fails
+        for folder, _, files in os.walk(target):
+            for name in files:
+                if _NATIVE.search(name):
+                    Path(folder, name).write_bytes(b"")
         _say(file, {"status": 0})
         _pack(file, target)
         return
@@ -143,42 +152,24 @@ def _uv(request: dict[str, Any], work: Path, command: str, *options: str) -> lis
     if status == 0:
         return unsafe
     complaints = notes or [f"error: uv ended with status {status} and gave no reason"]
-    return (
-        complaints
-        if len(complaints) <= MAX_NOTES
-        else complaints[: MAX_NOTES // 2] + complaints[-MAX_NOTES // 2 :]
-    )
-
-
-def _keep_small(memory_bytes: int) -> None:
-    """Bounds the memory of this process and of uv, where the system can."""
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
-    except (ImportError, OSError, ValueError):
-        return
+    if len(complaints) > MAX_NOTES:
+        del complaints[MAX_NOTES // 2 : -MAX_NOTES // 2]
+    return complaints
 
 
 def _watch(process: subprocess.Popen[str], bounds: dict[str, Any], work: Path, notes: list[str]) -> None:
     """Ends uv when it fills the disk: no sandbox does it here."""
     while process.poll() is None:
-        if _size(work) > bounds["scratch_bytes"]:
+        size = 0
+        for parent, _, files in os.walk(work):
+            for name in files:
+                with suppress(OSError):  # gone meanwhile
+                    size += Path(parent, name).lstat().st_size
+        if size > bounds["scratch_bytes"]:
             notes[:] = ["error: No space left on device"]
             process.kill()
             return
         time.sleep(_LOOK_SECONDS)
-
-
-def _size(folder: Path) -> int:
-    total = 0
-    for parent, _, files in os.walk(folder):
-        for name in files:
-            try:
-                total += Path(parent, name).lstat().st_size
-            except OSError:  # gone meanwhile
-                continue
-    return total
 
 
 def _end_with_the_host(process: subprocess.Popen[str]) -> None:
@@ -186,14 +177,6 @@ def _end_with_the_host(process: subprocess.Popen[str]) -> None:
     os.read(0, 1)  # not by `sys.stdin`, whose lock a thread holds to the end
     process.kill()
     os._exit(1)
-
-
-def _leave_out_natives(target: Path) -> None:
-    """Empties what no interpreter but its own can load; the names stay, so that an import can be told why it fails."""
-    for folder, _, files in os.walk(target):
-        for name in files:
-            if _NATIVE.search(name):
-                Path(folder, name).write_bytes(b"")
 
 
 def _take(line: str, command: str, notes: list[str]) -> None:

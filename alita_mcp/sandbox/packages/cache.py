@@ -135,8 +135,13 @@ class EnvironmentCache:
                 self._release_unknown(digest)
         known = await self._settled()
         chosen = choose(known, bounds, time.time())
-        dropped = tuple([use for use in chosen if await self._drop_unless_used(use.digest)])
-        return Collected(dropped=dropped, kept=tuple(use for use in known if use not in dropped))
+        dropped = []
+        for use in chosen:
+            async with self._uses.locked():
+                if not self._uses.is_in_use(use.digest) and await self._store.drop_environment(use.digest):
+                    await to_thread.run_sync(self._uses.forget, use.digest)
+                    dropped.append(use)
+        return Collected(dropped=tuple(dropped), kept=tuple(use for use in known if use not in dropped))
 
     async def tend(self) -> None:
         """Collects every `tend_seconds` until cancelled; a failure is logged and tried again the next time."""
@@ -173,13 +178,6 @@ class EnvironmentCache:
                 elif await self._store.drop_environment(digest):
                     await to_thread.run_sync(self._uses.forget, digest)
         return await to_thread.run_sync(self._uses.listed)
-
-    async def _drop_unless_used(self, digest: str) -> bool:
-        async with self._uses.locked():
-            if self._uses.is_in_use(digest) or not await self._store.drop_environment(digest):
-                return False
-            await to_thread.run_sync(self._uses.forget, digest)
-            return True
 
     def _release_unknown(self, digest: str) -> None:
         """Releases what no worker has and is not known to be complete."""

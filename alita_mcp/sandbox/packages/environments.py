@@ -14,6 +14,7 @@ from alita_mcp.sandbox.packages.cache import EnvironmentCache
 from alita_mcp.sandbox.packages.collector import KEPT
 from alita_mcp.sandbox.packages.index_builder import BackEnd, IndexBuilder
 from alita_mcp.sandbox.packages.lockfile import environment_digest, read_lock, read_requirements
+from alita_mcp.sandbox.packages.tar import PROGRAM_MODE, tar_of_file
 from alita_mcp.sandbox.packages.uses import Uses
 from alita_mcp.sandbox.packages.uv_binary import (
     NAME_INSIDE,
@@ -23,7 +24,6 @@ from alita_mcp.sandbox.packages.uv_binary import (
     find_uv,
     own_uv,
     program_in,
-    uv_tar,
 )
 from alita_mcp.sandbox.wire.link import PACKAGES
 from alita_mcp.settings import Settings
@@ -101,7 +101,7 @@ class EnvironmentBuilder(EnvironmentCache):
                 program = await to_thread.run_sync(binary.file.read_bytes)
             else:
                 program = await self._fetch(binary, progress)
-            return await to_thread.run_sync(uv_tar, program)
+            return await to_thread.run_sync(tar_of_file, NAME_INSIDE, program, PROGRAM_MODE)
 
         words = f"uv {binary.identity}\n{self._back_end.kind}\n{await self.home_id()}\n"
         return await self.obtain(hashlib.sha256(words.encode()).hexdigest(), ("uv",), make)

@@ -43,7 +43,13 @@ class Folders(Store):
 
     async def stored_environments(self) -> frozenset[str]:
         """Digests of all stored environments: only this home stores any in the folder."""
-        return await to_thread.run_sync(self._names)
+
+        def names() -> frozenset[str]:
+            self._sweep()
+            found = (folder.name for folder in self._root.glob("*") if folder.is_dir())
+            return frozenset(name for name in found if _MADE.fullmatch(name))
+
+        return await to_thread.run_sync(names)
 
     async def drop_environment(self, digest: str) -> bool:
         """Removes a folder; it cannot be found from the first instant on."""
@@ -67,11 +73,6 @@ class Folders(Store):
         finally:
             shutil.rmtree(partial, ignore_errors=True)
         return str(folder)
-
-    def _names(self) -> frozenset[str]:
-        self._sweep()
-        names = (folder.name for folder in self._root.glob("*") if folder.is_dir())
-        return frozenset(name for name in names if _MADE.fullmatch(name))
 
     def _drop(self, digest: str) -> None:
         folder = self._place(digest)

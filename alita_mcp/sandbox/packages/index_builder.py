@@ -115,6 +115,11 @@ class IndexBuilder:
             "authorities": authorities.decode("utf-8", "replace"),
             "fetch_seconds": self._fetch_seconds,
         }
+
+        async def on_line(line: str) -> None:
+            if _STEP.fullmatch(line):  # nothing else of what the builder prints is handed on
+                await progress(line)
+
         try:
             result = await self._builder.run_builder(
                 resources.files("alita_mcp.sandbox.packages")
@@ -125,40 +130,24 @@ class IndexBuilder:
                 wall_seconds=BUILD_SECONDS,
                 memory_bytes=BUILD_MEMORY_BYTES,
                 scratch_bytes=BUILD_SCRATCH_BYTES,
-                on_line=_steps_of(progress),
+                on_line=on_line,
                 environment=uv,
             )
         except BuilderFailed as failed:
-            raise _no_result(failed, packages) from failed
-        report, rest = _read_report(result)
+            last = failed.output[-1] if failed.output else ""
+            if failed.exit_code is None or "No space left" in last:
+                raise PackagesRejected(
+                    f"{', '.join(packages)[:200]} could not be installed: {failed.message} {last}".strip(),
+                    hint="Use fewer or smaller packages.",
+                ) from failed
+            raise SandboxError(f"{failed.message} {last}".strip()) from failed
+        head, _, rest = result.partition(b"\n")
+        try:
+            report = BuilderReport.model_validate_json(head)
+        except ValidationError as broken:
+            raise SandboxError(
+                f"The builder gave no proper answer: {broken.error_count()} errors."
+            ) from broken
         if report.status:
             raise failure_of(report.notes, packages)
         return report, rest
-
-
-def _steps_of(progress: Progress) -> Progress:
-    """Hands on what the builder says about its steps, and nothing else of what it prints."""
-
-    async def on_line(line: str) -> None:
-        if _STEP.fullmatch(line):
-            await progress(line)
-
-    return on_line
-
-
-def _read_report(result: bytes) -> tuple[BuilderReport, bytes]:
-    head, _, rest = result.partition(b"\n")
-    try:
-        return BuilderReport.model_validate_json(head), rest
-    except ValidationError as broken:
-        raise SandboxError(f"The builder gave no proper answer: {broken.error_count()} errors.") from broken
-
-
-def _no_result(failed: BuilderFailed, packages: Sequence[str]) -> Exception:
-    last = failed.output[-1] if failed.output else ""
-    if failed.exit_code is None or "No space left" in last:
-        return PackagesRejected(
-            f"{', '.join(packages)[:200]} could not be installed: {failed.message} {last}".strip(),
-            hint="Use fewer or smaller packages.",
-        )
-    return SandboxError(f"{failed.message} {last}".strip())

@@ -45,6 +45,16 @@ def plain_tar(tar: bytes) -> bytes:
     return buffer.getvalue()
 
 
+def tar_of_file(name: str, content: bytes, mode: int = FILE_MODE) -> bytes:
+    """A tar that holds one file."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:") as archive:
+        entry = tarfile.TarInfo(name)
+        entry.size, entry.mode = len(content), mode
+        archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
     path = PurePosixPath(member.name)
     plain = member.isdir() or (member.isreg() and not member.issparse())  # a sparse one grows when it is read

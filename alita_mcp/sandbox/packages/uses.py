@@ -147,7 +147,15 @@ class Uses:
         """All environments made or begun in this home."""
         files = [file for file in self._folder.glob("*") if file.is_file()]
         names = {file.name.partition("@")[0].removesuffix(_RECORD) for file in files}
-        return tuple(self._use(digest) for digest in sorted(names))
+        return tuple(
+            Use(
+                digest=digest,
+                record=_read(self._record(digest)),
+                last_used=max(map(_mtime, (self._record(digest), *self._holders(digest)))),
+                in_use=self.is_in_use(digest),
+            )
+            for digest in sorted(names)
+        )
 
     @asynccontextmanager
     async def _locked(self, file: Path, seconds: float, what: str) -> AsyncIterator[None]:
@@ -171,14 +179,6 @@ class Uses:
         if digest not in self._locks:
             self._locks[digest] = file_lock(self._folder / f"{digest_name(digest)}@{uuid.uuid4().hex}")
             self._locks[digest].acquire()
-
-    def _use(self, digest: str) -> Use:
-        return Use(
-            digest=digest,
-            record=_read(self._record(digest)),
-            last_used=max(map(_mtime, (self._record(digest), *self._holders(digest)))),
-            in_use=self.is_in_use(digest),
-        )
 
     def _build_lock(self, digest: str) -> Path:
         return self._root / "building" / digest_name(digest)

@@ -6,7 +6,6 @@ import hashlib
 import io
 import platform
 import sys
-import tarfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -112,13 +111,3 @@ def program_in(content: bytes, wheel: Wheel) -> bytes:
         raise SandboxError(f"{wheel.filename} of the package index has the hash {found}, not the pinned one.")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return archive.read(wheel.program)
-
-
-def uv_tar(program: bytes) -> bytes:
-    """The program as the files of an environment."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:") as archive:
-        entry = tarfile.TarInfo(NAME_INSIDE)
-        entry.size, entry.mode = len(program), 0o755
-        archive.addfile(entry, io.BytesIO(program))
-    return buffer.getvalue()

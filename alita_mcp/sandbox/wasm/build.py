@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from importlib import metadata
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -36,8 +35,6 @@ _PACKAGES = ("alita_mcp", "alita_mcp/sandbox", "alita_mcp/sandbox/wasm")
 _RUN = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from componentize_py import script; sys.exit(script())"
 )
-_UNFINISHED = "unfinished-"
-_ABANDONED_SECONDS = 3600
 _MAX_COMPLAINTS = 4_000
 _NO_TOOL = (
     "It has wheels for Linux with glibc, for macOS and for Windows on x86-64. Elsewhere install a wheel of "
@@ -80,8 +77,7 @@ def build(folder: Path) -> Path:
         return folder / FILE
     _check_tools()
     folder.parent.mkdir(parents=True, exist_ok=True)
-    _remove_abandoned(folder.parent)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=_UNFINISHED) as work:
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="unfinished-") as work:
         made = Path(work) / "made"
         made.mkdir()
         _componentize(Path(work), made / FILE)
@@ -117,22 +113,18 @@ def _componentize(work: Path, target: Path) -> None:
         **dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(work)),
         **{name: value for name, value in os.environ.items() if name.upper() == "SYSTEMROOT"},  # noqa: TID251 - Windows
     }
+    command = (
+        sys.executable, "-I", "-S", "-c", _RUN, str(_installed("componentize_py").parent), "--quiet",
+        "--wit-path", str(stage / "alita_mcp" / "sandbox" / "wasm" / "guest" / "alita.wit"), "--world", "tool",
+        "componentize", "--python-path", str(stage), "alita_guest", "--output", str(target),
+    )  # fmt: skip
     done = subprocess.run(
-        _command(stage, target), check=False, cwd=work, env=variables,
+        command, check=False, cwd=work, env=variables,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     if done.returncode or not target.is_file():
         said = done.stdout.decode("utf-8", "replace").strip()[-_MAX_COMPLAINTS:]
         raise BuildFailed(f"{TOOLS[0]} ended with status {done.returncode} and made no component:\n{said}")
-
-
-def _command(stage: Path, target: Path) -> list[str]:
-    wit = stage / "alita_mcp" / "sandbox" / "wasm" / "guest" / "alita.wit"
-    return [
-        sys.executable, "-I", "-S", "-c", _RUN, str(_installed("componentize_py").parent),
-        "--quiet", "--wit-path", str(wit), "--world", "tool",
-        "componentize", "--python-path", str(stage), "alita_guest", "--output", str(target),
-    ]  # fmt: skip
 
 
 def _stage(stage: Path) -> None:
@@ -175,14 +167,3 @@ def _publish(made: Path, folder: Path) -> None:
             return
         shutil.rmtree(folder, ignore_errors=True)  # it is no finished build
         made.rename(folder)
-
-
-def _remove_abandoned(parent: Path) -> None:
-    """Removes what builds left that were killed."""
-    due = time.time() - _ABANDONED_SECONDS
-    for left in parent.glob(f"{_UNFINISHED}*"):
-        try:
-            if left.stat().st_mtime < due:
-                shutil.rmtree(left, ignore_errors=True)
-        except FileNotFoundError:  # its build ended meanwhile
-            continue

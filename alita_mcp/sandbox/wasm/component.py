@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -36,20 +35,16 @@ def find_component() -> Component:
     Raises:
         SandboxUnavailable: it was not built.
     """
-    for folder in _folders():
-        record = folder / RECORD
-        if record.is_file():
-            return Component(path=folder / FILE, sha256=json.loads(record.read_text("utf-8"))["sha256"])
+    folder = (
+        _HERE if (_HERE / RECORD).is_file() else build_folder()
+    )  # for a checkout alone the sources are read
+    if (folder / RECORD).is_file():
+        digest = json.loads((folder / RECORD).read_text("utf-8"))["sha256"]
+        return Component(path=folder / FILE, sha256=digest)
     raise SandboxUnavailable(
         "The component of the embedded sandbox was not built.",
         hint="Install a wheel of alita-mcp-server, or run `make component` in a checkout.",
     )
-
-
-def _folders() -> Iterator[Path]:
-    """An installed package holds it; only for a checkout are the sources read, to find the build for them."""
-    yield _HERE
-    yield build_folder()
 
 
 def main() -> None:

@@ -86,18 +86,15 @@ async def _run(work: Path, payload: bytes, wall_seconds: float, lines: Lines) ->
                     tasks.start_soon(_listen, lines, stream, pipe)
             status = await process.wait()
     await lines.finish()
+    problem = ""
     if status is None:
-        raise BuilderFailed(
-            f"It took more than {wall_seconds:g} s.", exit_code=None, output=tuple(lines.kept)
-        )
-    if status:
-        raise BuilderFailed(
-            f"The builder ended with status {status}.",
-            exit_code=max(status, 0) or None,
-            output=tuple(lines.kept),
-        )
-    if answered.stat().st_size > MAX_RESULT_BYTES:
-        raise BuilderFailed("No space left for its result.", exit_code=None, output=tuple(lines.kept))
+        problem = f"It took more than {wall_seconds:g} s."
+    elif status:
+        problem = f"The builder ended with status {status}."
+    elif answered.stat().st_size > MAX_RESULT_BYTES:
+        problem = "No space left for its result."
+    if problem:
+        raise BuilderFailed(problem, exit_code=max(status or 0, 0) or None, output=tuple(lines.kept))
     return await to_thread.run_sync(answered.read_bytes)
 
 

@@ -9,7 +9,6 @@ import base64
 import hashlib
 import io
 import json
-import tarfile
 import zipfile
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -23,7 +22,7 @@ from alita_mcp.sandbox.interface import Environment, Job, Progress, RunResult
 from alita_mcp.sandbox.packages.cache import EnvironmentGone
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.packages.folders import Folders
-from alita_mcp.sandbox.packages.tar import plain_entries
+from alita_mcp.sandbox.packages.tar import plain_entries, tar_of_file
 from alita_mcp.sandbox.wasm.abilities import ANOTHER_SANDBOX
 from alita_mcp.sandbox.wasm.build import PYTHON
 from alita_mcp.sandbox.wasm.wheels import native_modules, root_modules
@@ -130,7 +129,10 @@ class PackageStore(Folders):
             code |= await self._compiled(batch)
         archive = await to_thread.run_sync(_packed, files, code)
         await self._check(files, archive)
-        return await super().store_environment(digest, _tar_of(archive))
+        # the only file of the environment's folder, named by its digest
+        return await super().store_environment(
+            digest, tar_of_file(f"{archive.sha256}{_FILE}", archive.content)
+        )
 
     async def give(self, worker: Worker, archive: Archive) -> None:
         """Makes a worker have these packages and no others, whatever it is told to load next."""
@@ -171,12 +173,8 @@ class PackageStore(Folders):
 
     async def _compiled(self, sources: dict[str, str]) -> dict[str, bytes]:
         job = Job(
-            code=_COMPILE,
-            function="compile_modules",
-            arguments={"sources": sources},
-            limits=_LARGE,
-            fresh=True,
-        )
+            code=_COMPILE, function="compile_modules", arguments={"sources": sources}, limits=_LARGE, fresh=True
+        )  # fmt: skip
         result = await self._run_apart(job, NO_PACKAGES)
         if result.status == "crashed":
             return {}  # what the compiler does not survive is compiled at its import
@@ -285,13 +283,3 @@ def _packed(files: dict[str, bytes], code: dict[str, bytes]) -> Archive:
             "The packages take more room than an environment may have.", hint="Use smaller packages."
         )
     return Archive(buffer.getvalue())
-
-
-def _tar_of(archive: Archive) -> bytes:
-    """The archive as the only file of an environment's folder, named by its digest."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:") as tar:
-        entry = tarfile.TarInfo(f"{archive.sha256}{_FILE}")
-        entry.size = len(archive.content)
-        tar.addfile(entry, io.BytesIO(archive.content))
-    return buffer.getvalue()

@@ -7,9 +7,10 @@ from contextlib import AsyncExitStack
 
 import anyio
 
+from alita_mcp.sandbox import conformance
 from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.interface import Environment, Job, Probe, ProbeReport, Progress, RunResult
-from alita_mcp.sandbox.wasm import abilities, attestation, component, probes
+from alita_mcp.sandbox.wasm import abilities, attestation, component
 from alita_mcp.sandbox.wasm.compiled import Compiled, CompiledFiles
 from alita_mcp.sandbox.wasm.host_builder import HostBuilder
 from alita_mcp.sandbox.wasm.packages import PYTHON_TAG, Archive, HostEnvironments, PackageStore
@@ -23,6 +24,7 @@ from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, WorkerKey
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 
+HINT = "pip install --force-reinstall wasmtime alita-mcp-server"
 KEPT_IDLE = 4
 """So many processes stay with the tool that they served last, while another tool would have to start one."""
 _WORKER = "alita_mcp.sandbox.wasm.worker.main"
@@ -43,17 +45,20 @@ class WasmSandbox(HostBuilder, PooledSandbox):
         self._compiled: Compiled | None = None
         self._attested: attestation.WorkerAttestation | None = None
 
-    async def ready(self, progress: Progress) -> None:
-        """Has the component compiled for this machine, where no process of this user did it before.
+    async def ready(self, progress: Progress) -> Compiled:
+        """The component compiled for this machine, checked once, and again where the file is another one by now.
 
         Raises:
-            SandboxUnavailable: that fails; the next call tries again.
+            SandboxUnavailable: it cannot be compiled; the next call tries again.
         """
-        await self._ready(progress)
+        async with self._preparing:
+            if self._compiled is None or not self._compiled.is_as_checked():
+                self._compiled = await self._files.once(component.find_component(), progress)
+            return self._compiled
 
     async def probe(self) -> ProbeReport:
-        """Tries the network, files, the environment, memory and time from inside."""
-        report = await probes.probe_report(self.kind, self.run)
+        """Runs the trials that decide whether it is used; see `conformance`."""
+        report = await conformance.probe(self, HINT)
         if self._attested is None:
             return report
         confined = Probe(name="worker confined", passed=True, detail=attestation.in_words(self._attested))
@@ -117,7 +122,7 @@ class WasmSandbox(HostBuilder, PooledSandbox):
 
     async def _boot(self, limits: Limits) -> tuple[Worker, AsyncExitStack]:
         """A new worker process that attested itself."""
-        ready = await self._ready(_silent)
+        ready = await self.ready(_silent)
         async with AsyncExitStack() as stack:
             transport = await stack.enter_async_context(worker_process(_WORKER))
             worker = Worker(transport, limits, Confinement())
@@ -128,13 +133,6 @@ class WasmSandbox(HostBuilder, PooledSandbox):
             self._attested = attestation.judge(hello, ready.path.name)
             return worker, stack.pop_all()
         raise AssertionError
-
-    async def _ready(self, progress: Progress) -> Compiled:
-        """The compiled component, checked once, and again where the file is another one by now."""
-        async with self._preparing:
-            if self._compiled is None or not self._compiled.is_as_checked():
-                self._compiled = await self._files.once(component.find_component(), progress)
-            return self._compiled
 
 
 async def _silent(_line: str) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
 from email.parser import Parser
 from typing import NamedTuple
 
@@ -46,7 +45,7 @@ def native_modules(files: dict[str, bytes]) -> dict[str, str]:
 
 def root_modules(files: dict[str, bytes]) -> dict[str, list[str]]:
     """Public top-level modules of wheels that no other wheel requires, with those directly below each."""
-    wheels = list(_wheels(files))
+    wheels = _wheels(files)
     wanted = {name for wheel in wheels for name in wheel.requires if name != wheel.name}
     roots = [wheel for wheel in wheels if wheel.name not in wanted] or wheels
     names: dict[str, set[str]] = {}
@@ -58,11 +57,8 @@ def root_modules(files: dict[str, bytes]) -> dict[str, list[str]]:
     return {top: sorted(below) for top, below in sorted(names.items())}
 
 
-def _wheels(files: dict[str, bytes]) -> Iterator[Wheel]:
-    for path in files:
-        if _RECORD.fullmatch(path):
-            folder = path.rpartition("/")[0]
-            yield _wheel(folder, files)
+def _wheels(files: dict[str, bytes]) -> list[Wheel]:
+    return [_wheel(path.rpartition("/")[0], files) for path in files if _RECORD.fullmatch(path)]
 
 
 def _wheel(folder: str, files: dict[str, bytes]) -> Wheel:
@@ -77,7 +73,10 @@ def _wheel(folder: str, files: dict[str, bytes]) -> Wheel:
         paths = ()
     requires = {_required(line) for line in metadata.get_all("Requires-Dist", [])} - {""}
     stem = folder.removesuffix(".dist-info")
-    file = f"{stem}-{_tag_of(tags)}.whl"
+    # as a file's name has them: those of one Python and ABI together
+    first = tags[0].rpartition("-")[0] if tags else "?"
+    platforms = [tag.rpartition("-")[2] for tag in tags if tag.rpartition("-")[0] == first]
+    file = f"{stem}-{first}-{'.'.join(dict.fromkeys(platforms))}.whl"
     return Wheel(canonicalize_name(str(metadata.get("Name", stem))), file, frozenset(requires), paths)
 
 
@@ -90,10 +89,3 @@ def _required(line: str) -> str:
     if requirement.marker is not None and "extra" in str(requirement.marker):
         return ""
     return canonicalize_name(requirement.name)
-
-
-def _tag_of(tags: list[str]) -> str:
-    """Tags as a file's name has them: those of one Python and ABI together."""
-    first = tags[0].rpartition("-")[0] if tags else "?"
-    platforms = [tag.rpartition("-")[2] for tag in tags if tag.rpartition("-")[0] == first]
-    return f"{first}-{'.'.join(dict.fromkeys(platforms))}"

@@ -68,9 +68,10 @@ def weaknesses(found: Attestation, demanded: Demands) -> tuple[str, ...]:
     shown = [name for name in _CAPABILITIES if name in status or name != "CapAmb" or demanded.ambient_set]
     held = [name for name in shown if set(status.get(name, "?")) != {"0"}]
     strange = set(found.interfaces) - {"lo"}
+    is_root = any("0" in status.get(name, "0").split() for name in ("Uid", "Gid"))
     claims = (
         (found.pid == 1, f"the supervisor has pid {found.pid}, not 1"),
-        (not _is_root(status), f"it runs as root (Uid {status.get('Uid')}, Gid {status.get('Gid')})"),
+        (not is_root, f"it runs as root (Uid {status.get('Uid')}, Gid {status.get('Gid')})"),
         (not held, f"it holds capabilities ({', '.join(held)})"),
         (found.no_new_privileges, "it may gain new privileges"),
         (not demanded.engine_filter or status.get("Seccomp") == "2", "the engine set no seccomp filter"),
@@ -97,10 +98,6 @@ def weaknesses(found: Attestation, demanded: Demands) -> tuple[str, ...]:
 def is_old_python(found: Attestation) -> bool:
     """Whether the Python inside is older than the oldest supported one."""
     return tuple(int(part) for part in found.python.split(".")[:2]) < OLDEST_PYTHON
-
-
-def _is_root(status: dict[str, str]) -> bool:
-    return any("0" in status.get(name, "0").split() for name in ("Uid", "Gid"))
 
 
 def _within(found: int | None, demanded: int | None, slack: int = _SLACK) -> bool:

@@ -49,16 +49,13 @@ def command(python: str) -> tuple[str, ...]:
 
 def supervisor_bundle(token: bytes, *, egress: bool) -> bytes:
     """The bundle's bytes, the first ones on the wire."""
-    options = {"token": token.hex(), "egress": egress, "boot": boot_program(), "programs": _programs()}
+    programs = {name: _bundle(modules) for name, modules in _PROGRAMS.items()}
+    options = {"token": token.hex(), "egress": egress, "boot": boot_program(), "programs": programs}
     text = json.dumps(_bundle(_SUPERVISOR) | {"options": options}).encode()
     return b"%d\n" % len(text) + text
 
 
 @cache
-def _programs() -> dict[str, Any]:
-    return {name: _bundle(modules) for name, modules in _PROGRAMS.items()}
-
-
 def _bundle(modules: tuple[str, ...]) -> dict[str, Any]:
     sources = [(_name(module), _source(module)) for module in modules]
     return {"packages": _PACKAGES, "modules": sources, "entry": _name(modules[-1])}

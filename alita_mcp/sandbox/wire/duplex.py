@@ -36,9 +36,11 @@ class Polled:
         """Writes all of it; OSError when the other end is closed."""
         self._unsent += data
         while self._unsent:
-            self._raise_if_closed()
+            if self._closed:
+                raise BrokenPipeError("closed on this side")
+            piece, sink = bytes(self._unsent[:PIECE]), self._sink
             try:
-                del self._unsent[: self._write(bytes(self._unsent[:PIECE]))]
+                del self._unsent[: os.write(sink, piece) if isinstance(sink, int) else sink.send(piece)]
             except BlockingIOError:
                 await self._wait(anyio.wait_writable, self._sink)
 
@@ -92,14 +94,6 @@ class Polled:
     def _read(self) -> bytes:
         source = self._source
         return os.read(source, PIECE) if isinstance(source, int) else source.recv(PIECE)
-
-    def _write(self, data: bytes) -> int:
-        sink = self._sink
-        return os.write(sink, data) if isinstance(sink, int) else sink.send(data)
-
-    def _raise_if_closed(self) -> None:
-        if self._closed:
-            raise BrokenPipeError("closed on this side")
 
 
 class Threaded:

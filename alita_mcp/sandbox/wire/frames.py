@@ -130,7 +130,10 @@ class Decoder:
             if self._buffer[:start] != self._token:
                 raise FrameError("a frame without the token: somebody else writes on the wire")
             number, stream, length = _HEADER.unpack_from(self._buffer, start)
-            kind = _kind(number)
+            try:
+                kind = Kind(number)
+            except ValueError as unknown:
+                raise FrameError(f"no frame has the number {number}") from unknown
             if length > MAX_PAYLOAD:
                 raise FrameError(f"a payload of {length} bytes is longer than {MAX_PAYLOAD}")
             body = start + _HEADER.size
@@ -139,10 +142,3 @@ class Decoder:
             payload = bytes(self._buffer[body : body + length])
             del self._buffer[: body + length]
             yield Frame(kind, stream, payload)
-
-
-def _kind(number: int) -> Kind:
-    try:
-        return Kind(number)
-    except ValueError as unknown:
-        raise FrameError(f"no frame has the number {number}") from unknown

@@ -69,7 +69,10 @@ class FrameCollector:
             SandboxError: a frame that does not belong here, or more than the supervisor may send.
         """
         if frame.kind == Kind.CLEAN and self._last == Kind.RESULT:
-            self.head = _end_before_the_call(frame.payload)
+            # the loaded code died while it waited for a call; another worker may have more luck
+            if b'"memory": true' not in frame.payload:
+                raise WorkerStale("The kept sandbox ended before the call began.")
+            self.head = EndReport(status="memory", seconds=0)
             return True
         if frame.kind == self._last:
             self.head = read_end_report(frame.payload)
@@ -101,17 +104,6 @@ def read_end_report(payload: bytes) -> EndReport:
         raise SandboxError(f"The sandbox broke its protocol: {broken}"[:500]) from broken
 
 
-def _end_before_the_call(payload: bytes) -> EndReport:
-    """The content of a CLEAN frame where a result is expected: the loaded code died while it waited for a call.
-
-    Raises:
-        WorkerStale: another worker may have more luck.
-    """
-    if b'"memory": true' in payload:
-        return EndReport(status="memory", seconds=0)
-    raise WorkerStale("The kept sandbox ended before the call began.")
-
-
 async def call(worker: Worker, job: Job, broker: Broker | None = None) -> RunResult:
     """Runs the job's call in a worker that is unused or has loaded this code; any failure of the code is a RunResult.
 
@@ -120,7 +112,10 @@ async def call(worker: Worker, job: Job, broker: Broker | None = None) -> RunRes
         SandboxRefused: the code and arguments are too large or not JSON.
         SandboxError: the sandbox died or broke its protocol.
     """
-    arguments = _arguments(job)
+    try:
+        arguments = json.dumps(job.arguments, allow_nan=False).encode()
+    except (ValueError, TypeError, RecursionError) as problem:
+        raise SandboxRefused(f"The arguments are not JSON: {problem}.") from problem
     await worker.settle()
     collected = FrameCollector(job.limits, Kind.RESULT)
     try:
@@ -132,8 +127,12 @@ async def call(worker: Worker, job: Job, broker: Broker | None = None) -> RunRes
                 await worker.order(Kind.CALL, {}, arguments)
                 await _converse(worker, collected, job, broker)
                 worker.owes_clean = True
-    except TimeoutError:
-        return _overdue(job.limits)
+    except (
+        TimeoutError
+    ):  # the supervisor's own clock did not end it: a frozen container, or far too slow a machine
+        limit = job.limits.wall_seconds
+        message = f"took more than {limit:g} s (wall_seconds) and had to be killed from outside"
+        return RunResult(status="timeout", message=message, wall_seconds=limit + GRACE_SECONDS)
     except WorkerLost:
         # nothing inside can kill PID 1; only the kernel does, when memory is short
         if not await worker.transport.ran_out_of_memory(ended=True):
@@ -160,11 +159,10 @@ async def _load(worker: Worker, job: Job) -> FrameCollector:
         "hash_seed": None if natural else seed,  # for sandboxes whose interpreter has drawn its own before
         "grants": job.grants.model_dump(mode="json"),
     }
-    calls = 0 if job.grants.is_pure else limits.broker_calls
     words = worker.terms() | {
         "variables": variables,
         "options": options,
-        "broker_calls": calls,
+        "broker_calls": 0 if job.grants.is_pure else limits.broker_calls,
         "once": job.fresh,
     }
     await worker.order(Kind.LOAD, words, json.dumps(job.code).encode())
@@ -237,22 +235,6 @@ def _memory(limits: Limits, collected: FrameCollector, head: EndReport) -> RunRe
         stderr=_text(collected.output[2]),
         wall_seconds=head.seconds,
     )
-
-
-def _overdue(limits: Limits) -> RunResult:
-    """The supervisor's own clock did not end the call: a frozen container, or a machine that is far too slow."""
-    return RunResult(
-        status="timeout",
-        message=f"took more than {limits.wall_seconds:g} s (wall_seconds) and had to be killed from outside",
-        wall_seconds=limits.wall_seconds + GRACE_SECONDS,
-    )
-
-
-def _arguments(job: Job) -> bytes:
-    try:
-        return json.dumps(job.arguments, allow_nan=False).encode()
-    except (ValueError, TypeError, RecursionError) as problem:
-        raise SandboxRefused(f"The arguments are not JSON: {problem}.") from problem
 
 
 def _text(data: bytearray) -> str:

@@ -16,11 +16,8 @@ from tests.sandbox.leftovers import Leftovers, wasm_leftovers
 ABSENT = {
     "test_the_hash_seed_decides_the_order_of_sets": "the hash seed is part of the component",
     "test_a_hash_seed_that_no_job_names_tells_nobody_a_rehearsal_from_a_call": "the same in both",
-    "test_a_call_that_takes_the_loaded_process_away_hurts_nobody_after_it": "no process to signal",
-    "test_what_a_call_leaves_running_is_gone_before_the_next": "no processes",
     "test_an_import_that_leaves_what_calls_would_share_gets_workers_of_one_call": "calls share no memory",
     "test_libraries_that_would_start_threads_are_asked_not_to": "no threads",
-    "test_many_calls_leave_no_process": "no processes",
     "test_too_few_processes_for_the_sandbox_itself_are_refused": "no processes",
     "test_running_clocks_and_times_of_files_move_with_it": "no file of a kernel to ask",
     "test_it_says_what_code_can_do_in_it": "`tests/sandbox/wasm` has the words for it",
@@ -28,7 +25,6 @@ ABSENT = {
 """Claims about what does not exist here."""
 ABSENT_LIMITS = {
     "shared_memory": "no memory to share",
-    "forks": "no processes",
     "threads": "no threads",
     "file_size": "one file may fill the scratch, whose limit is named",
     "scratch_bytes": "buffers are larger than what it writes, and nothing closes its files",
@@ -58,15 +54,7 @@ class WasmFixtures:
         return wasm_leftovers
 
 
-class TestWasm(WasmFixtures, ConfinedContract):
-    """Those of its promises that are about more than processes."""
-
-
-class TestWasmKeeps(WasmFixtures, KeptContract):
+class TestWasm(WasmFixtures, ConfinedContract, CallContract, KeptContract):
     """Those of its promises that are about more than processes."""
 
     absent_limits = ABSENT_LIMITS
-
-
-class TestWasmCalls(WasmFixtures, CallContract):
-    """What a call gives and what it leaves."""

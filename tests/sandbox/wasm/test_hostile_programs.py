@@ -41,7 +41,6 @@ ABSENT = {
 """What a program that ends otherwise than in a sandbox of processes ran into, and why it cannot be there."""
 HERE: dict[str, Expected] = {
     "closes_everything": gives(lambda value: value == 1),  # results leave by no descriptor
-    "closes_everything_at_import": gives(lambda value: value == 1),
     "closes_everything_and_waits": ends("timeout"),
     "wide": ends("ok", "timeout"),  # a hundred thousand files take longer than in a kernel
     "json_replaced": ends("crashed"),  # it breaks its own answer
@@ -54,8 +53,8 @@ HERE: dict[str, Expected] = {
 """What comes of programs that run here to another end."""
 
 
-SLOW = frozenset({"wide", "closes_everything_and_waits"})
-"""Programs that compute or wait until their time is over: `make test-all` runs them."""
+BRIEF_S = 3
+"""Enough for what ends at all; programs that compute or wait for ever end by time, whatever their own limit."""
 
 
 def is_absent(result: RunResult) -> bool:
@@ -63,8 +62,10 @@ def is_absent(result: RunResult) -> bool:
 
 
 def attack(arena: Arena, program: Hostile) -> None:
+    job = arena.job(program, bare=True)
+    brief = job.limits.model_copy(update={"wall_seconds": min(BRIEF_S, job.limits.wall_seconds)})
     for _ in range(program.times):
-        result = arena.run(arena.job(program, bare=True))
+        result = arena.run(job.model_copy(update={"limits": brief}))
         expected = [program.expected, HERE.get(program.name, program.embedded or program.expected), is_absent]
         assert any(holds(result) for holds in expected), result
         arena.canaries.assert_untouched(result)
@@ -73,18 +74,12 @@ def attack(arena: Arena, program: Hostile) -> None:
 
 @pytest.mark.parametrize("batch", BATCHES)
 def test_hostile_programs_harm_nobody(arena: Arena, batch: str) -> None:
-    programs = [program for program in BATCHES[batch] if program.name not in SLOW]
-    assert offenders(programs, partial(attack, arena)) == {}
-
-
-@pytest.mark.exhaustive
-def test_slow_hostile_programs_harm_nobody(arena: Arena) -> None:
-    assert offenders((it for it in HOSTILE if it.name in SLOW), partial(attack, arena)) == {}
+    assert offenders(BATCHES[batch], partial(attack, arena)) == {}
 
 
 @pytest.mark.exhaustive
 def test_most_of_the_programs_really_run(arena: Arena) -> None:
     able = [program for program in HOSTILE if "ctypes" not in program.code]
     results = [arena.run(arena.job(program, bare=True)) for program in able]
-    assert sum(result.status != "load_failed" for result in results) >= 180
-    assert sum(is_absent(result) for result in results) <= 80
+    assert sum(result.status != "load_failed" for result in results) >= len(able) * 0.8
+    assert sum(is_absent(result) for result in results) <= len(able) * 0.4

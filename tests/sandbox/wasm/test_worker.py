@@ -16,6 +16,7 @@ from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.sandbox.wasm.worker.linux import COMPLAINT_BYTES, OPEN_FILES
 from alita_mcp.sandbox.wire.link import WorkerLost
+from alita_mcp.sandbox.workers import calls
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.leftovers import busy_host, nothing_left, wasm_leftovers
@@ -160,7 +161,10 @@ async def test_workers_that_are_busy_die_with_a_server_that_is_killed(tmp_path: 
 
 
 @linux
-async def test_a_worker_that_is_stopped_is_ended_by_the_servers_own_clock(sandbox: WasmSandbox) -> None:
+async def test_a_worker_that_is_stopped_is_ended_by_the_servers_own_clock(
+    sandbox: WasmSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "GRACE_SECONDS", 0.5)
     worker = await worker_of(sandbox)
     job = ADD.model_copy(update={"limits": Limits(wall_seconds=1)})
     assert (await sandbox.run(job)).value == 42

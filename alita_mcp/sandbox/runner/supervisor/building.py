@@ -45,7 +45,9 @@ class Building:
         for fd in ends:
             os.close(fd)
         self._reaper.watch(process.pid)
-        self._loop.alarm(process.started + order["wall_seconds"], self._on_deadline)
+        wall = order["wall_seconds"]
+        late = {"status": "timeout", "message": f"took more than {wall:g} s (wall_seconds)"}
+        self._loop.alarm(process.started + wall, lambda: self._finish(late))
 
     def on_child_signal(self) -> None:
         """A process died or stopped."""
@@ -66,10 +68,6 @@ class Building:
             self._finish(head)
         else:
             self._finish({"status": "ok", "exit_code": code}, _file_pieces if code == 0 else None)
-
-    def _on_deadline(self) -> None:
-        wall = self._order["wall_seconds"]
-        self._finish({"status": "timeout", "message": f"took more than {wall:g} s (wall_seconds)"})
 
     def _finish(self, head: dict[str, Any], result: Callable[[], Iterator[bytes]] | None = None) -> None:
         if self._finished:

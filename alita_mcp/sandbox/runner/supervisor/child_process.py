@@ -59,7 +59,7 @@ class ChildProcess:
         self._loop.watch(ours.fileno(), self._on_channel)
         for stream, fd in self._pipes.items():
             os.set_blocking(fd, False)
-            self._loop.watch(fd, lambda _events, stream=stream: self._on_pipe(stream))  # type: ignore[misc]
+            self._loop.watch(fd, lambda _events, stream=stream: self._read_pipe(stream))  # type: ignore[misc]
         return Ends(out[1], err[1], theirs.detach())
 
     def begin(self) -> None:
@@ -104,12 +104,16 @@ class ChildProcess:
             if self._reaper.end_of(self.pid) is None:
                 kill(self.pid)
             self._reaper.wait(self.pid)
-        self._close_channel()
+        if self._channel is not None:
+            self._loop.forget(self._channel.fileno())
+            self._channel.close()
+            self._channel = None
         for stream in tuple(self._pipes):
             for _ in range(64):
                 if not self._read_pipe(stream):
                     break
-            self._close_pipe(stream)
+            else:
+                self._close_pipe(stream)
 
     def has_ended(self, *, wait_seconds: float = 0.0) -> bool:
         """Whether it is dead; one that closed its channel is perhaps just dying."""
@@ -143,7 +147,8 @@ class ChildProcess:
             }
         if number == signal.SIGKILL and (oom_kills() or 0) > (self._oom_before or 0):
             return {"status": "memory"}
-        return {"status": "crashed", "signal": number, "message": f"killed by {_signal_name(number)}"}
+        name = next((it.name for it in signal.Signals if it == number), f"signal {number}")
+        return {"status": "crashed", "signal": number, "message": f"killed by {name}"}
 
     def ended(self, cpu_seconds: float) -> dict[str, Any]:
         """How it ended, when its channel is closed; a short wait tells whether it is dying or lives on."""
@@ -157,25 +162,22 @@ class ChildProcess:
         if events & READABLE:
             self._read_channel()
 
-    def _on_pipe(self, stream: int) -> None:
-        if not self._read_pipe(stream):
-            self._close_pipe(stream)
-
     def _read_pipe(self, stream: int) -> bool:
-        """Reads once; False at the end of the pipe."""
+        """Reads once; False at the end of the pipe, which is closed then."""
         try:
             data = os.read(self._pipes[stream], 1 << 16)
         except BlockingIOError:
             return True
         if data:
             self.on_output(stream, data)
+        else:
+            self._close_pipe(stream)
         return bool(data)
 
     def _close_pipe(self, stream: int) -> None:
-        fd = self._pipes.pop(stream, None)
-        if fd is not None:
-            self._loop.forget(fd)
-            os.close(fd)
+        fd = self._pipes.pop(stream)
+        self._loop.forget(fd)
+        os.close(fd)
 
     def _send(self) -> None:
         if self._channel is None:
@@ -227,16 +229,3 @@ class ChildProcess:
             payload = bytes(self._arrived[HEADER.size : HEADER.size + length])
             del self._arrived[: HEADER.size + length]
             self.on_message(kind, payload)
-
-    def _close_channel(self) -> None:
-        if self._channel is not None:
-            self._loop.forget(self._channel.fileno())
-            self._channel.close()
-            self._channel = None
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

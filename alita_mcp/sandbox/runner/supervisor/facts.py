@@ -20,11 +20,15 @@ _OOM = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_contro
 def facts() -> dict[str, object]:
     """Collects all facts as plain JSON; numbers stay as the kernel writes them."""
     scratch = os.statvfs("/tmp")
+    with open("/proc/self/status") as file:
+        pairs = [line.partition(":") for line in file]
+    with open("/proc/net/dev") as file:
+        interfaces = sorted(line.partition(":")[0].strip() for line in file if ":" in line)
     return {
         "pid": os.getpid(),
-        "status": _status(),
+        "status": {name: value.strip() for name, _, value in pairs if name in _STATUS},
         "no_new_privileges": has_no_new_privileges(),
-        "interfaces": _interfaces(),
+        "interfaces": interfaces,
         "root_read_only": all(_is_read_only(folder) for folder in _ROOT if os.path.isdir(folder)),
         "scratch_bytes": scratch.f_blocks * scratch.f_frsize,
         "scratch_files": scratch.f_files,
@@ -57,20 +61,17 @@ def oom_kills() -> int | None:
     return None
 
 
-def _status() -> dict[str, str]:
-    with open("/proc/self/status") as file:
-        pairs = (line.partition(":") for line in file)
-        return {name: value.strip() for name, _, value in pairs if name in _STATUS}
-
-
-def _interfaces() -> list[str]:
-    with open("/proc/net/dev") as file:
-        return sorted(line.partition(":")[0].strip() for line in file if ":" in line)
-
-
 def _is_read_only(folder: str) -> bool:
     """Whether the mount says so and a file cannot be made there; gVisor leaves the flag out of `statvfs`."""
-    return "ro" in _mount_options(folder) and not _takes_a_file(folder)
+    if "ro" not in _mount_options(folder):
+        return False
+    path = os.path.join(folder, f".{os.urandom(8).hex()}")
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except OSError:
+        return True
+    os.unlink(path)
+    return False
 
 
 def _mount_options(folder: str) -> list[str]:
@@ -82,16 +83,6 @@ def _mount_options(folder: str) -> list[str]:
             if len(place) >= len(point) and f"{folder}/".startswith(f"{place.rstrip('/')}/"):
                 point, options = place, its
     return options.split(",")
-
-
-def _takes_a_file(folder: str) -> bool:
-    path = os.path.join(folder, f".{os.urandom(8).hex()}")
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except OSError:
-        return False
-    os.unlink(path)
-    return True
 
 
 def _first_line(paths: tuple[str, ...]) -> str | None:

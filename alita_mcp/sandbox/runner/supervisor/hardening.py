@@ -123,12 +123,8 @@ def _rules(column: int) -> list[Instruction]:
     for numbers in _SIGNALS:
         rules += where(numbers[column], FIRST_ARGUMENT, EQUAL, 1, refused(), ALLOW)
     rules += where(_CLONE[column], FIRST_ARGUMENT, ANY_BIT, NAMESPACES, refused(), ALLOW)
-    return [*rules, *_dumpable_rules(column), *_socket_rules(column), ALLOW]
-
-
-def _dumpable_rules(column: int) -> list[Instruction]:
-    """What is not dumpable stays so: a handler that the host pipes dumps to runs outside of every sandbox."""
-    return [
+    # what is not dumpable stays so: a handler that the host pipes dumps to runs outside of every sandbox
+    rules += [
         (EQUAL, 0, 6, _PRCTL[column]),
         (LOAD, 0, 0, FIRST_ARGUMENT),
         (EQUAL, 0, 2, PR_SET_DUMPABLE),
@@ -137,14 +133,11 @@ def _dumpable_rules(column: int) -> list[Instruction]:
         ALLOW,
         refused(),
     ]
-
-
-def _socket_rules(column: int) -> list[Instruction]:
-    """Sockets of the families on the list, to which the program's last instruction says yes."""
+    # sockets of the families on the list, to which the program's last instruction says yes
     count = len(_FAMILIES)
-    tests = [(EQUAL, count - position, 0, family) for position, family in enumerate(_FAMILIES)]
-    head = [(EQUAL, 0, count + 2, _SOCKET[column]), (LOAD, 0, 0, FIRST_ARGUMENT)]
-    return [*head, *tests, refused(errno.EAFNOSUPPORT)]
+    rules += [(EQUAL, 0, count + 2, _SOCKET[column]), (LOAD, 0, 0, FIRST_ARGUMENT)]
+    rules += [(EQUAL, count - position, 0, family) for position, family in enumerate(_FAMILIES)]
+    return [*rules, refused(errno.EAFNOSUPPORT), ALLOW]
 
 
 class _Program(ctypes.Structure):

@@ -12,7 +12,7 @@ from alita_mcp.sandbox.wire.frames import Decoder, Frame, Kind, encode, pieces
 
 READABLE = select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR
 WRITABLE = select.EPOLLOUT
-Handler = Callable[[int], None]
+Handler = Callable[[int], object]
 
 
 class Loop:
@@ -81,7 +81,7 @@ class HostLink:
         os.set_blocking(0, False)
         os.set_blocking(1, False)
         loop.watch(0, self._read)
-        loop.watch(1, self._on_writable, 0)
+        loop.watch(1, self._write, 0)
 
     @property
     def full(self) -> bool:
@@ -130,12 +130,9 @@ class HostLink:
         for frame in self._decoder.feed(data):
             self._on_frame(frame)
 
-    def _on_writable(self, events: int) -> None:
+    def _write(self, events: int = 0) -> None:
         if events & (READABLE & ~WRITABLE):
             os._exit(0)
-        self._write()
-
-    def _write(self) -> None:
         had = bool(self._waiting)
         try:
             while self._waiting:

@@ -141,20 +141,14 @@ def _remove_files(folder: int, until: float) -> str | None:
             for count, entry in enumerate(entries, 1):
                 if count % 512 == 0 and time.monotonic() > until:
                     raise WipeFailed(f"takes longer than {MAX_SECONDS:g} s")
-                if not _removed(folder, entry):
+                if not entry.is_dir(follow_symlinks=False):
+                    os.unlink(entry.name, dir_fd=folder)
+                    continue
+                try:
+                    os.rmdir(entry.name, dir_fd=folder)
+                except OSError:
                     return entry.name
     return None
-
-
-def _removed(folder: int, entry: os.DirEntry[str]) -> bool:
-    if not entry.is_dir(follow_symlinks=False):
-        os.unlink(entry.name, dir_fd=folder)
-        return True
-    try:
-        os.rmdir(entry.name, dir_fd=folder)
-    except OSError:
-        return False
-    return True
 
 
 def _enter(opened: list[tuple[int, str]], top: int, folder: int, name: str) -> None:

@@ -109,12 +109,10 @@ class WarmTool:
         zygote.on_lost = self._on_zygote_lost
         zygote.start(self._program, self._code)
         if not self._running:
-            self._loop.alarm(time.monotonic() + self._order["wall_seconds"], self._on_load_overdue)
-
-    def _on_load_overdue(self) -> None:
-        wall = self._order["wall_seconds"]
-        message = f"took more than {wall:g} s (wall_seconds), while the module was imported"
-        self._on_loaded({"status": "timeout", "message": message})
+            wall = self._order["wall_seconds"]
+            message = f"took more than {wall:g} s (wall_seconds), while the module was imported"
+            late = {"status": "timeout", "message": message}
+            self._loop.alarm(time.monotonic() + wall, lambda: self._on_loaded(late))
 
     def _on_loaded(self, head: dict[str, Any]) -> None:
         zygote = self._zygote

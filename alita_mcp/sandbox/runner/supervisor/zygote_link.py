@@ -130,16 +130,12 @@ class ZygoteLink:
         self._end(death)
 
     def _end(self, head: dict[str, Any]) -> None:
-        if self.loaded:
-            self._lose()
-        elif not self.lost:
-            self.lost = True
-            self.on_loaded(head)
-
-    def _lose(self) -> None:
         if not self.lost:
             self.lost = True
-            self.on_lost()
+            if self.loaded:
+                self.on_lost()
+            else:
+                self.on_loaded(head)
 
 
 def cleaned(head: dict[str, Any]) -> dict[str, Any]:

@@ -100,13 +100,8 @@ class SSLContext:
         return wrapped
 
     def wrap_bio(
-        self,
-        incoming: Any,
-        outgoing: Any,
-        server_side: bool = False,
-        server_hostname: Any = None,
-        session: Any = None,
-    ) -> SSLObject:
+        self, incoming: Any, outgoing: Any, server_side: bool = False, server_hostname: Any = None, session: Any = None
+    ) -> SSLObject:  # fmt: skip
         """TLS over buffers, for event loops."""
         self._check(server_side, server_hostname)
         return self.sslobject_class._wrapping(incoming, outgoing, self, _text(server_hostname))

@@ -36,12 +36,7 @@ def _later(read: Callable[[], Any], offset: int) -> Callable[[], Any]:
     return lambda: read() + offset
 
 
-def _sleep(
-    seconds: float,
-    /,
-    _sleep: Callable[[float], None] = time.sleep,
-    _now: Callable[[], float] = time.monotonic,
-) -> None:
+def _sleep(seconds: float, /, _sleep: Any = time.sleep, _now: Any = time.monotonic) -> None:
     if seconds < 0:
         raise ValueError("sleep length must be non-negative")
     end = _now() + seconds

@@ -51,8 +51,10 @@ class Deadline:
                 if self._hit:
                     if time.monotonic() >= self._wall_end:
                         self._abandon(self._hit)
-                elif limit := self._over():
-                    self._hit = limit
+                    continue
+                is_late = time.monotonic() >= self._wall_end
+                if is_late or self._cpu() >= self._cpu_end:
+                    self._hit = "wall_seconds" if is_late else "cpu_seconds"
                     self._wall_end = time.monotonic() + GRACE_SECONDS
                     self._interrupt()
 
@@ -64,11 +66,6 @@ class Deadline:
         # one thread computes, so processor time never runs ahead of the wall clock
         cpu = wall if self._hit else max(self._cpu_end - self._cpu(), _LOOK_SECONDS)
         return max(min(wall, cpu), 0.0)
-
-    def _over(self) -> str:
-        if self._wall_end is not None and time.monotonic() >= self._wall_end:
-            return "wall_seconds"
-        return "cpu_seconds" if self._cpu() >= self._cpu_end else ""
 
 
 def _processor_clock() -> Callable[[], float]:

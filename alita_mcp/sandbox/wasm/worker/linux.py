@@ -44,9 +44,10 @@ def confine(compiled: Path) -> dict[str, Any]:
     hardening.lower_limit(resource.RLIMIT_NOFILE, OPEN_FILES)
     hardening.lower_limit(resource.RLIMIT_FSIZE, COMPLAINT_BYTES)
     hardening.prctl(hardening.PR_SET_DUMPABLE, 0)
+    interfaces = Path("/proc/self/net/dev").read_text().splitlines()[2:]
     found = {
         "own_network": own_network,
-        "interfaces": _interfaces(),
+        "interfaces": [line.partition(":")[0].strip() for line in interfaces],
         "descriptors": descriptors,
         "dumpable": _libc.prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0),
         "core_bytes": resource.getrlimit(resource.RLIMIT_CORE)[1],
@@ -67,11 +68,6 @@ def _become_nobody() -> None:
             os.setgroups([])
             os.setresgid(USER, USER, USER)
             os.setresuid(USER, USER, USER)
-
-
-def _interfaces() -> list[str]:
-    lines = Path("/proc/self/net/dev").read_text().splitlines()[2:]
-    return [line.partition(":")[0].strip() for line in lines]
 
 
 def _descriptors(compiled: os.stat_result) -> list[int]:

@@ -87,9 +87,8 @@ class Files(OpenFiles):
         return Scan(DirEntry(self.stat, top, name, node) for name, node in entries)
 
     def mkdir(self, path: Any, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
-        with self._found(
-            path, "mkdir", dir_fd, follow=False, event=("os.mkdir", mode, _number(dir_fd))
-        ) as place:
+        event = ("os.mkdir", mode, _number(dir_fd))
+        with self._found(path, "mkdir", dir_fd, follow=False, event=event) as place:
             if place.node is not None:
                 raise failure(errno.EEXIST)
             self._tree.make(place, stat.S_IFDIR | (mode & 0o1777 & ~self._mask))
@@ -160,39 +159,22 @@ class Files(OpenFiles):
         return os.fsencode(target) if isinstance(os.fspath(path), bytes) else target
 
     def chmod(self, path: Any, mode: int, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> None:
-        with self._found(
-            path,
-            "chmod",
-            dir_fd,
-            follow=follow_symlinks,
-            number=True,
-            event=("os.chmod", mode, _number(dir_fd)),
-        ) as place:
+        event = ("os.chmod", mode, _number(dir_fd))
+        with self._found(path, "chmod", dir_fd, follow=follow_symlinks, number=True, event=event) as place:
             node = _own(place.there())
             node.mode = stat.S_IFMT(node.mode) | (mode & 0o7777)
             node.stamp(content=False)
 
     def utime(
-        self,
-        path: Any,
-        times: Any = None,
-        *,
-        ns: Any = None,
-        dir_fd: int | None = None,
+        self, path: Any, times: Any = None, *, ns: Any = None, dir_fd: int | None = None,
         follow_symlinks: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if times is not None and ns is not None:
             raise ValueError("utime: you may specify either 'times' or 'ns' but not both")
         if times is not None:
             ns = [round(moment * 1_000_000_000) for moment in times]
-        with self._found(
-            path,
-            "utime",
-            dir_fd,
-            follow=follow_symlinks,
-            number=True,
-            event=("os.utime", times, ns, _number(dir_fd)),
-        ) as place:
+        event = ("os.utime", times, ns, _number(dir_fd))
+        with self._found(path, "utime", dir_fd, follow=follow_symlinks, number=True, event=event) as place:
             node = _own(place.there())
             node.stamp(content=ns is None)
             node.accessed, node.modified = ns or (node.modified, node.modified)
