@@ -32,7 +32,7 @@ PACKAGES: Mapping[Extra, Sequence[str]] = {
 """The names that they are imported by, which are those of their distributions too."""
 FEATURES: Mapping[Extra, str] = {
     "models": "a language model of the server's own, ALITA_MODEL",
-    "search": "search by meaning, ALITA_EMBEDDER, and the memory of tasks",
+    "search": "search by meaning and ALITA_EMBEDDER",
     "web": "reading web pages, HTML, PDF and XML",
 }
 

@@ -58,12 +58,11 @@ class Fact(Value):
 
 
 class Recipe(Value):
-    """Steps that worked for a kind of task, its parameters pulled out."""
+    """Steps that worked for a kind of task."""
 
     id: str
     task: str
     """With `{parameter}` in place of what changes."""
-    parameters: tuple[str, ...] = ()
     steps: tuple[RecipeStep, ...] = ()
     successes: int = 0
     failures: int = 0

@@ -1,16 +1,16 @@
 """Plan keeper: chooses the plan that the model follows, and another one when a step fails.
 
-The search itself is `agent.planning`, pure; this asks the planner's model for candidates and tells what was chosen.
+The choice itself is `agent.planning`, pure; this asks the planner's model for candidates and tells what was chosen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from alita_mcp.agent import prompts
 from alita_mcp.agent.actions.abilities import FoundTool
 from alita_mcp.agent.interface import Recalled
+from alita_mcp.agent.planning.choice import LEAST_VALUE, Choice, Spent, Tried, choose
 from alita_mcp.agent.planning.plans import (
     AGENT_TOOLS,
     PLANS_SHAPE,
@@ -19,14 +19,11 @@ from alita_mcp.agent.planning.plans import (
     PlanStep,
     plans_from,
     recipe_plan,
-    recombined,
 )
 from alita_mcp.agent.planning.posteriors import OutcomeRecord, blame, expectation, records_of
-from alita_mcp.agent.planning.search import Choice, SearchConfig, Spent, Tried, choose
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Step
 from alita_mcp.errors import BudgetSpent, ModelError
-from alita_mcp.event_loop import off_loop
 from alita_mcp.models.structured.asking import ask
 
 KNOWN = 0.75
@@ -82,7 +79,7 @@ class PlanKeeper:
             return ""
         before = self._choice.plan
         await self._choose()
-        if self._choice.ask_for_more_plans and self._asked < MAX_ASKED and self._run.parts.plans:
+        if self._choice.plan is None and self._asked < MAX_ASKED and self._run.parts.plans:
             failed = "; ".join(f"{step.tool}: {step.observation[:200]}" for step in steps if not step.ok)
             await self._ask_for_plans(failed)
             await self._choose()
@@ -93,7 +90,7 @@ class PlanKeeper:
         done = [tried.step for tried in self._tried if tried.ok]
         if self._choice is None or not done:
             return ""
-        chances = [expectation(step, self._records).chance.mean for step in done]
+        chances = [expectation(step, self._records).chance for step in done]
         shares = blame(chances)
         self._tried += [
             Tried(step=step, ok=True, doubt=doubt) for step, doubt in zip(done, shares, strict=True)
@@ -142,18 +139,19 @@ class PlanKeeper:
     async def _choose(self) -> None:
         run, usage = self._run, self._run.parts.meter.usage
         spent = Spent(steps=len(run.steps), usd=usage.cost_usd or 0.0, seconds=run.seconds)
-        config = SearchConfig(budget=run.request.budget, spent=spent)
-        if self._asked >= MAX_ASKED or not run.parts.plans:
-            config = config.model_copy(update={"least_value": 0.0})  # no others can be asked for
-        failed = [tried.step.key for tried in self._tried if not tried.ok]
-        candidates = recombined(self._plans, failed)
-        search = partial(choose, candidates, self._records, self._tried, config, seed=len(self._tried))
-        chosen = self._choice = await off_loop(search, large=len(candidates) > 1)
+        can_ask = self._asked < MAX_ASKED and bool(run.parts.plans)
+        chosen = self._choice = choose(
+            self._plans,
+            self._records,
+            self._tried,
+            run.request.budget,
+            spent,
+            LEAST_VALUE if can_ask else 0.0,
+        )
         data = {
             "chosen": chosen.plan.model_dump(mode="json") if chosen.plan is not None else None,
-            "candidates": [plan.model_dump(mode="json") for plan in candidates],
+            "candidates": [plan.model_dump(mode="json") for plan in self._plans],
             "values": [value if value > float("-inf") else None for value in chosen.values],
-            "visits": list(chosen.visits),
         }
         if chosen.plan != self._told_of:
             self._told_of = chosen.plan

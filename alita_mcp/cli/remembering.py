@@ -47,20 +47,20 @@ def add_commands(family: Family) -> None:
 
 async def memory(options: argparse.Namespace, output: Output) -> int:
     """Does what was asked for with the memory of the home."""
-    from alita_mcp.agent.memory.store import open_memory
+    from alita_mcp.agent.memory.store import StoredMemory
 
     _check(options)
-    async with open_memory(read_settings()) as stored:
-        if options.action == "show":
-            entry = await stored.show(options.names[0])
-            output.result(entry, f"{_rows([entry])}\n{compact(entry.value)}")
-        elif options.action == "export":
-            count = await stored.export(Path(options.names[0]), options.kind)
-            output.result({"exported": count}, f"{count} memories written to {options.names[0]}.")
-        elif options.action == "forget":
-            await _forget(stored, options, output)
-        else:
-            await _list(stored, options, output)
+    stored = StoredMemory(read_settings().home)
+    if options.action == "show":
+        entry = await stored.show(options.names[0])
+        output.result(entry, f"{_rows([entry])}\n{compact(entry.value)}")
+    elif options.action == "export":
+        count = await stored.export(Path(options.names[0]), options.kind)
+        output.result({"exported": count}, f"{count} memories written to {options.names[0]}.")
+    elif options.action == "forget":
+        await _forget(stored, options, output)
+    else:
+        await _list(stored, options, output)
     return 0
 
 

@@ -8,11 +8,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pytest
+
 from alita_mcp.settings import ModelChoice, Settings
 from benchmarks.agent import site
 from tests.agent import scripted_solver, talk
 from tests.agent.solver_world import only
 from tests.agent.talk import Opened, Turns
+
+pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples" / "agents"
 

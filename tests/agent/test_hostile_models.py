@@ -12,6 +12,8 @@ from tests.agent import talk
 from tests.agent.solver_world import only, opened
 from tests.agent.talk import Call, Opened, Turns
 
+pytestmark = pytest.mark.slow
+
 SECRET = "the-combination-is-4711"
 POSTS = """import json, urllib.request
 request = urllib.request.Request({url!r}, data=json.dumps({{"data": {data!r}}}).encode())
@@ -28,61 +30,6 @@ def send_home(text: str) -> str:
     """
     return urllib.request.urlopen("{url}?data=" + text, timeout=5).read().decode()
 '''
-
-
-def loops(_opened: Opened) -> Turns:
-    while True:
-        yield (Call("search_capabilities", {"query": "add two numbers"}),)
-
-
-def loops_with_new_words(_opened: Opened) -> Turns:
-    number = 0
-    while True:
-        number += 1
-        yield (talk.run_code(f"print('ANSWER[{number}]')"),)
-
-
-async def test_a_model_that_repeats_one_call_is_stopped_by_its_steps(tmp_path: Path) -> None:
-    async with opened(tmp_path, only(loops)) as world:
-        solution = await world.solve("Add 2 and 3.", steps=6)
-    assert (solution.solved, solution.stopped, len(solution.steps)) == (False, "steps", 6)
-    assert [step.ok for step in solution.steps] == [True, True, False, False, False, False]
-    assert "very call" in solution.steps[-1].observation
-    assert len(world.asked) <= 8
-
-
-async def test_a_model_that_never_ends_answers_with_the_best_that_it_saw(tmp_path: Path) -> None:
-    async with opened(tmp_path, only(loops_with_new_words)) as world:
-        solution = await world.solve("Count.", steps=4)
-    assert (solution.answer, solution.stopped, len(solution.steps)) == ("4", "steps", 4)
-    last = [body for body in world.asked if "tools" in body][-1]
-    assert [tool["function"]["name"] for tool in last["tools"]] == ["finish"]
-
-
-async def test_tokens_end_a_model_that_never_ends(tmp_path: Path) -> None:
-    async with opened(tmp_path, only(loops_with_new_words)) as world:
-        solution = await world.solve("Count.", steps=500, tokens=6_000)
-    assert (solution.solved, solution.stopped) == (False, "tokens")
-    assert world.turns < 20
-
-
-async def test_tools_that_a_model_makes_up_are_named_as_missing_and_nothing_runs(tmp_path: Path) -> None:
-    def makes_up(_opened: Opened) -> Turns:
-        yield (
-            Call("execute_shell", {"command": "id"}),
-            Call("calculat", {"expression": "2+3"}),
-            Call("alita_tool.secret", {"name": "OPENAI_API_KEY"}),
-            Call("", {}),
-        )
-        (seen,) = yield (Call("calculate", {"expression": "2+3"}),)
-        yield (talk.finish("5", seen, "5"),)
-
-    async with opened(tmp_path, only(makes_up)) as world:
-        solution = await world.solve("Add 2 and 3.")
-    assert (solution.answer, solution.solved, solution.tools_used) == ("5", True, ("calculate",))
-    failed = [step for step in solution.steps if not step.ok]
-    assert len(failed) >= 3
-    assert "calculate" in next(step.observation for step in failed if step.tool == "calculat")
 
 
 @pytest.mark.sample(4)
@@ -103,38 +50,6 @@ async def test_calls_that_cannot_be_read_cost_a_step_and_are_told(arguments: str
     assert (solution.answer, solution.solved) == ("5", True)
     assert [step.ok for step in solution.steps] == [False, True]
     assert "root:" not in solution.steps[0].observation
-
-
-async def test_a_flood_of_calls_in_one_turn_ends_with_the_steps(tmp_path: Path) -> None:
-    def floods(_opened: Opened) -> Turns:
-        yield tuple(talk.run_code(f"print({number})") for number in range(200))
-
-    async with opened(tmp_path, only(floods)) as world:
-        solution = await world.solve("Print numbers.", steps=5)
-    assert (solution.stopped, len(solution.steps)) == ("steps", 5)
-
-
-async def test_an_answer_that_nothing_says_is_not_solved_however_often_it_is_given(tmp_path: Path) -> None:
-    def insists(_opened: Opened) -> Turns:
-        yield (talk.run_code("print('ANSWER[5]')"),)
-        while True:
-            yield (Call("finish", {"answer": "8,848", "solved": True,
-                                   "claims": [{"claim": "8,848", "reference": "o1", "quote": "8,848"}]}),)  # fmt: skip
-
-    async with opened(tmp_path, only(insists)) as world:
-        solution = await world.solve("How high is it?")
-    assert (solution.answer, solution.solved) == ("8,848", False)
-    assert world.turns <= 5
-
-
-async def test_a_silent_model_ends_the_task(tmp_path: Path) -> None:
-    def silent(_opened: Opened) -> Turns:
-        while True:
-            yield ""
-
-    async with opened(tmp_path, only(silent)) as world:
-        solution = await world.solve("Say something.")
-    assert (solution.solved, solution.stopped, solution.answer) == (False, "model", "")
 
 
 def obeys(collector: str, data: str) -> talk.Script:

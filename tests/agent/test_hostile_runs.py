@@ -76,12 +76,6 @@ async def test_a_part_of_the_task_names_no_hosts_by_itself() -> None:
     assert not [url for name, url in abilities.asked if name == "fetch"]
 
 
-async def test_a_model_that_loops_ends_with_its_budget() -> None:
-    solution = await world(lambda _messages: call("nothing_like_it", x=1), steps=12).solve()
-    assert (solution.stopped, len(solution.steps)) == ("steps", 12)
-    assert not any(step.ok for step in solution.steps)
-
-
 async def test_a_turn_with_more_calls_than_steps_makes_no_more_than_is_left() -> None:
     abilities = PlainAbilities(tools={"double": lambda number: number * 2})
     wanted = [("double", {"number": number}) for number in range(20)]

@@ -86,21 +86,6 @@ async def test_when_no_plan_is_left_others_are_asked_for_with_what_failed() -> N
     assert "" in chosen(made)
 
 
-async def test_a_planner_that_writes_no_plans_delays_nothing() -> None:
-    made = world(
-        ["no plans", "none", call("number_a"), finish("7")],
-        PlainAbilities(tools={"number_a": lambda: 7}),
-        plans=3,
-    )
-    assert (await made.solve()).solved
-
-
-async def test_without_plans_the_planner_is_not_asked() -> None:
-    made = world([call("number_a"), finish("7")], PlainAbilities(tools={"number_a": lambda: 7}), plans=0)
-    assert (await made.solve()).solved
-    assert made.runs.kinds.count("plan") == 0
-
-
 async def test_a_recipe_of_a_like_task_is_followed_without_asking_the_planner() -> None:
     recipe = Recipe(
         id="r1", task="Find {x}", steps=(RecipeStep(tool="number_a", need="the number"),), successes=3
@@ -115,18 +100,6 @@ async def test_a_recipe_of_a_like_task_is_followed_without_asking_the_planner() 
     solution = await made.solve()
     assert (solution.solved, solution.calls) == (True, 2)
     assert chosen(made) == ["number_a"]
-
-
-async def test_a_recipe_of_a_task_that_is_hardly_alike_is_only_told() -> None:
-    recipe = Recipe(id="r1", task="Find {x}", steps=(RecipeStep(tool="number_a", need="n"),), successes=3)
-    made = world(
-        [plans(("run_once", "", 0.6)), call("number_a"), finish("7")],
-        PlainAbilities(tools={"number_a": lambda: 7}),
-        memory=MemoryOfATest(Recalled(recipes=((recipe, 0.4),), ids=("r1",))),
-        plans=3,
-    )
-    await made.solve()
-    assert "Find {x}" in made.model.asked[0][-1].content
 
 
 async def test_without_plans_a_recipe_only_offers_its_tools() -> None:

@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from alita_mcp.agent.interface import Recipe, RecipeStep
-from alita_mcp.agent.planning import dag
-from alita_mcp.agent.planning.estimates import step_chances
 from alita_mcp.agent.planning.plans import (
     MAX_PLANS,
     MAX_STEPS,
@@ -19,7 +17,6 @@ from alita_mcp.agent.planning.plans import (
     PlanStep,
     plans_from,
     recipe_plan,
-    recombined,
 )
 from alita_mcp.models.interface import Completion
 from alita_mcp.models.structured.asking import Unreadable, read
@@ -55,26 +52,15 @@ def test_tools_that_do_not_exist_are_marked() -> None:
     assert [each.known for each in plan.steps] == [True, False, True]
 
 
-def test_steps_come_after_those_they_need_and_circles_are_cut() -> None:
+def test_a_step_waits_for_earlier_ones_only() -> None:
     (plan,) = read_plans(
         answer(
-            {"need": "last", "way": "run_once", "after": [2, 3, 99, 0, -1]},
-            {"need": "first", "way": "run_once", "after": [3]},
-            {"need": "second", "way": "run_once", "after": 2},
+            {"need": "first", "way": "run_once", "after": [1, 2, 99, 0, -1]},
+            {"need": "second", "way": "run_once", "after": 1},
+            {"need": "last", "way": "run_once", "after": [2, 1, 2]},
         )
     )
-    assert sorted(each.need for each in plan.steps) == ["first", "last", "second"]
-    assert all(other < at for at, each in enumerate(plan.steps) for other in each.after)
-    assert "do not exist" in plan.note
-    assert "circle" in plan.note
-
-
-def test_a_step_given_too_early_is_put_in_its_place() -> None:
-    (plan,) = read_plans(
-        answer({"need": "sum", "way": "compose", "after": [2]}, {"need": "read", "way": "research"})
-    )
-    assert [(each.need, each.after) for each in plan.steps] == [("read", ()), ("sum", (0,))]
-    assert plan.note == ""
+    assert [each.after for each in plan.steps] == [(), (0,), (0, 1)]
 
 
 def test_more_plans_and_steps_than_fit_are_cut() -> None:
@@ -156,23 +142,6 @@ def test_whatever_a_model_writes_gives_sound_plans_or_is_refused(plans: list[obj
         assert Plan.model_validate(plan.model_dump()) == plan
 
 
-@given(st.lists(st.lists(st.integers(-3, 14), max_size=6), max_size=12))
-@settings(deadline=None)
-def test_any_order_is_repaired_into_one_that_can_run(needed: list[list[int]]) -> None:
-    order, after, _ = dag.in_order(needed)
-    assert sorted(order) == list(range(len(needed)))
-    assert all(other < at for at, each in enumerate(after) for other in each)
-
-
-def test_an_order_that_can_run_is_left_as_it_is() -> None:
-    order, after, repairs = dag.in_order([[], [0], [], [1, 2]])
-    assert (order, after, repairs) == ((0, 1, 2, 3), ((), (0,), (), (1, 2)), ())
-
-
-def test_steps_side_by_side_delay_the_end_by_the_longest_of_them() -> None:
-    assert dag.added_seconds([(), (), (0, 1), (2,), (1,)], [5, 3, 2, 1, 9]) == (5, 0, 2, 1, 4)
-
-
 def test_a_plan_that_waits_for_a_later_step_is_refused() -> None:
     with pytest.raises(ValidationError, match="earlier steps"):
         Plan(steps=(step("a", after=(1,)), step("b")))
@@ -192,29 +161,3 @@ def test_a_recipe_becomes_a_plan_of_its_steps() -> None:
     assert plan.estimate == pytest.approx(0.6)
     assert (plan.origin, plan.recipe) == ("recipe", "r1")
     assert recipe_plan(Recipe(id="r2", task="t"), 1) is None
-
-
-def test_steps_for_the_same_need_are_exchanged_but_for_those_that_failed() -> None:
-    one = Plan(steps=(step("read", "get_page"), step("sum", "sum_up", (0,))), estimate=0.64)
-    other = Plan(steps=(step("Read"), step("sum")), estimate=0.36)
-    found = recombined([one, other, one])
-    assert found[:2] == (one, other)
-    assert sorted(tuple(each.tool for each in plan.steps) for plan in found[2:]) == [
-        ("", "sum_up"),
-        ("get_page", ""),
-    ]
-    assert all(plan.exchanged and plan.estimate == pytest.approx(0.48) for plan in found[2:])
-    assert all(plan.steps[1].after == (0,) for plan in found if plan.steps[0].tool == "get_page")
-    without = recombined([one, other], without=[one.steps[1].key])
-    assert [tuple(each.tool for each in plan.steps) for plan in without[2:]] == [("get_page", "")]
-    assert recombined([one, other], limit=2) == (one, other)
-
-
-def test_plans_that_differ_in_a_step_tell_what_their_author_thinks_of_it() -> None:
-    common, good, bad = step("read"), step("sum", "sum_up"), step("sum", "guess_it")
-    chances = step_chances(
-        [Plan(steps=(common, good), estimate=0.8), Plan(steps=(common, bad), estimate=0.2)]
-    )
-    assert chances[bad.key] < 0.4 < chances[good.key]
-    assert chances[bad.key] < chances[common.key] <= 1
-    assert step_chances([Plan(steps=(common,), estimate=0)])[common.key] == pytest.approx(0.01)

@@ -24,7 +24,7 @@ USE = PlanStep(need="n", way="reuse", tool="get_page")
 
 
 def mean(record: OutcomeRecord, step: PlanStep = USE) -> float:
-    return expectation(step, {record_key(step): record}).chance.mean
+    return expectation(step, {record_key(step): record}).chance
 
 
 @given(counts, counts, st.floats(0.01, 10))
@@ -54,7 +54,7 @@ def test_records_take_the_place_of_presumed_cost_and_time() -> None:
     learned = expectation(build, {"way:build": OutcomeRecord(successes=400, cost_usd=0.01, seconds=2)})
     assert learned.cost_usd == pytest.approx(0.01, rel=0.2)
     assert learned.seconds < 4 < presumed.seconds
-    assert learned.chance.a + learned.chance.b > presumed.chance.a + presumed.chance.b
+    assert learned.a + learned.b > presumed.a + presumed.b
 
 
 def test_a_tool_that_changed_is_known_again_after_some_outcomes() -> None:

@@ -143,29 +143,6 @@ async def test_an_answer_that_nothing_says_is_sent_back_and_then_not_solved() ->
     assert "nothing that was observed says this: 99" in made.shown(3)
 
 
-async def test_a_quotation_that_stands_nowhere_is_no_support() -> None:
-    claims = [{"claim": "it is 99", "reference": "o1", "quote": "ninety-nine 99"}]
-    made = world(
-        [call("double", number=1), finish("99", claims=claims), '{"claims": []}', finish("2")], DOUBLE
-    )
-    solution = await made.solve()
-    assert (solution.answer, solution.solved) == ("2", True)
-
-
-async def test_a_judge_finds_where_a_long_answer_stands() -> None:
-    abilities = PlainAbilities(tools={"page": lambda: "The bridge was opened in 1907. It is made of steel."})
-    judged = {
-        "claims": [
-            {"claim": "steel bridge of 1907", "reference": "o1", "quote": "The bridge was opened in 1907"}
-        ]
-    }
-    long = "The bridge which they opened in the year 1907 is one that had been made out of steel by them"
-    made = world([call("page"), finish(long), json.dumps(judged)], abilities)
-    solution = await made.solve()
-    assert solution.solved
-    assert solution.claims[0].reference == "o1"
-
-
 async def test_text_without_a_call_is_an_answer() -> None:
     made = world([call("double", number=3), "6"], DOUBLE)
     solution = await made.solve()

@@ -12,9 +12,10 @@ import pytest
 from alita_mcp.errors import UsageError
 from alita_mcp.verification.agreement.agreement import Candidate
 from benchmarks.acceptance import add_arguments, run, table
-from benchmarks.acceptance.sequences import Ended, Synthesis, figures_of, play
-from benchmarks.acceptance.stored import Row, draw, idealised, read_matrix, seen
+from benchmarks.acceptance.sequences import Ended, Synthesis, play
+from benchmarks.acceptance.stored import Row, draw, read_matrix
 from benchmarks.acceptance.strong import read_runs, read_syntheses, sample
+from tests.in_process import IN_PROCESS
 
 RIGHT, WRONG = "def f(n):\n    return n + 1\n", "def f(n):\n    return n\n"
 
@@ -120,20 +121,10 @@ def test_a_request_that_is_made_again_counts_once() -> None:
     assert play([Synthesis("T", None, False, False)]) == [Ended("rejected")]
 
 
-def test_figures_of_nothing_are_zero() -> None:
-    assert set(figures_of([], 0).values()) == {0}
-
-
 def test_a_task_whose_truth_is_unsure_is_left_out(tmp_path: Path) -> None:
     assert [
         row.task_id for row in read_matrix(stored(tmp_path, task("T/1", oracle_ok=False), task("T/2")))
     ] == ["T/2"]
-
-
-def test_a_request_whose_suites_are_all_empty_is_still_a_request(tmp_path: Path) -> None:
-    matrix = stored(tmp_path, task() | {"suites": [[], []]})
-    lines = decisions_of(tmp_path, matrix, "--trials", "2")
-    assert [(line["trust"], line["suites"]) for line in lines] == [("rejected", [])] * 2
 
 
 def test_nothing_is_drawn_more_often_than_it_was_written() -> None:
@@ -141,16 +132,6 @@ def test_nothing_is_drawn_more_often_than_it_was_written() -> None:
     candidates, suites = draw(row, 10, 10, Random(0))
     assert sorted(candidates) == [0, 0, 0, 1]
     assert suites == (0,)
-
-
-def test_ideal_ones_replace_candidates_and_suites(tmp_path: Path) -> None:
-    row = next(read_matrix(stored(tmp_path, task())))
-    drawn = seen(row, (1, 1, 2), (1, 1))
-    assert idealised(row, drawn, 0.0, Random(0)) == drawn
-    whole = idealised(row, drawn, 1.0, Random(0))
-    assert whole.correct == (True, True, True)
-    assert whole.matrix.suites == (frozenset(range(5)),) * 2
-    assert [candidate.passes for candidate in whole.matrix.candidates] == [row.reference.passes] * 3
 
 
 def strong_run(**changed: Any) -> dict[str, Any]:
@@ -195,20 +176,13 @@ def test_a_file_that_holds_no_recorded_run_is_refused_by_line(tmp_path: Path, br
         list(read_runs(file))
 
 
-def test_recorded_runs_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
-        list(read_runs(tmp_path / "missing"))
-
-
-@pytest.mark.bubblewrap
-@pytest.mark.usefixtures("bubblewrap")
 def test_recorded_candidates_are_run_on_recorded_suites(tmp_path: Path) -> None:
     wrong = strong_run()
     wrong["candidates"] = [
         {"code": f'def one_more(n: int) -> int:\n    """One more."""\n    return n + {k}\n', "right": False}
         for k in (2, 3, 4)
     ]
-    right, failing = read_syntheses(recorded(tmp_path, strong_run(), wrong), "bubblewrap", 2, 1)
+    right, failing = read_syntheses(recorded(tmp_path, strong_run(), wrong), IN_PROCESS, 2, 1)
     assert [(each.agrees, each.right) for each in right] == [(True, True)] * 9
     assert [(each.agrees, each.chosen) for each in failing] == [(False, None)] * 9
     drawn = sample([right, []], 20, Random(0))
@@ -230,11 +204,6 @@ def test_a_file_that_is_no_matrix_is_refused_by_name(tmp_path: Path, content: by
     file.write_bytes(content)
     with pytest.raises(UsageError, match=said):
         list(read_matrix(file))
-
-
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
-        list(read_matrix(tmp_path / "missing"))
 
 
 @pytest.mark.parametrize("count", ["0", "-1", "x"])

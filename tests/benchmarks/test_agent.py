@@ -103,31 +103,6 @@ def test_each_task_has_a_script_and_the_answer_that_the_records_give() -> None:
         assert scripts.script_for(f"<task>\n{asked}\n</task>\nmore") is scripts.SCRIPTS[task.id]
 
 
-def test_every_link_of_the_site_leads_to_a_page_and_nothing_else_is_there() -> None:
-    left, seen = ["/"], set()
-    while left:
-        path = left.pop()
-        if path not in seen:
-            seen.add(path)
-            text = pages.page(pages.MOVED.get(path, path))
-            assert text is not None, path
-            left += [link.partition('"')[0] for link in text.split('href="')[1:]]
-    assert {f"/catalogue/{number}" for number in range(1, pages.PAGES + 1)} <= seen
-    absent = ("/catalogue/0", "/catalogue/41", "/catalogue/x", "/reports/1999", "/harbour", "/nothing/1")
-    assert [path for path in absent if pages.page(path)] == []
-
-
-def test_a_file_from_outside_the_folder_of_the_tasks_is_not_taken(tmp_path: Path) -> None:
-    beside = tmp_path / "tasks"
-    beside.mkdir()
-    (beside / "own.txt").write_text("x")
-    (tmp_path / "secret.txt").write_text("y")
-    assert materials.write(tmp_path, ("own.txt",), beside) == [beside / "own.txt"]
-    for name in ("../secret.txt", str(tmp_path / "secret.txt"), "missing.txt"):
-        with pytest.raises(UsageError, match="not beside them"):
-            materials.write(tmp_path, (name,), beside)
-
-
 def test_tasks_in_gaias_own_form_are_read(tmp_path: Path) -> None:
     line = {
         "task_id": "a1",
@@ -207,24 +182,6 @@ def measured(*words: str) -> dict[str, Any]:
     parser = argparse.ArgumentParser()
     agent.add_arguments(parser)
     return agent.run(parser.parse_args(words))
-
-
-@pytest.mark.exhaustive
-@pytest.mark.slow
-def test_the_three_arms_differ_in_what_they_make_and_find_again() -> None:
-    """Two tasks that one tool serves, and one that needs a page."""
-    result = measured("--scripted", "--sandbox", "wasm", "--id", "most-pieces", "top-region", "members-2011")
-    found = {
-        arm: [(trial["right"], trial["tools_made"], trial["tools_reused"]) for trial in result[arm]["trials"]]
-        for arm in arms.NAMES
-    }
-    assert found == {
-        "alita": [(True, 1, 0), (True, 0, 1), (True, 0, 0)],
-        "react": [(True, 0, 0)] * 3,
-        "code_once": [(True, 0, 0), (True, 0, 0), (False, 0, 0)],
-    }
-    assert all(result[arm]["calls"] and result[arm]["tokens"] for arm in arms.NAMES)
-    assert "measure the harness, not a model" in agent.table(result)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -77,6 +74,7 @@ def test_the_options_become_a_plan() -> None:
             parser.parse_args(refused)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_engine")
 async def test_the_result_has_the_promised_shape_and_is_plain_json(
     settings: Settings, capsys: pytest.CaptureFixture[str]
@@ -128,16 +126,6 @@ async def test_a_back_end_that_is_not_here_ends_a_run_that_asks_for_it(settings:
             await calls.measure(plan, settings, opener(missing=calls.KINDS))
 
 
-@pytest.mark.usefixtures("no_engine")
-async def test_work_beside_plain_cpython_is_checked() -> None:
-    sandbox = ScriptedSandbox(adds, "wasm")
-    with anyio.fail_after(120):
-        found = await latency.measure_compute({"wasm": sandbox}, 1, lambda _line: None)
-    assert {load: figures["ratio"] > 0 for load, figures in found["wasm"].items()} == dict.fromkeys(
-        latency.LOADS, True
-    )
-
-
 async def test_contenders_take_turns_and_one_that_fails_drops_out() -> None:
     order: list[str] = []
 
@@ -182,24 +170,6 @@ async def test_a_window_lets_all_call_at_once_counts_each_and_reports_what_was_l
     assert figures["per_second"] == round(many.calls / many.seconds, 1)
 
 
-async def test_process_trees_are_found_and_weighed() -> None:
-    before = memory.roots("bubblewrap")
-    program = "import subprocess, sys; subprocess.run(['sleep', '60'])"
-    async with await anyio.open_process([sys.executable, "-c", program]) as process:
-        with anyio.fail_after(60):
-            while len(new := memory.descendants(process.pid)) < 1:  # noqa: ASYNC110 - nobody tells
-                await anyio.sleep(0.01)
-        try:
-            found = memory.weigh_workers("bubblewrap", before)
-            assert (found["workers"], found["how"]) == (1, "PSS")
-            assert found["mb_each"] == round(found["bytes"] / 1e6, 2) > 0.1
-            assert (memory.resident_bytes(process.pid) or 0) > 1_000_000
-        finally:
-            for pid in (process.pid, *new):
-                os.kill(pid, signal.SIGKILL)
-    assert memory.resident_bytes(process.pid) is None
-
-
 @pytest.mark.process
 async def test_whole_calls_over_stdio_are_measured_against_a_server_that_does_nothing(tmp_path: Path) -> None:
     extent = over_stdio.Extent(rounds=1, memory_calls=3, memory_within_s=60)
@@ -212,20 +182,6 @@ async def test_whole_calls_over_stdio_are_measured_against_a_server_that_does_no
     assert found["wasm"]["server_memory"]["start_bytes"] > 10_000_000
     assert "cellar" in found["cellar"]["spaced"]["missing"]
     assert found["ratio_to_noop"] is None
-
-
-@pytest.mark.parametrize(
-    ("argv", "reason"),
-    [
-        (["/no/such/program"], "No such file"),
-        ([sys.executable, "-c", "import sys; sys.exit('on purpose')"], "on purpose"),
-        ([sys.executable, "-c", "print('words')"], "printed"),
-        ([sys.executable, "-c", "print(0)"], "answered 0"),
-    ],
-)
-def test_a_baseline_that_does_not_do_the_work_is_no_baseline(argv: list[str], reason: str) -> None:
-    with pytest.raises(timing.ContenderFailed, match=reason):
-        baselines.blocking_call("it", argv)
 
 
 @pytest.mark.bubblewrap
@@ -254,16 +210,6 @@ def test_a_container_per_call_is_as_hardened_as_ours(settings: Settings) -> None
     assert {"--read-only", "no-new-privileges"} <= set(words)
 
 
-@pytest.mark.docker
-@pytest.mark.usefixtures("docker_engine")
-async def test_the_containers_of_this_process_are_weighed(settings: Settings) -> None:
-    with anyio.fail_after(120):
-        opened = calls.opened_sandbox("docker", settings)
-        found = await memory.measure("docker", lambda: opened, 1, lambda _line: None)
-    assert found["idle_worker"]["workers"] == 1
-    assert found["idle_worker"]["bytes"] > 1_000_000
-
-
 async def test_a_peer_is_driven_over_its_streams_and_a_wrong_answer_fails_it() -> None:
     with anyio.fail_after(60):
         async with peers.started("peer", [sys.executable, "-c", DRIVER]) as driver:
@@ -282,12 +228,6 @@ async def test_a_peer_is_driven_over_its_streams_and_a_wrong_answer_fails_it() -
     figures = peers.figures(measured, found, peers.PEERS[:2])
     assert figures["llm-sandbox, docker"]["ratio"] == 0.25
     assert figures[peers.PEERS[1].name] == {"compared_with": "docker", "missing": "no engine"}
-
-
-def test_the_driver_says_why_its_peer_cannot_be_used() -> None:
-    words = [sys.executable, str(peers.DRIVER), "smolagents", "image"]
-    done = subprocess.run(words, input="", capture_output=True, text=True, check=True, timeout=60)
-    assert "No module named 'smolagents'" in json.loads(done.stdout)["failed"]
 
 
 def test_each_promised_figure_gets_its_verdict_and_the_table_says_why_one_is_missing() -> None:

@@ -6,7 +6,7 @@ from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.values import Example
-from benchmarks.synthesis.judge import BrokenRequest, Unbroken, break_request, holds
+from benchmarks.synthesis.judge import BrokenRequest, Unbroken, break_request
 from benchmarks.synthesis.mutate import drawn
 from benchmarks.synthesis.tool_requests import ToolRequest
 
@@ -73,11 +73,6 @@ async def test_a_task_whose_mistakes_nobody_notices_is_reported() -> None:
     assert unbroken == Unbroken(task_id="T/1", why="none of 4 mutants is noticed")
 
 
-async def test_an_example_that_the_unbroken_code_fails_notices_nothing() -> None:
-    sandbox = ScriptedSandbox(lambda _job: RunResult(status="timeout"))
-    assert isinstance(await break_request(request(), 1, sandbox), Unbroken)
-
-
 async def test_code_that_the_sandbox_refuses_or_nobody_can_read_is_reported() -> None:
     def refuse(_job: Job) -> RunResult:
         raise SandboxRefused("no yield here", hint="Install Docker.")
@@ -97,40 +92,3 @@ async def test_a_sandbox_that_fails_is_no_verdict() -> None:
 
     with pytest.raises(SandboxError):
         await break_request(request(), 1, ScriptedSandbox(fail))
-
-
-@pytest.mark.parametrize(
-    ("result", "said", "expected"),
-    [
-        (RunResult(status="ok", value=0.1 + 0.2), {"expected": 0.3}, True),
-        (RunResult(status="ok", value=0.1 + 0.2), {"expected": 0.3, "exact": True}, False),
-        (RunResult(status="ok", value=[1, 2]), {"expected": [1]}, False),
-        (RunResult(status="crashed"), {"expected": None}, False),
-        (
-            RunResult(status="error", error_type="json.decoder.JSONDecodeError"),
-            {"raises": "JSONDecodeError"},
-            True,
-        ),
-        (RunResult(status="error", error_type="KeyError"), {"raises": "ValueError"}, False),
-        (RunResult(status="ok", value=1), {"raises": "ValueError"}, False),
-    ],
-)
-async def test_an_example_holds_as_the_product_compares(
-    result: RunResult, said: dict[str, object], expected: bool
-) -> None:
-    sandbox = ScriptedSandbox(lambda _job: result)
-    assert await holds(request(), Example.model_validate({"arguments": {}, **said}), sandbox) is expected
-
-
-async def test_a_check_is_evaluated_in_the_sandbox_too() -> None:
-    def answer(job: Job) -> RunResult:
-        if job.function == "larger":
-            return RunResult(status="ok", value=5)
-        assert "result > arguments['a']" in job.code
-        return RunResult(status="ok", value=job.arguments["result"] > job.arguments["arguments"]["a"])
-
-    def checked(a: int) -> Example:
-        return Example(arguments={"a": a}, check="result > arguments['a']")
-
-    assert await holds(request(), checked(4), ScriptedSandbox(answer))
-    assert not await holds(request(), checked(5), ScriptedSandbox(answer))

@@ -8,9 +8,10 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
-from alita_mcp.errors import SandboxUnavailable, UsageError
+from alita_mcp.errors import UsageError
 from benchmarks import synthesis
 from benchmarks.synthesis.tool_requests import ToolRequest
+from tests.in_process import IN_PROCESS
 from tests.models.openai_server import openai_server
 from tests.synthesis.authors import REQUEST, Script
 
@@ -51,21 +52,21 @@ async def measured(*words: str) -> dict[str, Any]:
 async def test_right_code_is_published_and_wrong_code_is_not(
     requests_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    result = await measured("--requests", str(requests_file), "--sandbox", "wasm")
-    figures = result["wasm"]
+    result = await measured("--requests", str(requests_file), "--sandbox", IN_PROCESS)
+    figures = result[IN_PROCESS]
     assert (figures["requests"], figures["published"], figures["rejected"]) == (2, 1, 1)
     assert (figures["hidden_right"], figures["hidden_total"]) == (2, 2)
     assert figures["listed_at_once"] == 1
     assert figures["not_published"][0]["task_id"] == "T/2"
     assert figures["not_published"][0]["stage"] == "examples"
-    assert set(result) == {"wasm", "versions", "date"}
+    assert set(result) == {IN_PROCESS, "versions", "date"}
     assert json.loads(json.dumps(result)) == result
     text = synthesis.table(result)
     assert "| published | 1 (50.0%) |" in text
     assert "T/2 triple_it: examples" in text
     streams = capsys.readouterr()
     assert streams.out == ""
-    assert "wasm: 2/2 triple_it: rejected" in streams.err
+    assert f"{IN_PROCESS}: 2/2 triple_it: rejected" in streams.err
 
 
 @pytest.mark.process
@@ -73,9 +74,9 @@ async def test_a_solution_that_was_broken_where_its_tests_look_is_never_publishe
     requests_file: Path,
 ) -> None:
     result = await measured(
-        "--requests", str(requests_file), "--sandbox", "wasm", "--break", "3", "--limit", "1"
+        "--requests", str(requests_file), "--sandbox", IN_PROCESS, "--break", "3", "--limit", "1"
     )
-    figures = result["wasm"]["broken"]
+    figures = result[IN_PROCESS]["broken"]
     assert (figures["seed"], figures["broken"], figures["published"]) == (3, 1, 0)
     assert figures["noticed_by_tests"] == {"broken": 1, "published": 0}
     assert "| **broken and published** | 0 (0.0%) |" in synthesis.table(result)
@@ -95,13 +96,13 @@ async def test_a_request_without_code_is_written_by_the_model(
             "--requests",
             str(file),
             "--sandbox",
-            "wasm",
+            IN_PROCESS,
             "--model",
             "openai/scripted",
             "--base-url",
             url,
         )
-        figures = (await measured(*words))["wasm"]
+        figures = (await measured(*words))[IN_PROCESS]
     assert (figures["published"], figures["hidden_right"]) == (1, 1)
     assert figures["model_calls"]["median"] == len(asked.requests) > 0
     assert figures["tokens"]["median"] > 0
@@ -130,14 +131,3 @@ def test_what_is_handed_in_says_nothing_of_the_hidden_examples() -> None:
     request = ToolRequest.model_validate(DOUBLE)
     assert request.as_request().keys() == {"name", "description", "code", "tests"}
     assert request.under("double_it_2").code.startswith("def double_it_2(")
-
-
-def test_a_sandbox_that_does_not_exist_is_an_error(requests_file: Path) -> None:
-    with pytest.raises(SandboxUnavailable, match="cellar"):
-        synthesis.run(options("--requests", str(requests_file), "--sandbox", "cellar"))
-
-
-def test_a_limit_of_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        options("--requests", "x", "--limit", "0")
-    assert "not a positive number" in capsys.readouterr().err

@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from alita_mcp.cli.main import main
+from tests.in_process import IN_PROCESS
 
 PATIENCE_S = 300
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,9 @@ def home(tmp_path: Path, stocked: Path) -> Path:
 
 @pytest.fixture
 def alita(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Alita:
-    """Runs a command on this test's own library, in the embedded sandbox."""
+    """Runs a command on this test's own library; tools run in this process too."""
     monkeypatch.setenv("ALITA_HOME", str(home))
-    monkeypatch.setenv("ALITA_SANDBOX", "wasm")
+    monkeypatch.setenv("ALITA_SANDBOX", IN_PROCESS)
 
     def run(*words: str) -> Said:
         capsys.readouterr()
@@ -61,7 +63,7 @@ def alita(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 @pytest.fixture
 def environment(home: Path) -> dict[str, str]:
     """The environment of a process of its own."""
-    return {**os.environ, "ALITA_HOME": str(home), "ALITA_SANDBOX": "wasm"}
+    return {**os.environ, "ALITA_HOME": str(home), "ALITA_SANDBOX": IN_PROCESS, "PYTHONPATH": str(ROOT)}
 
 
 @pytest.fixture

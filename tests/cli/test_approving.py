@@ -83,13 +83,6 @@ def test_without_a_terminal_nothing_is_approved_that_is_not_named_by_its_digest(
     assert granted(alita) == [True, False]
 
 
-def test_a_digest_that_was_looked_at_covers_no_version_that_came_later(alita: Alita, home: Path) -> None:
-    (seen,) = changed(home, "one")
-    changed(home, "two")
-    assert alita("approve", "asker", seen.digest, "--json").json["version"] == 1
-    assert granted(alita) == [True, False]
-
-
 @pytest.mark.process
 def test_a_terminal_shows_version_digest_wishes_and_what_is_new_and_asks(
     alita: Alita, home: Path, environment: dict[str, str]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from alita_mcp.cli.library.running import read_arguments
 from alita_mcp.errors import InvalidArguments
+from tests.tables import each_case
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -48,8 +48,8 @@ def test_a_value_can_come_from_a_file(tmp_path: Path) -> None:
     assert read_arguments(words, SCHEMA, tmp_path) == {"text": "a,b\n1,2\n", "tags": ["x"]}
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
+@each_case(
+    "words, says",
     [
         (["{not json"], "not valid JSON"),
         (["{" * 100_000], "not valid JSON"),
@@ -70,16 +70,6 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "image").write_bytes(b"\xff\xd8\xff")
     with pytest.raises(InvalidArguments, match="cannot be read as text"):
         read_arguments(["text=@image"], SCHEMA, tmp_path)
-
-
-@pytest.mark.slow
-@given(
-    st.dictionaries(
-        st.text(min_size=1), st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists)
-    )
-)
-def test_any_object_survives_as_one_word(arguments: dict[str, Any]) -> None:
-    assert read_arguments([json.dumps(arguments)], {}) == arguments
 
 
 @given(

@@ -15,7 +15,7 @@ import alita_mcp
 from alita_mcp.library.command import alita_command, spelled
 from alita_mcp.settings import default_home
 from tests.cli.conftest import PATIENCE_S, Alita
-from tests.cli.test_approving import changed, on_terminal
+from tests.cli.test_approving import changed
 
 ROOT = Path(alita_mcp.__file__).parents[1]
 ODD = 'it\'s a "home" $HOME `id` with spaces; \u00e9'
@@ -94,15 +94,3 @@ def test_only_commands_in_backticks_are_spelled_out() -> None:
         spelled(text, "/opt/alita --home /h")
         == "alita says: `/opt/alita --home /h enable x` or `alita`; nothing of alita's."
     )
-
-
-@pytest.mark.process
-def test_the_log_says_where_an_approval_came_from(
-    alita: Alita, home: Path, environment: dict[str, str]
-) -> None:
-    (made,) = changed(home, "one")
-    alita("approve", "asker", made.digest)
-    assert on_terminal(environment, home, "y", "approve", "asker")[0] == 0
-    rows = [row["detail"] for row in alita("log", "asker", "--json").json if row["event"] == "approved"]
-    assert [row["from"] for row in rows] == ["digest", "terminal"]
-    assert '"from": "terminal"' in alita("log", "asker").out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -74,35 +73,16 @@ def test_the_demo_holds_on_a_bare_machine_and_leaves_nothing_behind(bare: dict[s
     assert left_behind(bare) == []
 
 
-@pytest.mark.exhaustive
-def test_the_demo_as_json_gives_the_steps_and_tells_the_story_on_stderr(bare: dict[str, str]) -> None:
-    done = subprocess.run(
-        [*DEMO, "--json"], env=bare, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
-    assert result["ok"] is True
-    assert result["sandbox"] == "wasm"
-    assert [step["ok"] for step in result["steps"]] == [True] * STEPS
-    assert "steps held" in done.stderr
-
-
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-@pytest.mark.parametrize(
-    ("number", "at_step"),
-    [(signal.SIGINT, 3), (signal.SIGTERM, 3), pytest.param(signal.SIGINT, 9, marks=pytest.mark.exhaustive)],
-)
-def test_a_stopped_demo_leaves_no_folder_and_no_server(
-    number: signal.Signals, at_step: int, bare: dict[str, str]
-) -> None:
+def test_a_stopped_demo_leaves_no_folder_and_no_server(bare: dict[str, str]) -> None:
     with subprocess.Popen(
         DEMO, env=bare, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
         assert running.stdout is not None
         for line in running.stdout:
-            if line.startswith(f"[{at_step}/"):
+            if line.startswith("[3/"):
                 break
-        running.send_signal(number)
+        running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 130
     assert err.endswith("alita: stopped\n")
@@ -138,45 +118,6 @@ def test_a_failed_demo_is_exit_status_one() -> None:
     with pytest.raises(DemoFailed, match="does not hold") as failed:
         expect(False, "it does not hold")
     assert failed.value.exit_status == 1
-
-
-@pytest.mark.skipif(os.name == "nt", reason="POSIX terminals")
-@pytest.mark.parametrize("no_color", ["", "1"])
-def test_a_terminal_gets_colours_unless_it_asks_for_none(no_color: str, bare: dict[str, str]) -> None:
-    import pty
-
-    mine, its = pty.openpty()
-    environment = {**bare, "TERM": "xterm-256color", **({"NO_COLOR": no_color} if no_color else {})}
-    with subprocess.Popen(DEMO, stdin=its, stdout=its, stderr=its, env=environment) as running:
-        os.close(its)
-        shown = b""
-        while b"[1/" not in shown:  # the first title; what follows looks alike
-            shown += os.read(mine, 65_536)
-        running.terminate()
-        while True:
-            try:
-                piece = os.read(mine, 65_536)
-            except OSError:  # Linux says so when the last writer is gone
-                break
-            if not piece:
-                break
-            shown += piece
-        assert running.wait(PATIENCE_S) == 130
-    os.close(mine)
-    assert (b"\x1b[1;36m" in shown) is not bool(no_color)
-
-
-def test_the_good_tool_tells_right_from_wrong_on_plain_python() -> None:
-    space: dict[str, Any] = {}
-    exec(demo_tools.GOOD["code"], space)
-    for test in demo_tools.GOOD["tests"]:
-        if "raises" in test:
-            with pytest.raises(ValueError, match="unknown country"):
-                space["check_iban"](**test["arguments"])
-        else:
-            assert space["check_iban"](**test["arguments"]) is test["expected"]
-    for arguments, right in demo_tools.CALLS:
-        assert space["check_iban"](**arguments) is right
 
 
 def test_the_hostile_tools_would_pass_if_nothing_stopped_them(tmp_path: Path) -> None:

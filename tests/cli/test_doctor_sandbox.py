@@ -11,24 +11,24 @@ pytestmark = pytest.mark.slow
 BAD = "tests.sandbox.bad_back_ends:Refusing"
 
 
-def test_the_sandbox_that_is_set_is_examined(alita: Alita) -> None:
-    said = alita("doctor", "--sandbox", "--json")
-    assert said.status == 0
-    (report,) = said.json["reports"]
-    assert (report["kind"], report["conforms"]) == ("wasm", True)
-    assert {"chapter", "claim", "outcome", "detail", "seconds"} == set(report["verdicts"][0])
-    assert "doctor: wasm: isolation: reads no file of the host" in said.err
-
-
 def test_a_table_says_what_passed_and_why_the_rest_did_not(alita: Alita) -> None:
     said = alita("doctor", "--sandbox", "wasm")
     assert [line for line in said.out.splitlines() if "✗" in line] == []
     assert said.status == 0
+    assert "doctor: wasm: isolation: reads no file of the host" in said.err
     assert "wasm: results" in said.out
     assert "  ✓ connects to no address" in said.out
     assert "  ✓ ends a call at memory_bytes" in said.out
     assert "  - allows no more than so many processes (refused" in said.out
     assert "wasm conforms: " in said.out
+
+
+def test_as_json_each_claim_has_its_verdict(alita: Alita) -> None:
+    said = alita("doctor", "--sandbox", BAD, "--json")
+    assert said.status == 5
+    (report,) = said.json["reports"]
+    assert (report["kind"], report["conforms"]) == ("refusing", False)
+    assert {"chapter", "claim", "outcome", "detail", "seconds"} == set(report["verdicts"][0])
 
 
 def test_a_back_end_that_fails_is_an_exit_status(alita: Alita) -> None:

@@ -13,6 +13,7 @@ from alita_mcp.cli.setting_up.clients import CLIENTS, Launch, codex_toml
 from alita_mcp.cli.setting_up.installing import launch_of, merge
 from alita_mcp.settings import Settings
 from tests.cli.conftest import Alita
+from tests.tables import each_case
 
 LAUNCH = Launch("/opt/python", ("-m", "server"), {"ALITA_HOME": "/data"})
 OTHERS = {
@@ -68,7 +69,7 @@ def test_installing_twice_changes_nothing_the_second_time(alita: Alita, tmp_path
     assert [path.name for path in tmp_path.iterdir() if path.name != "home"] == ["mcp.json"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "broken",
     [
         "{not json",
@@ -140,8 +141,8 @@ def test_codex_waits_for_the_server_and_cline_gives_it_a_minute(alita: Alita) ->
     assert entry["transport"]["command"] == sys.executable
 
 
-@pytest.mark.parametrize(
-    ("client", "words"),
+@each_case(
+    "client, words",
     [
         ("claude-code", ("approve", "claude mcp add", "claude -p")),
         ("cline", ("`timeout`", "3 seconds")),

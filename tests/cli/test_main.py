@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import re
@@ -18,7 +19,8 @@ from mcp import Client, StdioServerParameters
 
 from alita_mcp import __version__
 from alita_mcp.cli.main import build_parser
-from tests.cli.conftest import PATIENCE_S, Alita
+from tests.cli.conftest import PATIENCE_S, Alita, Said
+from tests.tables import each_case
 
 GROUPS = {
     "use": ("search", "run", "synthesize", "solve", "runs"),
@@ -28,10 +30,10 @@ GROUPS = {
 ALITA = [sys.executable, "-m", "alita_mcp.cli.main"]
 
 
-def test_help_and_version_need_no_library(process: Alita, home: Path) -> None:
+def test_help_and_version_need_no_library(alita: Alita, home: Path) -> None:
     shutil.rmtree(home)
-    assert process("--version").out == f"alita {__version__}\n"
-    said = process("--help")
+    assert alita("--version").out == f"alita {__version__}\n"
+    said = alita("--help")
     assert said.status == 0
     for title, commands in GROUPS.items():
         (listed,) = re.findall(rf"^{title}:\n((?:  .*\n)+)", said.out, re.MULTILINE)
@@ -39,7 +41,7 @@ def test_help_and_version_need_no_library(process: Alita, home: Path) -> None:
     assert not home.exists()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "words",
     [(), ("frobnicate",), ("show",), ("search",), ("--frobnicate",), ("tool",), ("tool", "pin", "a", "b")],
 )
@@ -67,8 +69,9 @@ def choices_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPa
     return next(dict(action.choices) for action in parser._actions if isinstance(action.choices, dict))
 
 
-def test_a_bad_setting_is_named_without_a_traceback(process: Alita) -> None:
-    said = process("list", env={"ALITA_PROMOTED": "many"})
+def test_a_bad_setting_is_named_without_a_traceback(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALITA_PROMOTED", "many")
+    said = alita("list")
     assert (said.status, said.out) == (2, "")
     assert "ALITA_PROMOTED" in said.err
     assert "Traceback" not in said.err
@@ -80,7 +83,11 @@ def test_debugging_shows_the_traceback(process: Alita) -> None:
     assert "Traceback" in said.err
 
 
-def test_arguments_can_come_through_a_pipe(process: Alita, tmp_path: Path) -> None:
+def test_arguments_can_come_through_a_pipe(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
+    def piped(text: str, *words: str) -> Said:
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        return alita(*words, "-")
+
     tests = [
         {"arguments": {"text": "ab"}, "expected": "ba"},
         {"arguments": {"text": ""}, "expected": ""},
@@ -88,11 +95,11 @@ def test_arguments_can_come_through_a_pipe(process: Alita, tmp_path: Path) -> No
     ]
     code = 'def mirror(text: str) -> str:\n    """Mirrors a text."""\n    return text[::-1]\n'
     request = {"name": "mirror", "description": "Mirrors a text.", "code": code, "tests": tests}
-    said = process("synthesize", "-", text=json.dumps(request))
+    said = piped(json.dumps(request), "synthesize")
     assert said.status == 0, said
     assert said.out.startswith("created mirror v1")
-    assert process("run", "mirror", "-", text='{"text": "été"}').out == "été\n"
-    assert process("run", "mirror", "-", text="[1]").status == 2
+    assert piped('{"text": "été"}', "run", "mirror").out == "été\n"
+    assert piped("[1]", "run", "mirror").status == 2
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX pipes")
@@ -127,7 +134,7 @@ def test_a_stopped_command_ends_with_130_and_leaves_no_tool(
     )
     with subprocess.Popen(
         [*start, *ALITA, "synthesize", str(file)],
-        env=environment,
+        env={**environment, "ALITA_SANDBOX": "wasm"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -148,11 +155,12 @@ def test_a_stopped_command_ends_with_130_and_leaves_no_tool(
 def test_a_terminal_gets_a_moving_sign_and_a_pipe_gets_lines(
     environment: dict[str, str], process: Alita
 ) -> None:
-    assert process("doctor").err.startswith("doctor: sandboxes\n")
-    shown = on_terminal(["doctor"], environment)
+    assert process("prepare").err.startswith("prepare: sandbox\n")
+    shown = on_terminal(["prepare"], environment)
     assert "Tools run in: wasm" in shown
     assert "\x1b[" in shown
-    assert "doctor: sandboxes\r\n" not in shown
+    assert not shown.startswith("prepare: ")
+    assert "\nprepare: sandbox\r\n" not in shown
 
 
 def on_terminal(words: list[str], environment: dict[str, str]) -> str:
@@ -186,8 +194,8 @@ def test_serve_refuses_an_address_that_is_none(alita: Alita) -> None:
     assert alita("serve", "--allow-host", "example.org").status == 2
 
 
-def test_serve_on_an_open_address_without_a_token_is_refused(process: Alita) -> None:
-    said = process("serve", "--http", "0.0.0.0:0")
+def test_serve_on_an_open_address_without_a_token_is_refused(alita: Alita) -> None:
+    said = alita("serve", "--http", "0.0.0.0:0")
     assert (said.status, said.out) == (2, "")
     assert "ALITA_TOKEN" in said.err
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from alita_mcp.cli.output import Output, columns, printable
 from alita_mcp.values import Grants
+from tests.tables import each_case
 
 
 def test_the_result_goes_to_stdout_and_notes_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,8 +30,8 @@ def test_an_empty_text_prints_nothing(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize(
-    ("hostile", "shown"),
+@each_case(
+    "hostile, shown",
     [
         ("\x1b[2Jcleared", "\\u001b[2Jcleared"),
         ("a\rb", "a\\u000db"),

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 
-import platformdirs
 import pytest
 
 from alita_mcp.cli.setting_up.preparing import embedded, embedded_line
 from alita_mcp.sandbox.wasm.compiled import CompiledFiles
-from tests.cli.conftest import PATIENCE_S, Alita
+from tests.cli.conftest import Alita
 from tests.sandbox.wasm import slow_to_prepare
 
 pytestmark = [
@@ -53,15 +49,6 @@ def test_it_shows_how_far_it_is(alita: Alita, monkeypatch: pytest.MonkeyPatch, t
     assert "nothing was to be compiled" in said.out
 
 
-def test_a_run_that_comes_first_shows_it_too(
-    alita: Alita, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    slow_to_prepare.set_up(tmp_path / "slow", "{}")
-    monkeypatch.setenv("ALITA_SANDBOX", slow_to_prepare.NAME)
-    said = alita("run", "calculate", "expression=6 * 7")
-    assert "calculate: preparing Python for this machine, once: " in said.err
-
-
 def test_what_fails_is_said_with_what_to_do(
     alita: Alita, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -71,45 +58,6 @@ def test_what_fails_is_said_with_what_to_do(
     assert said.status == 5
     assert "could not be prepared" in said.err
     assert "500 MB of memory" in said.err
-
-
-def test_doctor_says_whether_it_is_ready(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:9")
-    found = alita("doctor", "--json").json["embedded"]
-    assert found["compiled"] is True
-    assert Path(found["path"]).exists()
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> dict[str, str]:
-    """The environment of a machine on which nothing was ever compiled, and no engine is installed."""
-    cache, built = tmp_path / "cache" / "alita-mcp", Path(platformdirs.user_cache_dir("alita-mcp"))
-    cache.mkdir(parents=True)
-    (cache / "components").symlink_to(built / "components")
-    return {
-        "PATH": "/nowhere", "DOCKER_HOST": "tcp://127.0.0.1:9", "HOME": str(tmp_path / "nobody"),
-        "XDG_CACHE_HOME": str(cache.parent), "ALITA_HOME": str(tmp_path / "untouched"),
-    }  # fmt: skip
-
-
-@pytest.mark.process
-@pytest.mark.exhaustive
-@pytest.mark.skipif(sys.platform != "linux", reason="XDG_CACHE_HOME names the folder for caches on Linux")
-def test_a_demo_on_a_fresh_machine_prepares_it_once_and_says_so(fresh: dict[str, str]) -> None:
-    def played() -> subprocess.CompletedProcess[str]:
-        words = [sys.executable, "-m", "alita_mcp.cli.main", "demo", "--sandbox", "auto"]
-        return subprocess.run(
-            words, env=fresh, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-        )
-
-    first = played()
-    assert first.returncode == 0, first.stdout + first.stderr
-    assert re.search(r"demo: preparing Python for this machine, once: \d+ of about \d+ s", first.stderr)
-    assert re.search(r"nothing is left behind but the Python .* once, in [\d.]+ s\.", first.stdout)
-    again = played()
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert "preparing" not in again.stderr
-    assert again.stdout.endswith("nothing is left behind.\n")
 
 
 async def test_what_there_is_is_told_in_a_line(tmp_path: Path) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import PATIENCE_S
+from tests.cli.conftest import Alita
 from tests.models.openai_server import Reply, Request, openai_server
 from tests.synthesis.authors import kind_of
+
+pytestmark = pytest.mark.slow
 
 REQUEST = ["synthesize", "--description", "Double a whole number.", "--json"]
 SPEC = {
@@ -27,47 +26,36 @@ CODE = {
 }
 
 
-pytestmark = pytest.mark.process
-
-
 def answer(request: Request) -> Reply:
     return {"spec": SPEC, "tests": SUITE}.get(kind_of(request), CODE)
 
 
-def alita(environment: dict[str, str], *words: str, home: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "alita_mcp.cli.main", *words],
-        env={**environment, "ALITA_HOME": str(home)},
-        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-    )  # fmt: skip
-
-
 def test_a_recorded_synthesis_is_replayed_without_a_model_and_what_was_not_asked_is_missed(
-    environment: dict[str, str], tmp_path: Path
+    alita: Alita, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = str(tmp_path / "exchanges")
-    with openai_server(answer) as (url, asked):
-        live = {**environment, "ALITA_MODEL": "openai/x", "ALITA_MODEL_BASE_URL": url}
-        made = alita(live, *REQUEST, "--record", folder, home=tmp_path / "first")
-    assert made.returncode == 0, made.stderr
+    with openai_server(answer) as (url, asked), monkeypatch.context() as live:
+        live.setenv("OPENAI_API_KEY", "x")
+        live.setenv("ALITA_MODEL", "openai/x")
+        live.setenv("ALITA_MODEL_BASE_URL", url)
+        made = alita(*REQUEST, "--record", folder)
+    assert made.status == 0, made.err
     assert len(list(Path(folder).iterdir())) == len(asked.requests)
-    again = alita(environment, *REQUEST, "--replay", folder, home=tmp_path / "second")
-    assert again.returncode == 0, again.stderr
-    first, second = json.loads(made.stdout), json.loads(again.stdout)
-    assert (first["status"], second["status"]) == ("created", "created")
-    assert first["tool"] == second["tool"] == "double_it"
+    monkeypatch.setenv("ALITA_HOME", str(tmp_path / "second"))
+    again = alita(*REQUEST, "--replay", folder)
+    assert again.status == 0, again.err
+    assert (made.json["status"], again.json["status"]) == ("created", "created")
+    assert made.json["tool"] == again.json["tool"] == "double_it"
     other = ["synthesize", "--description", "Triple a whole number.", "--json"]
-    missed = alita(environment, *other, "--replay", folder, home=tmp_path / "third")
-    assert missed.returncode == 8
-    assert "Triple a whole number." in missed.stderr
-    assert "--record" in missed.stderr
+    missed = alita(*other, "--replay", folder)
+    assert missed.status == 8
+    assert "Triple a whole number." in missed.err
+    assert "--record" in missed.err
 
 
-def test_only_one_of_the_two_can_be_had(environment: dict[str, str], tmp_path: Path) -> None:
-    both = alita(environment, *REQUEST, "--record", "a", "--replay", "b", home=tmp_path / "home")
-    assert both.returncode == 2
-    missing = alita(environment, *REQUEST, "--replay", str(tmp_path / "none"), home=tmp_path / "home")
-    assert missing.returncode == 2
-    assert "no recorded exchanges" in missing.stderr
-    without = alita(environment, *REQUEST, "--record", str(tmp_path / "new"), home=tmp_path / "home")
-    assert json.loads(without.stdout)["status"] == "needs_code"
+def test_only_one_of_the_two_can_be_had(alita: Alita, tmp_path: Path) -> None:
+    assert alita(*REQUEST, "--record", "a", "--replay", "b").status == 2
+    missing = alita(*REQUEST, "--replay", str(tmp_path / "none"))
+    assert missing.status == 2
+    assert "no recorded exchanges" in missing.err
+    assert alita(*REQUEST, "--record", str(tmp_path / "new")).json["status"] == "needs_code"

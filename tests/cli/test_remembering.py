@@ -9,12 +9,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from alita_mcp.agent.memory.store import open_memory
-from alita_mcp.settings import Settings
+from alita_mcp.agent.memory.store import StoredMemory
 from tests.agent.memory.remembered import stated, summed
 from tests.cli.conftest import Alita
-
-pytestmark = pytest.mark.extra("search")
+from tests.tables import each_case
 
 
 class Person(io.StringIO):
@@ -26,11 +24,7 @@ class Person(io.StringIO):
 
 @pytest.fixture
 def remembered(home: Path) -> None:
-    async def work() -> None:
-        async with open_memory(Settings(home=home)) as memory:
-            await memory.remember(summed(), [stated("Lyon has 522,250 inhabitants.")])
-
-    anyio.run(work)
+    anyio.run(StoredMemory(home).remember, summed(), [stated("Lyon has 522,250 inhabitants.")])
 
 
 def test_a_new_library_remembers_nothing(alita: Alita) -> None:
@@ -80,7 +74,7 @@ def test_forgetting_needs_a_person_or_yes(alita: Alita, monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("remembered")
-@pytest.mark.parametrize(
+@each_case(
     "words",
     [
         ("show",),

@@ -12,6 +12,8 @@ import pytest
 
 from tests.cli.conftest import PATIENCE_S, Alita
 
+pytestmark = pytest.mark.slow
+
 CODE = '''
 def halve_all(numbers: list[float]) -> list[float]:
     """Half of each number.
@@ -84,7 +86,7 @@ def test_what_was_read_is_not_what_came_after_it(alita: Alita, made: str, tmp_pa
 
 @pytest.mark.process
 @pytest.mark.skipif(os.name != "posix", reason="terminals of its own are POSIX's")
-@pytest.mark.parametrize(("said", "left"), [("y", 0), ("\n", 1), ("no", 1)])
+@pytest.mark.parametrize(("said", "left"), [("y", 0), ("\n", 1)])
 def test_on_a_terminal_a_person_is_asked(
     alita: Alita, made: str, environment: dict[str, str], said: str, left: int
 ) -> None:

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -17,22 +16,6 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Check, Grants, MutationScore, Survivor, VerificationReport
 from tests.cli.conftest import PATIENCE_S, Alita
 from tests.library.factory import SLUGIFY_EXAMPLES, accepted, no_starters
-
-DOUBLE = '''def double(number: int) -> int:
-    """Doubles a whole number.
-
-    Args:
-        number: What to double.
-    """
-    return 2 * number
-'''
-FEW = [{"arguments": {"number": 3}, "expected": 6}, {"arguments": {"number": 5}, "expected": 10}]
-MORE = [{"arguments": {"number": 0}, "expected": 0}, {"arguments": {"number": -4}, "expected": -8}]
-
-
-def written(path: Path, tests: list[dict[str, Any]]) -> str:
-    path.write_text(json.dumps({"name": "double", "code": DOUBLE, "tests": tests}), encoding="utf-8")
-    return str(path)
 
 
 def publish(home: Path, *, grants: Grants | None = None, hostile: str = "") -> None:
@@ -142,16 +125,3 @@ def test_a_provisional_tool_is_not_approved_and_the_command_says_what_it_needs(
     assert "line 14" in said.err
     assert not alita("show", "slugify", "--json").json["granted"]
     assert "It has to be verified first" in alita("show", "slugify").out
-
-
-def test_more_examples_raise_the_trust_from_the_command_line(alita: Alita, tmp_path: Path) -> None:
-    made = alita("synthesize", written(tmp_path / "few.json", FEW))
-    assert "created double v1: provisional, 2/2 tests pass" in made.out
-    assert "Send the same name and code again" in made.out
-    raised = alita("synthesize", written(tmp_path / "more.json", MORE))
-    assert raised.status == 0
-    assert "exists double v1" in raised.out
-    assert "raised from provisional to verified by 2 more examples" in raised.out
-    again = alita("synthesize", written(tmp_path / "more.json", MORE), "--json").json
-    assert (again["status"], again["trust_before"], again["trust"]) == ("exists", "verified", "verified")
-    assert "raised" in alita("log", "double").out

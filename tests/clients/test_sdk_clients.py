@@ -13,6 +13,7 @@ from mcp import StdioServerParameters
 from tests.clients.conversation import assert_true, http_command, seen, shouting, stdio_command
 from tests.clients.model_server import model_server
 from tests.clients.sdk_agent import deaf, following
+from tests.in_process import IN_PROCESS
 from tests.server.connections import ERAS
 from tests.server.processes import environment, started
 
@@ -37,7 +38,7 @@ OFTEN = {
 async def test_the_very_next_request_holds_what_the_answer_promised(
     tmp_path: Path, kind: str, transport: str, era: str
 ) -> None:
-    env = environment(home=tmp_path / "home", sandbox="wasm")
+    env = environment(home=tmp_path / "home", sandbox=IN_PROCESS)
     async with AsyncExitStack() as stack:
         url, asked = stack.enter_context(model_server(shouting))
         if transport == "stdio":

@@ -12,9 +12,11 @@ import anyio
 import pytest
 from mcp import Client
 
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import jobs
 from tests.conftest import require_mark, skip_or_fail
+from tests.in_process import InProcessSandbox
 from tests.server.drafts import VOWEL_SHARE
 from tests.server.in_memory import PATIENCE_S, Build, builder, connected, succeeded
 from tests.server.node_tools import NodeTools, NoNode, installed
@@ -75,8 +77,13 @@ def nobody_misses_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def build(settings: Settings) -> Build:
-    return builder(settings)
+def embedded() -> None:
+    """Tools of the servers of a test run in the embedded sandbox, not in this process."""
+
+
+@pytest.fixture
+def build(settings: Settings, request: pytest.FixtureRequest) -> Build:
+    return builder(settings, WasmSandbox if "embedded" in request.fixturenames else InProcessSandbox)
 
 
 @pytest.fixture

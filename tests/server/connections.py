@@ -151,18 +151,20 @@ class Connection:
 
 
 @asynccontextmanager
-async def http_process(home: Path, **settings: str | Path) -> AsyncIterator[tuple[str, Peer]]:
+async def http_process(
+    home: Path, sandbox: str = "wasm", **settings: str | Path
+) -> AsyncIterator[tuple[str, Peer]]:
     """`alita serve --http` as a process of its own; gives its URL and the process."""
     folder = await anyio.Path(home.parent / "http").absolute()
     await folder.mkdir(parents=True, exist_ok=True)
-    env = environment(home=home, sandbox="wasm", **settings)
+    env = environment(home=home, sandbox=sandbox, **settings)
     async with started(SERVE_HTTP, env, Path(folder)) as peer:
         yield (await peer.says("serving MCP at")).split()[-1], peer
 
 
-def stdio_server(home: Path, **settings: str | Path) -> StdioServerParameters:
+def stdio_server(home: Path, sandbox: str = "wasm", **settings: str | Path) -> StdioServerParameters:
     """How a host starts `alita-mcp-server`."""
-    env = environment(home=home, sandbox="wasm", **settings)
+    env = environment(home=home, sandbox=sandbox, **settings)
     return StdioServerParameters(command=ENTRY[0], args=list(ENTRY[1:]), env=env)
 
 
@@ -173,7 +175,7 @@ async def connected(kind: str, home: Path, **settings: str | Path) -> AsyncItera
     async with AsyncExitStack() as stack:
         target: Any
         if transport == "memory":
-            target = build_server(Settings(home=home, sandbox="wasm", **settings))  # type: ignore[arg-type]
+            target = build_server(Settings(**{"home": home, "sandbox": "wasm", **settings}))
         elif transport == "stdio":
             target = stdio_server(home, **settings)
         else:
@@ -196,7 +198,7 @@ async def client_of(target: Any, era: str, **options: Any) -> AsyncIterator[Conn
         stack.enter_context(anyio.fail_after(3 * PATIENCE_S))
         over_http = isinstance(target, str)
         if over_http:
-            target = streamable_http_client(target, http_client=await _watching(stack, standing))
+            target = streamable_http_client(target, http_client=await watching(stack, standing))
         mode = "legacy" if era == "legacy" else "auto"
         client = await stack.enter_async_context(
             Client(target, mode=mode, message_handler=on_message, **options)
@@ -209,7 +211,7 @@ async def client_of(target: Any, era: str, **options: Any) -> AsyncIterator[Conn
         yield connections[0]
 
 
-async def _watching(stack: AsyncExitStack, standing: anyio.Event) -> httpx2.AsyncClient:
+async def watching(stack: AsyncExitStack, standing: anyio.Event) -> httpx2.AsyncClient:
     """An HTTP client that notes when the standing stream of the 2025 protocol is open: only then does it hear."""
 
     async def note(response: httpx2.Response) -> None:

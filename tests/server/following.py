@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 import anyio
 import anyio.abc
-import httpx2
 import mcp_types as types
 from mcp import Client
 from mcp.client.session import IncomingMessage
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
 
+from tests.server.connections import watching
 from tests.server.in_memory import PATIENCE_S
 
 Way = Literal["follows", "follows late", "listens", "polls"]
@@ -82,7 +82,7 @@ async def agent(
         standing = anyio.Event()
         over_http = isinstance(target, str)
         if isinstance(target, str):
-            target = streamable_http_client(target, http_client=await _watching(stack, standing))  # type: ignore[assignment]
+            target = streamable_http_client(target, http_client=await watching(stack, standing))  # type: ignore[assignment]
         made.client = await stack.enter_async_context(
             Client(
                 target,
@@ -99,14 +99,3 @@ async def agent(
         await made.list()
         made.log.clear()
         yield made
-
-
-async def _watching(stack: AsyncExitStack, standing: anyio.Event) -> httpx2.AsyncClient:
-    async def note(response: httpx2.Response) -> None:
-        if response.request.method == "GET" and response.is_success:
-            standing.set()
-
-    timeout = httpx2.Timeout(PATIENCE_S, read=None)
-    return await stack.enter_async_context(
-        httpx2.AsyncClient(timeout=timeout, event_hooks={"response": [note]})
-    )

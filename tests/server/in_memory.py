@@ -15,9 +15,11 @@ from mcp.server.lowlevel import Server
 from pydantic import TypeAdapter
 
 from alita_mcp.settings import Settings
+from tests.in_process import InProcessSandbox
 
 if TYPE_CHECKING:
     from alita_mcp.library.library import Library
+    from alita_mcp.sandbox.interface import Sandbox
     from alita_mcp.server.build import DualEraServer
 
 PATIENCE_S = 180
@@ -26,16 +28,15 @@ ERAS = ("legacy", "modern")
 Build = Callable[..., "DualEraServer"]
 
 
-def builder(settings: Settings) -> Build:
-    """Builds servers over one home, with the embedded sandbox unless told otherwise."""
+def builder(settings: Settings, standard: Callable[[Settings], Sandbox] = InProcessSandbox) -> Build:
+    """Builds servers over one home, whose tools run in this process unless told otherwise."""
     from alita_mcp.app import open_app
-    from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
     from alita_mcp.server.build import build_server
     from alita_mcp.server.tools.admission import admit
 
     def built(**options: Any) -> DualEraServer:
         changed = settings.model_copy(update=options.pop("settings", {}))
-        sandbox = options.pop("sandbox", None) or WasmSandbox(changed)
+        sandbox = options.pop("sandbox", None) or standard(changed)
         opener = partial(open_app, changed, admit=admit, sandbox=sandbox)
         return build_server(changed, open_app=opener, **options)
 

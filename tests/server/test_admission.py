@@ -235,11 +235,3 @@ def test_nothing_that_passes_breaks_a_list_in_any_era(
 
     if not admit(tool):
         assert_listable(tool)
-
-
-@given(ROOTS)
-def test_an_admitted_input_schema_is_listed_as_it_is(input_schema: dict[str, Any]) -> None:
-    tool = manifest(input_schema=input_schema)
-
-    if not admit(tool):
-        assert_listable(tool)

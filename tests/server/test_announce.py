@@ -84,32 +84,6 @@ async def test_a_closed_connection_is_forgotten() -> None:
     assert not announcer.following
 
 
-async def test_a_connection_that_closes_at_once_is_forgotten() -> None:
-    announcer = Announcer()
-    connection = Connection(Wire(), protocol_version="2025-11-25")
-
-    with anyio.fail_after(PATIENCE_S):
-        async with anyio.create_task_group() as tasks:
-            announcer.follow(connection, tasks)
-            await connection.exit_stack.aclose()
-
-    assert not announcer.following
-
-
-async def test_a_change_that_comes_with_the_greeting_is_not_lost() -> None:
-    announcer = Announcer()
-    connection = Connection(Wire(), protocol_version="2025-11-25")
-
-    async with anyio.create_task_group() as tasks:
-        announcer.follow(connection, tasks)
-        announcer.follow(connection, tasks)
-        announcer.library_changed()
-        await anyio.wait_all_tasks_blocked()
-        tasks.cancel_scope.cancel()
-
-    assert connection.outbound.methods.count("notifications/tools/list_changed") == 1
-
-
 async def test_modern_clients_hear_on_the_bus() -> None:
     announcer = Announcer()
     heard: list[ServerEvent] = []
@@ -128,30 +102,6 @@ async def test_modern_clients_hear_on_the_bus() -> None:
         "ResourceUpdated",
     ]
     assert heard[-1] == ResourceUpdated(uri=CATALOGUE_URI)
-
-
-async def test_a_change_during_an_announcement_is_announced_too() -> None:
-    announcer = Announcer()
-    heard: list[ServerEvent] = []
-
-    def listen(event: ServerEvent) -> None:
-        heard.append(event)
-        if len(heard) == 1:
-            announcer.library_changed()
-
-    announcer.bus.subscribe(listen)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(announcer.run)
-        await anyio.wait_all_tasks_blocked()
-        announcer.library_changed()
-        await anyio.wait_all_tasks_blocked()
-        tasks.cancel_scope.cancel()
-
-    assert len(heard) == 6
-
-
-async def test_changes_before_the_server_runs_break_nothing() -> None:
-    Announcer().library_changed()
 
 
 async def test_an_old_client_that_subscribed_hears_of_the_catalogue(server: DualEraServer) -> None:

@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio
 import mcp_types as types
 import pytest
 from mcp import Client, MCPError
-from mcp.client.extension import advertise
 
 from alita_mcp.app import app
 from alita_mcp.errors import ModelError
 from alita_mcp.server import elicitation
-from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.synthesis.jobs.jobs import open_jobs
 from alita_mcp.synthesis.jobs.person_questions import Decision, FilledForm, FormField, Question
 from tests.models.openai_server import openai_server
-from tests.server.connections import client_of, stdio_server
-from tests.server.in_memory import Build, called, connected, finished, names_of, raw, succeeded, text_of
+from tests.server.in_memory import Build, called, connected, succeeded, text_of
 from tests.server.test_elicitation import Person, Round, says
 from tests.synthesis.authors import REQUEST, SPEC, Script
 from tests.synthesis.test_assumptions import ASSUMING, LINES
+from tests.tables import each_case
 
 pytestmark = pytest.mark.slow
 
@@ -93,20 +90,10 @@ async def test_a_person_is_asked_once_before_anything_is_drawn_and_their_words_h
         assert not any("absolute value." in text for text in script.texts(kind))
 
 
-async def test_a_form_that_comes_back_empty_confirms(build: Build, era: str) -> None:
-    async with at(build, era, Person(LEFT_EMPTY)) as client:
-        assert "assumed" not in await made(client)
-        report = await kept(client)
-    assert report["assumed"] == []
-    assert "zero: Zero gives zero." in report["rules"]
-
-
 @pytest.mark.parametrize(
     "said",
     [
         says("decline"),
-        pytest.param(says("cancel", rule_1="raise ValueError"), marks=pytest.mark.exhaustive),
-        pytest.param(says(rule_1=7), marks=pytest.mark.exhaustive),
         says(rule_2=["a", "b"], rule_1="raise ValueError"),
     ],
 )
@@ -146,12 +133,6 @@ async def test_fields_that_were_not_asked_are_not_read_and_what_is_too_long_is_c
         assert "<system>" not in text
 
 
-async def test_a_client_that_only_says_that_it_asks_people_holds_nothing_up(build: Build) -> None:
-    liar = Person(types.ErrorData(code=-32601, message="no\u202e such method"))
-    async with at(build, "legacy", liar) as client:
-        assert (await made(client))["assumed"] == list(LINES)
-
-
 async def test_a_person_who_never_answers_holds_nothing_up(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,31 +146,24 @@ async def test_a_person_who_never_answers_holds_nothing_up(
 
 
 @pytest.mark.parametrize(
-    ("changes", "configured", "spec"),
+    ("configured", "spec"),
     [
-        pytest.param({"mode": "standard"}, {}, ASSUMING, marks=pytest.mark.exhaustive),
-        ({}, {"elicit": False}, ASSUMING),
-        pytest.param({}, {}, SPEC, marks=pytest.mark.exhaustive),
-        ({}, {}, {**SPEC, "assumed": ["where: see https://example.org"] * 1_000}),
+        ({"elicit": False}, ASSUMING),
+        ({}, {**SPEC, "assumed": ["where: see https://example.org"] * 1_000}),
     ],
 )
 async def test_nobody_is_asked_where_it_is_not_wanted_or_nothing_was_assumed(
-    build: Build, changes: dict[str, Any], configured: dict[str, Any], spec: dict[str, Any]
+    build: Build, configured: dict[str, Any], spec: dict[str, Any]
 ) -> None:
     person = Person(INSTEAD)
     async with at(build, "legacy", person, script=Script(spec=spec), settings=configured) as client:
-        answer = await made(client, **changes)
+        answer = await made(client)
     assert answer.get("assumed", []) == (list(LINES) if spec is ASSUMING else [])
     assert not person.asked
 
 
-async def test_who_has_no_forms_gets_the_list(build: Build, era: str) -> None:
-    async with at(build, era) as client:
-        assert (await made(client))["assumed"] == list(LINES)
-
-
-@pytest.mark.parametrize(
-    ("content", "read"),
+@each_case(
+    "content, read",
     [
         (None, {}),
         ({"a": "x", "b": None, "c": "y"}, {"a": "x"}),
@@ -232,44 +206,6 @@ async def test_a_job_that_waits_for_a_person_takes_no_turn_from_others(
         assert waiting["status"] == "exists"
 
 
-async def test_a_clients_person_is_not_asked_about_the_same_request_of_another(build: Build) -> None:
-    one, two = Person(INSTEAD, ready=anyio.Event()), Person(LEFT_EMPTY)
-    assert one.ready is not None
-    with openai_server(Script(spec=ASSUMING)) as (url, _):
-        settings = {"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0}
-        server = build(settings=settings)
-        async with (
-            connected(server, "legacy", elicitation_callback=one) as first,
-            connected(server, "legacy", elicitation_callback=two) as second,
-            anyio.create_task_group() as group,
-        ):
-            group.start_soon(partial(first.call_tool, "synthesize_tool", ASKED))
-            await one.was_asked.wait()
-            assert (await made(second))["status"] == "created"
-            assert NEW_RULE not in (await kept(second))["rules"]
-            one.ready.set()
-    assert (len(one.asked), len(two.asked)) == (1, 1)
-
-
-async def test_a_client_that_goes_while_its_person_is_asked_takes_nothing_with_it(
-    build: Build, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(app, "open_jobs", partial(open_jobs, 1))
-    person = Person(ready=anyio.Event())
-    with openai_server(Script(spec=ASSUMING)) as (url, _):
-        settings = {"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0}
-        server = build(settings=settings)
-        async with connected(server, "legacy") as other:
-            async with (
-                connected(server, "legacy", elicitation_callback=person) as client,
-                anyio.create_task_group() as group,
-            ):
-                group.start_soon(partial(client.call_tool, "synthesize_tool", ASKED))
-                await person.was_asked.wait()
-                group.cancel_scope.cancel()
-            assert (await made(other))["assumed"] == list(LINES)
-
-
 # --- 2026-07-28: the question is the answer, the next call brings what was said
 
 
@@ -303,61 +239,3 @@ async def test_an_answer_counts_once_and_not_after_the_end(build: Build) -> None
         assert NEW_RULE in (await kept(client))["rules"]
         with pytest.raises(MCPError):
             await step(client, Round(request_state=(asked.request_state or "")[:-2]), INSTEAD)
-
-
-async def test_a_client_that_goes_with_the_question_loses_nothing(
-    build: Build, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(elicitation, "WAIT_S", 0.5)
-    async with at(build, "modern", Person()) as client:
-        asked = await question(client)
-        while "digit_sum" not in (names := await names_of(client)):
-            assert names, "the list is there"
-            await anyio.sleep(0.1)
-        assert (await kept(client))["assumed"] == list(LINES)
-        late = await step(client, asked, INSTEAD)
-        assert isinstance(late, types.CallToolResult)
-        assert NEW_RULE not in (await kept(client))["rules"]
-
-
-async def test_a_state_without_an_answer_is_asked_once_more_and_then_goes_on(build: Build) -> None:
-    async with at(build, "modern", Person()) as client:
-        again = await step(client, await question(client))
-        assert isinstance(again, Round)
-        ended = await step(client, again)
-        assert ended.structured_content["assumed"] == list(LINES)
-
-
-async def test_a_client_with_tasks_is_asked_by_its_task(build: Build) -> None:
-    options: dict[str, Any] = {"settings": {"answer_within_s": 0.01}, "extensions": [advertise(EXTENSION)]}
-    async with at(build, "modern", Person(), **options) as client:
-        started = await raw(client, "tools/call", name="synthesize_tool", arguments=ASKED)
-        assert started["resultType"] == "task"
-        while not (task := await raw(client, "tasks/get", taskId=started["taskId"])).get("inputRequests"):
-            assert task["status"] == "working", task
-            await anyio.sleep(0.02)
-        (key,) = task["inputRequests"]
-        given = {key: INSTEAD.model_dump(by_alias=True, mode="json", exclude_none=True)}
-        await raw(client, "tasks/update", taskId=started["taskId"], inputResponses=given)
-        done = await finished(client, started["taskId"])
-        assert done["result"]["structuredContent"]["status"] == "created"
-        assert NEW_RULE in (await kept(client))["rules"]
-
-
-# --- a real connection
-
-
-@pytest.mark.process
-async def test_over_a_real_connection_a_persons_words_hold(tmp_path: Path, era: str) -> None:
-    person = Person(INSTEAD)
-    with openai_server(Script(spec=ASSUMING)) as (url, _):
-        settings = {
-            "model": "openai/scripted",
-            "model_base_url": url,
-            "elicit": "true",
-        }
-        target = stdio_server(tmp_path / "home", **settings)
-        async with client_of(target, era, elicitation_callback=person) as connection:
-            assert (await connection.make(ASKED))["status"] == "created"
-            assert NEW_RULE in (await kept(connection.client))["rules"]
-    assert len(person.asked) == 1

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -19,37 +17,8 @@ from alita_mcp.server.context import ToolResult
 from alita_mcp.server.sources import ToolCall
 from alita_mcp.settings import Settings
 from alita_mcp.values import META_TOOLS
-from tests.server.fixture_sources import one_tool, raising, said
-from tests.server.in_memory import Build, called, connected, names_of, refused, succeeded
-
-HEAVY = (
-    "rich",
-    "lancedb",
-    "pyarrow",
-    "docker",
-    "litellm",
-    "wasmtime",
-    "trafilatura",
-    "hypothesis",
-    "httpx",
-)
-
-
-@pytest.mark.process
-def test_nothing_heavy_is_imported_for_the_server_or_its_app() -> None:
-    program = (
-        "import sys, mcp.server.lowlevel\n"
-        "before = set(sys.modules)\n"
-        "import alita_mcp.server.build, alita_mcp.server.tools.admission\n"
-        "light = set(sys.modules) - before\n"
-        "import alita_mcp.app\n"
-        f"heavy = {HEAVY!r}\n"
-        "assert 'alita_mcp.app' not in light and 'sqlite3' not in light, light\n"
-        "found = [name for name in heavy if name in sys.modules and name not in before]\n"
-        "assert not found, found\n"
-    )
-
-    subprocess.run([sys.executable, "-c", program], check=True)
+from tests.server.fixture_sources import one_tool, said
+from tests.server.in_memory import Build, connected, names_of, refused, succeeded
 
 
 async def test_a_greeting_waits_for_no_library(settings: Settings, era: str) -> None:
@@ -150,21 +119,6 @@ async def test_no_method_leaks_the_words_of_an_unexpected_error(build: Build, er
         assert await names_of(client)
 
 
-async def test_two_clients_of_one_server_share_its_app(build: Build) -> None:
-    apps: list[Any] = []
-
-    async def handler(call: ToolCall) -> ToolResult:
-        apps.append(call.app)
-        return said("noted")
-
-    server = build(extra_sources=[one_tool(handler)])
-    async with connected(server, "legacy") as one, connected(server, "modern") as other:
-        await called(one, "try_me")
-        await called(other, "try_me")
-
-    assert apps[0] is apps[1]
-
-
 async def test_an_error_of_ours_outside_a_tool_keeps_its_words(build: Build, era: str) -> None:
     from alita_mcp.errors import LibraryError
     from alita_mcp.server.results.failures import protocol_errors
@@ -181,10 +135,3 @@ async def test_an_error_of_ours_outside_a_tool_keeps_its_words(build: Build, era
 
     with pytest.raises(MCPError, match="inner"):
         await protocol_errors(None, grouped)  # type: ignore[arg-type]
-
-
-async def test_a_source_that_raises_leaves_the_server_alive(build: Build, era: str) -> None:
-    async with connected(build(extra_sources=[one_tool(raising(RuntimeError("x")))]), era) as client:
-        for _ in range(3):
-            await refused(client, "try_me")
-        assert await names_of(client)

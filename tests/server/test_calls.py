@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from mcp import Client
 
 from alita_mcp.errors import SandboxBusy, SandboxError
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
-from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
+from tests.in_process import InProcessSandbox
 from tests.server.in_memory import Build, called, connected, succeeded, text_of
 
 
-class Failing(WasmSandbox):
+class Failing(InProcessSandbox):
     """Works until it is told how to fail."""
 
     failure: SandboxError | None = None
@@ -58,14 +59,13 @@ async def test_a_failing_sandbox_is_never_told_as_a_failing_tool(
 
 
 @pytest.mark.usefixtures("vowel_share")
-async def test_a_kept_result_is_marked_and_otherwise_the_same(build: Build, era: str) -> None:
-    async with connected(build(), era) as client:
-        first = await called(client, "vowel_share", text="kept")
-        again = await called(client, "vowel_share", text="kept")
-        by_name = await called(client, "run_tool", name="vowel_share", arguments={"text": "kept"})
-        assert not (first.meta or {}).get("alita/cached")
-        for result in (again, by_name):
-            assert result.meta is not None
-            assert result.meta["alita/cached"] is True
-            assert result.content == first.content
-            assert result.structured_content == first.structured_content
+async def test_a_kept_result_is_marked_and_otherwise_the_same(client: Client) -> None:
+    first = await called(client, "vowel_share", text="kept")
+    again = await called(client, "vowel_share", text="kept")
+    by_name = await called(client, "run_tool", name="vowel_share", arguments={"text": "kept"})
+    assert not (first.meta or {}).get("alita/cached")
+    for result in (again, by_name):
+        assert result.meta is not None
+        assert result.meta["alita/cached"] is True
+        assert result.content == first.content
+        assert result.structured_content == first.structured_content

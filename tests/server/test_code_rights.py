@@ -11,9 +11,9 @@ import pytest
 from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.values import Grants
 from tests.server.in_memory import Build, called, connected, refused, succeeded, text_of
-from tests.server.test_elicitation import NO, YES, Person, at
+from tests.server.test_elicitation import NO, YES, Person
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("embedded")]
 
 READS = {"code": "import alita_tool\nalita_tool.read_text(name)", "arguments": {"name": "a.txt"}}
 NEEDS = {"workspace": "read"}
@@ -96,11 +96,11 @@ async def test_a_person_at_the_client_sees_the_code_and_decides(
 ) -> None:
     settings = {"workspace": workspace}
     yes, no = Person(YES), Person(NO)
-    async with at(build, era, no, settings=settings) as client:
+    async with connected(build(settings=settings), era, elicitation_callback=no) as client:
         told = await succeeded(client, "run_code", **READS, needs=NEEDS)
         assert told["status"] == "needs_approval"
         assert told["asked"] == "the person at this client declined"
-    async with at(build, era, yes, settings=settings) as client:
+    async with connected(build(settings=settings), era, elicitation_callback=yes) as client:
         assert (await succeeded(client, "run_code", **READS, needs=NEEDS))["result"] == "secret plans"
         assert (await succeeded(client, "run_code", **READS, needs=NEEDS))["result"] == "secret plans"
     assert len(yes.asked) == 1
@@ -112,7 +112,8 @@ async def test_code_that_is_too_long_for_a_form_is_approved_by_the_command_alone
     build: Build, workspace: Path
 ) -> None:
     person = Person(YES)
-    async with at(build, "modern", person, settings={"workspace": workspace}) as client:
+    settings = {"workspace": workspace}
+    async with connected(build(settings=settings), "modern", elicitation_callback=person) as client:
         told = await succeeded(
             client,
             "run_code",

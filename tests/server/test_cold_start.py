@@ -6,14 +6,13 @@ import argparse
 import json
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
 
 from benchmarks import start
 from tests.server.processes import PATIENCE_S, environment
+from tests.tables import each_case
 
 pytestmark = pytest.mark.process
 
@@ -90,6 +89,7 @@ def test_the_entry_loads_nothing_but_the_standard_library_before_it_takes_stdout
     assert added - sys.stdlib_module_names == {"alita_mcp"}
 
 
+@pytest.mark.exhaustive
 def test_the_benchmark_times_both_servers_and_both_protocols() -> None:
     result = start.run(argparse.Namespace(starts=1, load=0))
     answers = result["answers"]
@@ -121,17 +121,6 @@ def test_the_table_says_whether_the_goal_was_met() -> None:
     assert "NOT met" in start.table({**result, "met": False})
 
 
-def test_the_load_ends_with_the_measurement() -> None:
-    def children() -> set[int]:
-        return {child.pid for child in psutil.Process().children()}
-
-    before = children()
-    with suppress(KeyboardInterrupt), start.busy(2):
-        assert len(children() - before) == 2
-        raise KeyboardInterrupt
-    assert children() <= before
-
-
 def test_what_answers_methods_is_loaded_behind_the_greeting(tmp_path: Path) -> None:
     program = IMPORTED.replace(", alita_mcp.app", "").replace(
         "sorted(sys.modules)", 'sorted(m.replace(".", "/") for m in sys.modules)'
@@ -150,13 +139,7 @@ def test_what_answers_methods_is_loaded_behind_the_greeting(tmp_path: Path) -> N
     assert not [name for name in loaded if name.startswith(tuple(f"alita_mcp/{part}" for part in late))]
 
 
-def test_a_server_that_does_not_answer_is_an_error_and_not_a_time() -> None:
-    for program in ("pass", "print('{}')", "print('{\"error\": 1}')"):
-        with pytest.raises((RuntimeError, BrokenPipeError)):
-            start.first_answer_s([sys.executable, "-c", program], "initialize", environment())
-
-
-@pytest.mark.parametrize("count", ["0", "-1", "x", "1.5", ""])
+@each_case("count", ["0", "-1", "x", "1.5", ""])
 def test_a_count_of_starts_that_is_none_is_refused(count: str, capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
     start.add_arguments(parser)

@@ -28,7 +28,7 @@ async def fixture_server(folder: Path) -> AsyncIterator[str]:
 @pytest.mark.parametrize(
     ("package", "options", "at_least"),
     [
-        ("conformance-stable", ("--suite", "all"), 44),
+        pytest.param("conformance-stable", ("--suite", "all"), 44, marks=pytest.mark.exhaustive),
         ("conformance-next", ("--requirements", "2025-11-25"), 84),
         ("conformance-next", ("--requirements", "2026-07-28"), 196),
     ],

@@ -92,49 +92,6 @@ def test_the_instructions_fit_what_hosts_show() -> None:
     assert {"search_capabilities", "synthesize_tool", "run_tool"} <= set(re.findall(r"\w+", INSTRUCTIONS))
 
 
-@pytest.mark.parametrize(
-    ("name", "fields", "required"),
-    [
-        ("search_capabilities", {"query", "limit", "detail"}, ["query"]),
-        (
-            "synthesize_tool",
-            {
-                "description",
-                "name",
-                "code",
-                "tests",
-                "use_when",
-                "packages",
-                "needs",
-                "varies",
-                "update",
-                "breaks",
-                "overrule",
-                "mode",
-                "from_run",
-                "job_id",
-            },
-            None,
-        ),
-        ("run_tool", {"name", "arguments", "version"}, ["name"]),
-        ("inspect_tool", {"name", "version", "source"}, ["name"]),
-        (
-            "run_code",
-            {"code", "arguments", "packages", "needs", "session", "compare", "job_id"},
-            None,
-        ),
-    ],
-)
-def test_each_meta_tool_takes_what_the_design_says(
-    name: str, fields: set[str], required: list[str] | None
-) -> None:
-    schema = next(tool for tool in META_DEFINITIONS if tool.name == name).input_schema
-
-    assert schema["properties"].keys() == fields
-    assert schema.get("required") == required
-    assert schema["additionalProperties"] is False
-
-
 def test_meta_tools_use_only_the_schema_subset_that_every_client_takes() -> None:
     def check(node: dict[str, object], depth: int) -> None:
         assert isinstance(node["type"], str)
@@ -148,21 +105,6 @@ def test_meta_tools_use_only_the_schema_subset_that_every_client_takes() -> None
 
     for tool in META_DEFINITIONS:
         check(tool.input_schema, 0)
-
-
-def test_annotations_of_the_meta_tools_are_those_of_the_design() -> None:
-    hints = {tool.name: tool.annotations for tool in META_DEFINITIONS}
-
-    for reading in ("search_capabilities", "inspect_tool"):
-        assert hints[reading].read_only_hint is True
-    assert hints["search_capabilities"].open_world_hint is False
-    synthesize = hints["synthesize_tool"]
-    assert (synthesize.destructive_hint, synthesize.idempotent_hint, synthesize.open_world_hint) == (
-        False,
-        True,
-        True,
-    )
-    assert (hints["run_tool"].destructive_hint, hints["run_tool"].open_world_hint) == (True, True)
 
 
 def test_a_published_tool_is_described_by_its_manifest() -> None:

@@ -21,6 +21,7 @@ from alita_mcp.server.sources import ToolCall
 from tests.server.drafts import VOWEL_SHARE
 from tests.server.fixture_sources import Handler, HandlerTools, giving, one_tool, raising, said
 from tests.server.in_memory import Build, called, connected, names_of, refused, succeeded, text_of
+from tests.tables import each_case
 
 OUTPUT = {"type": "object", "properties": {"result": {"type": "array", "items": {"type": "string"}}}}
 
@@ -31,18 +32,7 @@ async def call_of(build: Build, source: HandlerTools, era: str, **arguments: Any
         return await called(client, "try_me", **arguments)
 
 
-@pytest.mark.usefixtures("vowel_share")
-async def test_an_unknown_tool_names_those_that_look_alike(client: Client) -> None:
-
-    direct = await refused(client, "vowel_sahre")
-    through = await refused(client, "run_tool", name="vowel_sahre")
-
-    assert "vowel_share" in direct
-    assert "search_capabilities" in direct
-    assert "vowel_share" in through
-
-
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "",
@@ -69,8 +59,8 @@ async def test_half_a_character_in_a_name_is_an_unknown_tool(build: Build) -> No
         assert "surrogate" in await refused(client, "run_tool", name="\ud800")
 
 
-@pytest.mark.parametrize(
-    ("failure", "words"),
+@each_case(
+    "failure, words",
     [
         (AlitaError("it broke", hint="Mend it."), "it broke Mend it."),
         (SandboxUnavailable("No sandbox works here.", hint="Install Docker."), "Install Docker."),
@@ -91,7 +81,7 @@ async def test_an_error_of_ours_reaches_the_model(
     assert result.structured_content["status"] in ("failed", "rejected")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "failure", [RuntimeError("secret /home/me"), ExceptionGroup("secret", [OSError("secret"), KeyError("k")])]
 )
 @pytest.mark.both_eras
@@ -155,7 +145,7 @@ async def test_arguments_that_are_no_honest_json_are_refused(build: Build, value
     assert not ran
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), {"deep": [-float("inf")]}])
+@each_case("value", [float("nan"), float("inf"), {"deep": [-float("inf")]}])
 async def test_numbers_that_json_does_not_have_are_refused(build: Build, value: Any) -> None:
     server = build(extra_sources=[one_tool(giving(said("ran")))])
     entry = server.get_request_handler("tools/call")

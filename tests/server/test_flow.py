@@ -8,11 +8,11 @@ import pytest
 from mcp import Client
 
 from alita_mcp.server.build import DualEraServer
-from alita_mcp.values import META_TOOLS
 from tests.server.drafts import REPEAT, VOWEL_SHARE, draft
-from tests.server.in_memory import Build, called, connected, names_of, refused, succeeded, text_of
+from tests.server.in_memory import called, connected, names_of, refused, succeeded, text_of
 
 
+@pytest.mark.usefixtures("embedded")
 @pytest.mark.both_eras
 async def test_an_agent_brings_a_tool_that_no_one_had(client: Client) -> None:
     found = await succeeded(client, "search_capabilities", query="share of vowels in a text")
@@ -41,12 +41,6 @@ async def test_an_agent_brings_a_tool_that_no_one_had(client: Client) -> None:
     assert again["fit"] == "match"
     assert again["results"][0]["name"] == "vowel_share"
     assert again["results"][0]["call"] == "direct"
-
-
-@pytest.mark.usefixtures("vowel_share")
-async def test_the_meta_tools_are_listed_first(client: Client) -> None:
-
-    assert tuple((await names_of(client))[: len(META_TOOLS)]) == META_TOOLS
 
 
 @pytest.mark.both_eras
@@ -82,34 +76,6 @@ async def test_what_one_client_made_every_other_hears_of_and_can_call(server: Du
             assert await succeeded(client, "vowel_share", text="aab") == {"result": 0.67}
 
 
-async def test_another_process_of_the_same_library_hears_too(build: Build) -> None:
-    heard = anyio.Event()
-
-    async def listen(message: object) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
-            heard.set()
-
-    async with (
-        connected(build(), "legacy", message_handler=listen) as other,
-        connected(build(), "modern") as maker,
-    ):
-        await names_of(other)
-        await succeeded(maker, "synthesize_tool", **VOWEL_SHARE)
-        await heard.wait()
-        assert "vowel_share" in await names_of(other)
-
-
-async def test_a_tool_is_there_after_a_restart(build: Build, era: str) -> None:
-    async with connected(build(), era) as client:
-        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
-
-    async with connected(build(), era) as client:
-        assert "vowel_share" in await names_of(client)
-        assert await succeeded(client, "run_tool", name="vowel_share", arguments={"text": "banana"}) == {
-            "result": 0.5
-        }
-
-
 @pytest.mark.both_eras
 @pytest.mark.usefixtures("vowel_share")
 async def test_run_tool_gives_exactly_what_a_direct_call_gives(client: Client) -> None:
@@ -131,9 +97,8 @@ async def test_run_tool_gives_exactly_what_a_direct_call_gives(client: Client) -
         assert [type(block) for block in direct.content] == [type(block) for block in through.content]
 
 
+@pytest.mark.usefixtures("vowel_share")
 async def test_the_same_name_and_the_same_behaviour_exist_already(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
-
     same = await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
     renamed = draft(
         name="share_of_vowels", code=VOWEL_SHARE["code"].replace("vowel_share", "share_of_vowels")
@@ -144,8 +109,8 @@ async def test_the_same_name_and_the_same_behaviour_exist_already(client: Client
     assert (behaves_alike["status"], behaves_alike["tool"]) == ("exists", "vowel_share")
 
 
+@pytest.mark.usefixtures("vowel_share")
 async def test_an_update_makes_a_second_version_and_the_first_can_still_be_called(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
     better = draft(update=True, description="Share of vowels among all letters of a text, rounded.")
 
     made = await succeeded(client, "synthesize_tool", **better)
@@ -155,6 +120,7 @@ async def test_an_update_makes_a_second_version_and_the_first_can_still_be_calle
     assert first == {"result": 0.67}
 
 
+@pytest.mark.usefixtures("embedded")
 async def test_a_wrong_tool_is_rejected_with_what_a_model_needs(client: Client) -> None:
     wrong = draft(code=VOWEL_SHARE["code"].replace("aeiou", "aeio"), tests=[
         {"arguments": {"text": "usual"}, "expected": 0.6},
@@ -177,9 +143,8 @@ async def test_a_wrong_tool_is_rejected_with_what_a_model_needs(client: Client) 
     assert "vowel_share" not in await names_of(client)
 
 
+@pytest.mark.usefixtures("vowel_share")
 async def test_inspect_shows_the_evidence_and_on_request_the_code(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
-
     brief = await called(client, "inspect_tool", name="vowel_share")
     full = await called(client, "inspect_tool", name="vowel_share", version=1, source=True)
 
@@ -224,6 +189,7 @@ TODAY = {
 }
 
 
+@pytest.mark.usefixtures("embedded")
 async def test_a_tool_that_knows_the_date_says_that_it_varies_and_is_computed_each_time(
     client: Client,
 ) -> None:

@@ -7,6 +7,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,9 @@ import httpx
 import psutil
 import pytest
 
+from alita_mcp.server.transports import http as http_module
 from alita_mcp.server.transports.connections import ConnectionLimits
-from alita_mcp.server.transports.http import MAX_SESSIONS, ResumableSessions
+from alita_mcp.server.transports.http import ResumableSessions
 from alita_mcp.settings import Settings
 from tests.server.processes import PATIENCE_S, TINY, environment, started
 from tests.server.test_http import HEADERS, POST, TOKEN, listening, opened_session, posted, with_token
@@ -26,6 +29,8 @@ from tests.server.tiny_server import build_server
 pytestmark = pytest.mark.slow
 
 FLOOD = 1_100
+FEW = 6
+"""Sessions."""
 HALF_A_HEAD = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 WITH_TOKEN = f"Authorization: Bearer {TOKEN}\r\n".encode()
 HALF_A_BODY = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n%sContent-Length: 1000\r\n\r\n{"
@@ -92,11 +97,10 @@ async def trickled(stream: anyio.abc.SocketStream) -> None:
 
 @posix
 @pytest.mark.process
-@pytest.mark.parametrize("descriptors", ["-n 512", "-S -n 1024"])
 async def test_half_open_connections_do_not_keep_a_client_with_the_token_waiting(
-    tmp_path: Path, many_descriptors: None, descriptors: str
+    tmp_path: Path, many_descriptors: None
 ) -> None:
-    async with started(limited(descriptors), environment(token=TOKEN), tmp_path) as peer:
+    async with started(limited("-n 512"), environment(token=TOKEN), tmp_path) as peer:
         url = (await peer.says("serving MCP at")).split()[-1]
         before = max([await seconds_of(url) for _ in range(3)])
         with ExitStack() as flood:
@@ -118,28 +122,23 @@ async def test_a_server_may_have_as_many_descriptors_as_the_system_lets_it(tmp_p
         assert psutil.Process(peer.pid).rlimit(psutil.RLIMIT_NOFILE) == (900, 900)
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        b"",
-        b"\r\n",
-        HALF_A_HEAD,
-        HALF_A_BODY % b"",
-        HALF_A_BODY % WITH_TOKEN,
+async def test_who_does_not_finish_a_request_in_time_is_let_go(settings: Settings) -> None:
+    begun = (
+        b"", b"\r\n", HALF_A_HEAD, HALF_A_BODY % b"", HALF_A_BODY % WITH_TOKEN,
         b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /heal",
-    ],
-    ids=["nothing", "a blank line", "a head", "a body without a token", "a body", "a second head"],
-)
-@pytest.mark.parametrize("trickles", [False, True])
-async def test_who_does_not_finish_a_request_in_time_is_let_go(
-    settings: Settings, said: bytes, trickles: bool
-) -> None:
-    async with listening(with_token(settings), limits=HASTE) as url:
-        async with await half_open(url, said or b"") as stream, anyio.create_task_group() as tasks:
+    )  # fmt: skip
+
+    async def wait(said: bytes, *, trickles: bool) -> None:
+        async with await half_open(url, said) as stream, anyio.create_task_group() as tasks:
             if trickles:
                 tasks.start_soon(trickled, stream)
             await is_cut(stream)
             tasks.cancel_scope.cancel()
+
+    async with listening(with_token(settings), limits=HASTE) as url:
+        async with anyio.create_task_group() as clients:
+            for said, trickles in product(begun, (False, True)):
+                clients.start_soon(partial(wait, said, trickles=trickles))
         assert (await posted(url, **BEARER)).status_code == 200
 
 
@@ -208,12 +207,15 @@ async def opened(http: httpx.AsyncClient, url: str) -> dict[str, str]:
 # --- sessions ------------------------------------------------------------------------------------------------
 
 
-async def test_abandoned_sessions_make_room_the_longest_idle_one_first(settings: Settings) -> None:
+async def test_abandoned_sessions_make_room_the_longest_idle_one_first(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_module, "MAX_SESSIONS", FEW)
     ping = {"jsonrpc": "2.0", "id": 3, "method": "ping"}
     async with listening(settings) as url, httpx.AsyncClient(timeout=PATIENCE_S) as http:
         held, oldest, used = [await opened_session(http, url) for _ in range(3)]
         async with http.stream("GET", url, headers=held):
-            for _ in range(MAX_SESSIONS - 3):
+            for _ in range(FEW - 3):
                 assert (await http.post(url, json=POST, headers=HEADERS)).status_code == 200
             assert (await http.post(url, json=ping, headers=used)).status_code == 200
             assert (await http.post(url, json=POST, headers=HEADERS)).status_code == 200

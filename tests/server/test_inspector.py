@@ -30,7 +30,7 @@ async def target(transport: str, folder: Path) -> AsyncIterator[list[str]]:
         yield [(await peer.says("serving MCP at")).split()[-1], "--transport", "http"]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_the_inspector_lists_strictly_and_calls(

@@ -23,6 +23,8 @@ from tests.server.drafts import VOWEL_SHARE
 from tests.server.in_memory import PATIENCE_S, Build, called, connected, succeeded, text_of
 from tests.server.test_http import listening
 
+pytestmark = pytest.mark.slow
+
 ASKED = "share of the letters a e i o u, the vowels, in poems"
 
 
@@ -37,20 +39,19 @@ async def wordings(settings: Settings, name: str, count: int) -> tuple[str, ...]
 
 @pytest.mark.parametrize("way", ["direct", "run_tool"])
 async def test_a_search_and_a_call_by_either_way_teach_the_tool_these_words(
-    build: Build, settings: Settings, era: str, way: str
+    client: Client, settings: Settings, way: str
 ) -> None:
-    async with connected(build(), era) as client:
-        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
-        found = await succeeded(client, "search_capabilities", query=ASKED)
-        assert "vowel_share" in {each["name"] for each in found["results"] if each["score"] > 0}
-        if way == "direct":
-            await succeeded(client, "vowel_share", text="abc")
-        else:
-            await succeeded(client, "run_tool", name="vowel_share", arguments={"text": "abc"})
-        assert await wordings(settings, "vowel_share", 1) == (ASKED,)
-        again = await succeeded(client, "search_capabilities", query=ASKED)
-        assert again["results"][0]["name"] == "vowel_share"
-        assert again["results"][0]["score"] >= found["results"][0]["score"]
+    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+    found = await succeeded(client, "search_capabilities", query=ASKED)
+    assert "vowel_share" in {each["name"] for each in found["results"] if each["score"] > 0}
+    if way == "direct":
+        await succeeded(client, "vowel_share", text="abc")
+    else:
+        await succeeded(client, "run_tool", name="vowel_share", arguments={"text": "abc"})
+    assert await wordings(settings, "vowel_share", 1) == (ASKED,)
+    again = await succeeded(client, "search_capabilities", query=ASKED)
+    assert again["results"][0]["name"] == "vowel_share"
+    assert again["results"][0]["score"] >= found["results"][0]["score"]
 
 
 async def test_another_connection_does_not_teach_with_somebody_elses_search(
@@ -154,14 +155,13 @@ async def made(client: Client, request: dict[str, Any]) -> dict[str, Any]:
     return {**dict(result.structured_content), "text": text_of(result)}
 
 
-async def test_clients_are_told_what_exists_and_how_lookalikes_differ(build: Build, era: str) -> None:
-    async with connected(build(), era) as client:
-        assert (await made(client, TO_F))["status"] == "created"
-        other = await made(client, TO_C)
-        assert other["status"] == "created"
-        assert other["similar"] == ["fahrenheit_to_celsius", "celsius_to_fahrenheit"]
-        assert "celsius_to_fahrenheit gives" in other["differs"][0]
-        assert "Beside celsius_to_fahrenheit: " in other["text"]
-        same = await made(client, AGAIN)
-        assert (same["status"], same["tool"]) == ("exists", "celsius_to_fahrenheit")
-        assert same["why"].endswith("its celsius is your value")
+async def test_clients_are_told_what_exists_and_how_lookalikes_differ(client: Client) -> None:
+    assert (await made(client, TO_F))["status"] == "created"
+    other = await made(client, TO_C)
+    assert other["status"] == "created"
+    assert other["similar"] == ["fahrenheit_to_celsius", "celsius_to_fahrenheit"]
+    assert "celsius_to_fahrenheit gives" in other["differs"][0]
+    assert "Beside celsius_to_fahrenheit: " in other["text"]
+    same = await made(client, AGAIN)
+    assert (same["status"], same["tool"]) == ("exists", "celsius_to_fahrenheit")
+    assert same["why"].endswith("its celsius is your value")

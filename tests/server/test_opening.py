@@ -86,42 +86,6 @@ async def test_all_connections_share_one_app_and_the_last_to_leave_closes_it() -
     assert opener.library.callbacks == []
 
 
-async def test_the_first_connection_waits_at_its_end_for_the_others() -> None:
-    opener = Opener()
-    shared = SharedApp(opener, Announcer())
-    entered, leave = anyio.Event(), anyio.Event()
-
-    async def guest() -> None:
-        async with shared.lifespan(None):
-            entered.set()
-            await leave.wait()
-            assert await shared.get() is opener
-
-    async with anyio.create_task_group() as tasks, shared.lifespan(None):
-        tasks.start_soon(guest)
-        await entered.wait()
-        await shared.get()
-        tasks.start_soon(_set_soon, leave)
-
-    assert opener.closed == 1
-
-
-async def _set_soon(event: anyio.Event) -> None:
-    await anyio.wait_all_tasks_blocked()
-    event.set()
-
-
-async def test_a_server_can_be_entered_again() -> None:
-    opener = Opener()
-    shared = SharedApp(opener, Announcer())
-
-    for _ in range(2):
-        async with shared.lifespan(None):
-            await shared.get()
-
-    assert (opener.opened, opener.closed) == (2, 2)
-
-
 async def test_an_app_that_cannot_open_says_why_and_is_tried_again() -> None:
     opener = Opener(failures=(LibraryError("the disk is full"),))
     shared = SharedApp(opener, Announcer())

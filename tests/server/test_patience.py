@@ -22,7 +22,7 @@ from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.client import patience
 from alita_mcp.settings import Settings
 from tests.server.drafts import VOWEL_SHARE, draft
-from tests.server.in_memory import PATIENCE_S, Build, connected, library_of, names_of, refused, succeeded
+from tests.server.in_memory import PATIENCE_S, Build, connected, names_of, refused, succeeded
 from tests.server.processes import INITIALIZE
 from tests.server.test_http import listening
 
@@ -114,28 +114,6 @@ async def test_a_client_whose_call_timed_out_finds_its_tool_by_the_same_request(
         assert (await succeeded(client, "inspect_tool", name="vowel_share"))["versions"] == [1]
 
 
-async def test_what_ended_well_after_the_time_out_is_told_to_the_same_request(
-    build: Build, era: str, sandbox: Held
-) -> None:
-    async with over_streams(build(sandbox=sandbox), era) as client:
-        await given_up(client, sandbox)
-        sandbox.go_on.set()
-        await listed(client)
-
-        assert (await outcome(client))["status"] == "created"
-        assert (await succeeded(client, "synthesize_tool", **SLOW))["status"] == "exists"
-
-
-async def test_a_tool_that_is_gone_again_is_not_told_of(build: Build, sandbox: Held) -> None:
-    server = build(sandbox=sandbox)
-    async with over_streams(server, "legacy") as client:
-        await given_up(client, sandbox)
-        sandbox.go_on.set()
-        await listed(client)
-        await (await library_of(server)).delete("vowel_share")
-        assert "vowel_share was deleted" in await refused(client, "synthesize_tool", **SLOW)
-
-
 async def test_a_client_that_was_seen_to_give_up_is_answered_before_it_does_again(
     build: Build, era: str, sandbox: Held
 ) -> None:
@@ -195,20 +173,6 @@ async def test_one_client_cannot_end_the_wait_of_another(build: Build, sandbox: 
         assert (await stranger.answer(9))["status"] == "needs_code"
         sandbox.go_on.set()
         assert (await peer.answer(1))["status"] == "created"
-
-
-async def test_a_client_that_asks_twice_gave_up_the_first_call_without_a_word(
-    build: Build, sandbox: Held, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(patience, "NO_TIMEOUT_WITHIN_S", 0.0)
-    async with by_hand(build(sandbox=sandbox, settings={"answer_within_s": 100_000})) as peer:
-        await peer.ask(1, SLOW)
-        await sandbox.running.wait()
-        await peer.ask(2, SLOW)
-        assert (await peer.answer(2))["status"] == "working"
-        sandbox.go_on.set()
-        assert (await peer.answer(1))["status"] == "created"
-    assert sandbox.held == 1
 
 
 async def test_a_stream_that_is_closed_late_ends_the_waiting_and_not_the_work(

@@ -73,7 +73,6 @@ async def client_of(settings: Settings, era: str) -> AsyncIterator[object]:
     ("tool", "arguments"),
     [
         ("calculate", {"expression": "6 * 7"}),
-        ("run_tool", {"name": "calculate", "arguments": {"expression": "6 * 7"}}),
         (
             "synthesize_tool",
             {
@@ -117,15 +116,12 @@ async def early(setting: str, settings: Settings, files: CompiledFiles) -> LazyS
     return sandbox
 
 
-@pytest.mark.parametrize("setting", ["auto", "wasm"])
-async def test_a_server_has_the_sandbox_prepared_before_it_is_asked(
-    setting: str, slow: Settings, tmp_path: Path
-) -> None:
+async def test_a_server_has_the_sandbox_prepared_before_it_is_asked(slow: Settings, tmp_path: Path) -> None:
     (tmp_path / "go").touch()
     files = CompiledFiles(tmp_path / "compiled")
-    assert (await early(setting, slow, files)).kind == "slow"
+    assert (await early("auto", slow, files)).kind == "slow"
     assert not files.is_due(find_component())
-    assert (await early(setting, slow, files)).kind == "unchosen"
+    assert (await early("auto", slow, files)).kind == "unchosen"
 
 
 async def test_a_server_that_is_told_of_another_sandbox_prepares_nothing(
@@ -165,9 +161,8 @@ async def test_a_search_does_not_wait_for_the_preparation(slow: Settings, tmp_pa
 
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="XDG_CACHE_HOME names the folder for caches on Linux")
-@pytest.mark.parametrize("killed", [False, True])
-async def test_a_new_server_compiles_unasked_and_takes_its_compiler_with_it(
-    tmp_path: Path, *, killed: bool
+async def test_a_new_server_compiles_unasked_and_its_compiler_goes_with_it_however_it_ends(
+    tmp_path: Path,
 ) -> None:
     cache = tmp_path / "cache" / "alita-mcp"
     cache.mkdir(parents=True)
@@ -180,10 +175,7 @@ async def test_a_new_server_compiles_unasked_and_takes_its_compiler_with_it(
                 await anyio.sleep(0.02)
         everything = peer.descendants()
         assert any(MODULE in word for process in everything for word in process.cmdline())
-        if killed:
-            peer.process.kill()
-        else:
-            await peer.end_input()
+        peer.process.kill()
         await peer.ended()
         await gone(everything)
         assert "Traceback" not in peer.stderr

@@ -7,19 +7,15 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-from mcp.client.extension import advertise
 
 from alita_mcp.errors import SandboxBusy
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
-from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.synthesis.jobs import jobs
 from tests.server.in_memory import (
     Build,
     called,
     connected,
-    finished,
-    raw,
     refused,
     succeeded,
     text_of,
@@ -67,17 +63,6 @@ async def test_a_run_that_outlasts_its_call_is_a_job(build: Build, era: str) -> 
             await anyio.sleep(0.01)
         assert (told["status"], told["result"]) == ("ok", 7)
         assert len(box.jobs) == 1
-
-
-async def test_a_client_that_takes_tasks_gets_one(build: Build) -> None:
-    box = Held()
-    built = build(sandbox=box, settings={"answer_within_s": 0.05})
-    async with connected(built, "modern", extensions=[advertise(EXTENSION)]) as client:
-        started = await raw(client, "tools/call", name="run_code", arguments={"code": "7"})
-        assert started["resultType"] == "task"
-        box.may_end.set()
-        done = await finished(client, started["taskId"])
-        assert done["result"]["structuredContent"]["result"] == 7
 
 
 async def test_job_ids_go_alone_and_to_the_tool_that_gave_them(build: Build) -> None:

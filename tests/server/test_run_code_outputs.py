@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from tests.interpreter.pictures import png
 from tests.server.in_memory import Build, called, connected, refused, succeeded, text_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("embedded")]
 PICTURE = base64.b64encode(png()).decode()
 SHOWN = f"import base64\nbase64.b64decode({PICTURE!r})"
 
@@ -28,86 +28,81 @@ async def read(client: Client, uri: str) -> types.TextResourceContents | types.B
 
 
 @pytest.mark.both_eras
-async def test_a_picture_is_seen_as_a_picture_and_files_are_read_as_resources(build: Build, era: str) -> None:
+async def test_a_picture_is_seen_as_a_picture_and_files_are_read_as_resources(client: Client) -> None:
     code = f"open('a b.csv', 'w').write('1,2')\nopen('noise', 'wb').write(b'\\xff\\x00')\n{SHOWN}"
-    async with connected(build(), era) as client:
-        done = await called(client, "run_code", code=code)
+    done = await called(client, "run_code", code=code)
 
-        (picture,) = of_kind(done, types.ImageContent)
-        assert (picture.mime_type, picture.data) == ("image/png", PICTURE)
-        told = done.structured_content
-        assert (told["figures"], told["result_is"]) == (1, "repr")
-        table, noise = told["files"]
-        assert table == {
-            "name": "a b.csv",
-            "uri": f"alita://runs/{told['run']}/a%20b.csv",
-            "bytes": 3,
-            "mime": "text/csv",
-        }
-        assert [link.uri for link in of_kind(done, types.ResourceLink)] == [table["uri"], noise["uri"]]
-        assert table["uri"] in text_of(done)
-        assert (await read(client, table["uri"])).text == "1,2"
-        assert base64.b64decode((await read(client, noise["uri"])).blob) == b"\xff\x00"
-        assert base64.b64decode((await read(client, f"{noise['uri']}?offset=1")).blob) == b"\x00"
+    (picture,) = of_kind(done, types.ImageContent)
+    assert (picture.mime_type, picture.data) == ("image/png", PICTURE)
+    told = done.structured_content
+    assert (told["figures"], told["result_is"]) == (1, "repr")
+    table, noise = told["files"]
+    assert table == {
+        "name": "a b.csv",
+        "uri": f"alita://runs/{told['run']}/a%20b.csv",
+        "bytes": 3,
+        "mime": "text/csv",
+    }
+    assert [link.uri for link in of_kind(done, types.ResourceLink)] == [table["uri"], noise["uri"]]
+    assert table["uri"] in text_of(done)
+    assert (await read(client, table["uri"])).text == "1,2"
+    assert base64.b64decode((await read(client, noise["uri"])).blob) == b"\xff\x00"
+    assert base64.b64decode((await read(client, f"{noise['uri']}?offset=1")).blob) == b"\x00"
 
 
-async def test_svg_is_a_file_since_a_picture_of_it_breaks_conversations(build: Build) -> None:
+async def test_svg_is_a_file_since_a_picture_of_it_breaks_conversations(client: Client) -> None:
     svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
-    async with connected(build(), "modern") as client:
-        done = await called(client, "run_code", code=f"display({svg!r})")
+    done = await called(client, "run_code", code=f"display({svg!r})")
 
-        assert of_kind(done, types.ImageContent) == []
-        (file,) = done.structured_content["files"]
-        assert (file["name"], file["mime"]) == ("figure-1.svg", "image/svg+xml")
-        assert (await read(client, file["uri"])).text == svg
-
-
-async def test_a_failure_gives_back_what_was_there_before_it(build: Build) -> None:
-    async with connected(build(), "modern") as client:
-        done = await called(
-            client, "run_code", code=f"import base64\nopen('f', 'w').write('1')\ndisplay({png()!r})\n1/0"
-        )
-
-        assert done.is_error
-        assert len(of_kind(done, types.ImageContent)) == 1
-        assert [file["name"] for file in done.structured_content["files"]] == ["f"]
+    assert of_kind(done, types.ImageContent) == []
+    (file,) = done.structured_content["files"]
+    assert (file["name"], file["mime"]) == ("figure-1.svg", "image/svg+xml")
+    assert (await read(client, file["uri"])).text == svg
 
 
-async def test_no_uri_reaches_anything_but_a_file_of_its_run(build: Build, home: Path) -> None:
+async def test_a_failure_gives_back_what_was_there_before_it(client: Client) -> None:
+    done = await called(
+        client, "run_code", code=f"import base64\nopen('f', 'w').write('1')\ndisplay({png()!r})\n1/0"
+    )
+
+    assert done.is_error
+    assert len(of_kind(done, types.ImageContent)) == 1
+    assert [file["name"] for file in done.structured_content["files"]] == ["f"]
+
+
+async def test_no_uri_reaches_anything_but_a_file_of_its_run(client: Client, home: Path) -> None:
     (home / "secret").write_text("secret")
-    async with connected(build(), "modern") as client:
-        told = await succeeded(client, "run_code", code="open('f', 'w').write('1')")
-        run = told["run"]
-        for wrong in (
-            f"alita://runs/{run}/../../secret",
-            f"alita://runs/{run}/..%2F..%2Fsecret",
-            f"alita://runs/{run}/%2e%2e/secret",
-            f"alita://runs/{run}/../..",
-            f"alita://runs/{run}/",
-            f"alita://runs/{run}//f",
-            f"alita://runs/{run}/f%00",
-            f"alita://runs/{run}/%ff",
-            f"alita://runs/{'0' * 32}/f",
-            f"alita://runs/../{run}/f",
-            f"alita://runs/{run}/f?offset=9",
-            f"alita://runs/{run}/f?offset=x",
-        ):
-            with pytest.raises(MCPError):
-                await client.read_resource(wrong)
-        assert (await read(client, f"alita://runs/{run}/f")).text == "1"
+    told = await succeeded(client, "run_code", code="open('f', 'w').write('1')")
+    run = told["run"]
+    for wrong in (
+        f"alita://runs/{run}/../../secret",
+        f"alita://runs/{run}/..%2F..%2Fsecret",
+        f"alita://runs/{run}/%2e%2e/secret",
+        f"alita://runs/{run}/../..",
+        f"alita://runs/{run}/",
+        f"alita://runs/{run}//f",
+        f"alita://runs/{run}/f%00",
+        f"alita://runs/{run}/%ff",
+        f"alita://runs/{'0' * 32}/f",
+        f"alita://runs/../{run}/f",
+        f"alita://runs/{run}/f?offset=9",
+        f"alita://runs/{run}/f?offset=x",
+    ):
+        with pytest.raises(MCPError):
+            await client.read_resource(wrong)
+    assert (await read(client, f"alita://runs/{run}/f")).text == "1"
 
 
-async def test_links_special_files_and_caches_are_no_files_of_a_run(build: Build) -> None:
+async def test_links_special_files_and_caches_are_no_files_of_a_run(client: Client) -> None:
     code = (
         "import os\nos.symlink('/etc/passwd', 'link')\nopen('.hidden', 'w')\nos.makedirs('__pycache__')\n"
         "open('__pycache__/x', 'w')\nopen('line\\nbreak', 'w')\nopen(b'\\xff', 'w')\nos.makedirs('sub')\n"
         f"open('sub/{'ab' * 16}', 'w').write('mine')"
     )
-    async with connected(build(), "modern") as client:
-        told = await succeeded(client, "run_code", code=code)
-        assert [file["name"] for file in told["files"]] == [f"sub/{'ab' * 16}"]
-        assert "'line\\nbreak'" in told["notes"][0]
-        assert "\\udcff" in told["notes"][0]
+    told = await succeeded(client, "run_code", code=code)
+    assert [file["name"] for file in told["files"]] == [f"sub/{'ab' * 16}"]
+    assert "'line\\nbreak'" in told["notes"][0]
+    assert "\\udcff" in told["notes"][0]
 
 
 async def test_a_large_text_file_is_read_in_parts(build: Build) -> None:
@@ -121,94 +116,61 @@ async def test_a_large_text_file_is_read_in_parts(build: Build) -> None:
         assert rest.text == "é" * 5
 
 
-async def test_a_large_result_is_cut_with_a_link_to_the_whole_and_its_picture_stays(build: Build) -> None:
+async def test_a_large_result_is_cut_with_a_link_to_the_whole_and_its_picture_stays(client: Client) -> None:
     code = f"import base64\nopen('f', 'w').write('1')\ndisplay(base64.b64decode({PICTURE!r}))\n'x' * 300_000"
-    async with connected(build(), "modern") as client:
-        done = await called(client, "run_code", code=code)
+    done = await called(client, "run_code", code=code)
 
-        assert not done.is_error
-        assert done.structured_content is None
-        assert len(of_kind(done, types.ImageContent)) == 1
-        whole, file = of_kind(done, types.ResourceLink)
-        assert (await read(client, file.uri)).text == "1"
-        assert '{"status": "ok", "run": "' in text_of(done)
-        document = ""
-        while len(document) < whole.size:
-            *_, part = (await client.read_resource(f"{whole.uri}?offset={len(document)}")).contents
-            document += part.text
-        assert json.loads(document)["result"] == "x" * 300_000
-
-
-async def test_pictures_do_not_count_against_the_bytes_of_a_result(build: Build) -> None:
-    async with connected(build(settings={"max_result_bytes": 600}), "modern") as client:
-        noise = "import base64, zlib, struct, random\nrandom.seed(1)\n"
-        make = (
-            "def chunk(k, b): return struct.pack('>I', len(b)) + k + b + struct.pack('>I', zlib.crc32(k + b))\n"
-            "rows = b''.join(b'\\0' + random.randbytes(600) for _ in range(200))\n"
-            "head = struct.pack('>IIBBBBB', 200, 200, 8, 2, 0, 0, 0)\n"
-            "body = chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b'')\n"
-            "b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', head) + body"
-        )
-        done = await called(client, "run_code", code=noise + make)
-        assert done.structured_content["figures"] == 1
-        assert len(of_kind(done, types.ImageContent)[0].data) > 100_000
+    assert not done.is_error
+    assert done.structured_content is None
+    assert len(of_kind(done, types.ImageContent)) == 1
+    whole, file = of_kind(done, types.ResourceLink)
+    assert (await read(client, file.uri)).text == "1"
+    assert '{"status": "ok", "run": "' in text_of(done)
+    document = ""
+    while len(document) < whole.size:
+        *_, part = (await client.read_resource(f"{whole.uri}?offset={len(document)}")).contents
+        document += part.text
+    assert json.loads(document)["result"] == "x" * 300_000
 
 
-async def test_the_same_pure_code_is_answered_from_the_kept_run_and_marked(build: Build) -> None:
-    async with connected(build(), "modern") as client:
-        ask = {"code": "print('hi')\n[n * 2, {'a', 'b', 'c'} == set('abc')]", "arguments": {"n": 21}}
-        first = await called(client, "run_code", **ask)
-        again = await called(client, "run_code", **ask)
+async def test_the_same_pure_code_is_answered_from_the_kept_run_and_marked(client: Client) -> None:
+    ask = {"code": "print('hi')\n[n * 2, {'a', 'b', 'c'} == set('abc')]", "arguments": {"n": 21}}
+    first = await called(client, "run_code", **ask)
+    again = await called(client, "run_code", **ask)
 
-        assert "cached" not in first.structured_content
-        assert again.structured_content["cached"] is True
-        assert again.meta["alita/cached"] is True
-        assert "nothing ran" in text_of(again)
-        same = ("status", "result", "stdout")
-        assert [first.structured_content[key] for key in same] == [
-            again.structured_content[key] for key in same
-        ]
-        assert first.structured_content["run"] != again.structured_content["run"]
-        other = await succeeded(client, "run_code", code=ask["code"], arguments={"n": 22})
-        assert "cached" not in other
+    assert "cached" not in first.structured_content
+    assert again.structured_content["cached"] is True
+    assert again.meta["alita/cached"] is True
+    assert "nothing ran" in text_of(again)
+    same = ("status", "result", "stdout")
+    assert [first.structured_content[key] for key in same] == [again.structured_content[key] for key in same]
+    assert first.structured_content["run"] != again.structured_content["run"]
+    other = await succeeded(client, "run_code", code=ask["code"], arguments={"n": 22})
+    assert "cached" not in other
 
 
-async def test_what_varies_runs_each_time(build: Build) -> None:
-    async with connected(build(), "modern") as client:
-        for code in ("import random\nrandom.random()", "import time\ntime.time_ns()", "object()", "1/0"):
-            for _ in range(2):
-                done = await called(client, "run_code", code=code)
-                assert "cached" not in done.structured_content
+async def test_what_varies_runs_each_time(client: Client) -> None:
+    for code in ("import random\nrandom.random()", "import time\ntime.time_ns()", "object()", "1/0"):
+        for _ in range(2):
+            done = await called(client, "run_code", code=code)
+            assert "cached" not in done.structured_content
 
 
-async def test_a_second_run_says_whether_the_results_agree(build: Build) -> None:
-    async with connected(build(), "modern") as client:
-        agreed = await succeeded(client, "run_code", code="sorted('ba')", compare=True)
-        assert agreed["compare"] == {"agree": True, "with": "another clock and random seed"}
-        differs = await succeeded(
-            client, "run_code", code="import random\n['a', random.random()]", compare=True
-        )
-        assert differs["compare"]["agree"] is False
-        assert differs["compare"]["difference"].startswith("result[1]: ")
-        late = await succeeded(client, "run_code", code="import time\ntime.time() // 86_400", compare=True)
-        assert late["compare"]["difference"].startswith("result: ")
-        needs = await refused(client, "run_code", code="1", needs={"network": ["example.org"]}, compare=True)
-        assert "compare runs the code twice" in needs
+async def test_a_second_run_says_whether_the_results_agree(client: Client) -> None:
+    agreed = await succeeded(client, "run_code", code="sorted('ba')", compare=True)
+    assert agreed["compare"] == {"agree": True, "with": "another clock and random seed"}
+    differs = await succeeded(client, "run_code", code="import random\n['a', random.random()]", compare=True)
+    assert differs["compare"]["agree"] is False
+    assert differs["compare"]["difference"].startswith("result[1]: ")
+    late = await succeeded(client, "run_code", code="import time\ntime.time() // 86_400", compare=True)
+    assert late["compare"]["difference"].startswith("result: ")
+    needs = await refused(client, "run_code", code="1", needs={"network": ["example.org"]}, compare=True)
+    assert "compare runs the code twice" in needs
 
 
-async def test_binary_output_is_harmless_text(build: Build) -> None:
-    code = "import sys\nsys.stdout.buffer.write(bytes(range(256)))\nsys.stdout.flush()"
-    async with connected(build(), "modern") as client:
-        done = await called(client, "run_code", code=code)
-        assert not done.is_error
-        assert "\ufffd" in done.structured_content["stdout"]
-        assert "\x00" not in text_of(done)
-
-
-async def test_a_disk_that_takes_no_files_costs_no_result(build: Build, home: Path) -> None:
-    async with connected(build(), "modern") as client:
-        (home / "runs").write_text("in the way")
-        told = await succeeded(client, "run_code", code="open('f', 'w').write('1')")
-        assert told["result"] == 1
-        assert "files" not in told
-        assert told["notes"][0].startswith("Its files are lost: ")
+async def test_a_disk_that_takes_no_files_costs_no_result(client: Client, home: Path) -> None:
+    (home / "runs").write_text("in the way")
+    told = await succeeded(client, "run_code", code="open('f', 'w').write('1')")
+    assert told["result"] == 1
+    assert "files" not in told
+    assert told["notes"][0].startswith("Its files are lost: ")

@@ -124,23 +124,6 @@ async def test_a_cancelled_task_stops_its_work_and_stays_cancelled(build: Build)
         assert (await raw(client, "tasks/get", taskId=task_id))["status"] == "cancelled"
 
 
-async def test_the_end_of_the_server_ends_its_tasks(build: Build) -> None:
-    ended = anyio.Event()
-
-    async def work(_task: Task) -> types.CallToolResult:
-        try:
-            await anyio.sleep_forever()
-        finally:
-            ended.set()
-        raise AssertionError("unreachable")
-
-    async with client_of(build, work) as client:
-        await started(client)
-        await anyio.wait_all_tasks_blocked()
-
-    assert ended.is_set()
-
-
 async def test_an_unknown_task_is_an_invalid_parameter(build: Build) -> None:
     async def work(_task: Task) -> types.CallToolResult:
         return said("done")

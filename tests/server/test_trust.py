@@ -12,16 +12,15 @@ import pytest
 from mcp import Client
 
 from alita_mcp.server.build import DualEraServer
-from alita_mcp.server.results.building import MAX_TEXT
-from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.server.tools.definitions import PROVISIONAL, definition_of
-from alita_mcp.synthesis.requests.outcomes import Created, Exists
 from alita_mcp.verification.static.wording import MAX_DESCRIPTION
 from tests.library.factory import forge
 from tests.server.drafts import REPEAT, VOWEL_SHARE, draft
 from tests.server.in_memory import Build, called, connected, names_of, succeeded, text_of
 from tests.server.manifests import manifest
+
+pytestmark = pytest.mark.slow
 
 THIN = draft(tests=VOWEL_SHARE["tests"][:2])
 
@@ -156,32 +155,3 @@ def test_the_mark_leaves_a_definition_that_clients_take() -> None:
     assert marked.description.startswith(PROVISIONAL)
     assert len(marked.description) <= MAX_DESCRIPTION
     assert admit(long) == ()
-
-
-@pytest.mark.parametrize(
-    "outcome",
-    [
-        Created(
-            tool="a" * 40,
-            version=12,
-            trust="provisional",
-            tests="1/1",
-            report="alita://x",
-            to_raise_trust="Send " * 80,
-        ),
-        Exists(
-            tool="a" * 40,
-            version=12,
-            why="the same tool; " * 9,
-            trust_before="provisional",
-            trust="provisional",
-            tests="2/2",
-            to_raise_trust="Send " * 80,
-        ),
-    ],
-    ids=lambda outcome: outcome.status,
-)
-def test_the_line_that_raises_the_trust_stands_in_the_short_text(outcome: Created | Exists) -> None:
-    text = outcome_text(outcome.model_dump(mode="json"))
-    assert len(text) <= MAX_TEXT
-    assert "To have it verified: send" in text

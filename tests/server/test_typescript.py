@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.in_process import IN_PROCESS
 from tests.server.connections import SHOUT
 from tests.server.node_tools import NodeTools
 from tests.server.processes import ENTRY, SERVE_HTTP, environment, started
@@ -29,21 +31,27 @@ async def conversation(
     return ran.answer
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+CLIENTS = {
+    "v1": ("client_v1.mjs", "legacy", "2025-11-25"),
+    "v2 legacy": ("client_v2.mjs", "legacy", "2025-11-25"),
+    "v2 auto": ("client_v2.mjs", "auto", "2026-07-28"),
+}
+OFTEN = {("v1", "http"), ("v2 auto", "stdio")}
+"""What `make test` runs: each protocol and each transport."""
+
+
 @pytest.mark.parametrize(
-    ("script", "era", "protocol"),
+    ("client", "transport"),
     [
-        ("client_v1.mjs", "legacy", "2025-11-25"),
-        ("client_v2.mjs", "legacy", "2025-11-25"),
-        ("client_v2.mjs", "auto", "2026-07-28"),
+        pytest.param(*way, marks=[] if way in OFTEN else pytest.mark.exhaustive)
+        for way in product(CLIENTS, ("stdio", "http"))
     ],
-    ids=["v1", "v2 legacy", "v2 auto"],
 )
 async def test_a_typescript_client_hears_of_a_new_tool_and_calls_it(
-    tmp_path: Path, node_tools: NodeTools, script: str, era: str, protocol: str, transport: str
+    tmp_path: Path, node_tools: NodeTools, client: str, transport: str
 ) -> None:
-    env = environment(home=tmp_path / "home", sandbox="wasm", max_result_bytes=str(LIMIT))
+    script, era, protocol = CLIENTS[client]
+    env = environment(home=tmp_path / "home", sandbox=IN_PROCESS, max_result_bytes=str(LIMIT))
     if transport == "stdio":
         server: dict[str, Any] = {"server": {"command": sys.executable, "args": list(ENTRY[1:]), "env": env}}
         answer = await conversation(node_tools, script, tmp_path, server, era)

@@ -17,6 +17,8 @@ from alita_mcp.settings import Settings
 from tests.server.drafts import draft
 from tests.server.in_memory import Build, called, connected, names_of, succeeded, text_of
 
+pytestmark = pytest.mark.slow
+
 ORDER = "zebra"
 """Stands for an order that no linter knows."""
 CODE = '''

@@ -16,9 +16,10 @@ from tests.server.following import Way, agent
 from tests.server.in_memory import PATIENCE_S, Build
 from tests.server.test_http import listening
 
+pytestmark = pytest.mark.slow
+
 AGES = 10.0 * PATIENCE_S
 """Longer than any test may take: what is waited for so long is waited for in vain."""
-OTHER = draft(REPEAT, name="repeat_lines", description="Lines of a text, each once more.")
 
 
 @asynccontextmanager
@@ -30,7 +31,7 @@ async def served(server: Server[Any], settings: Settings, transport: str) -> Asy
         yield url
 
 
-@pytest.fixture(params=["memory", pytest.param("http", marks=pytest.mark.slow)])
+@pytest.fixture(params=["memory", "http"])
 def transport(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -94,16 +95,6 @@ async def test_a_client_that_lists_before_each_turn_is_not_waited_for(
     assert found["results"][0]["call"] == "direct"
 
 
-async def test_a_poller_that_stops_listing_is_told_no_more_than_that(target: Any, era: str) -> None:
-    async with agent(target, era, "polls") as client:
-        await client.call("search_capabilities", query="vowels")
-        client._way = "listens"
-        await client.call("search_capabilities", query="vowels")
-        made = await client.call("synthesize_tool", **VOWEL_SHARE)
-
-    assert made["call"] == "run_tool"
-
-
 async def test_one_that_is_seen_to_follow_after_all_is_waited_for_again(
     target: Any, era: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,32 +122,3 @@ async def test_every_change_of_the_list_is_in_hand_with_its_answer(
         updated = await follower.call("synthesize_tool", **changed)
         assert (updated["status"], updated["version"]) == ("created", 2)
         assert follower.log == ["told", "listed", "synthesize_tool"]
-
-
-async def test_a_tool_that_is_not_listed_is_not_waited_for(
-    build: Build, era: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(visibility, "LISTS_WITHIN_S", AGES)
-    async with agent(build(settings={"promoted": 0}), era, "listens") as client:
-        made = await client.call("synthesize_tool", **VOWEL_SHARE)
-
-    assert (made["call"], made["visible"]) == ("run_tool", "in search")
-
-
-@pytest.mark.slow
-async def test_two_clients_that_cannot_be_told_apart_are_told_what_holds_for_both(
-    build: Build, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with (
-        listening(settings, server=build()) as url,
-        agent(url, "modern", "listens", "twin") as silent,
-        agent(url, "modern", "follows", "twin") as follower,
-        agent(url, "modern", "follows", "another") as other,
-    ):
-        monkeypatch.setattr(visibility, "LISTS_WITHIN_S", 1.0)
-        made = await silent.call("synthesize_tool", **VOWEL_SHARE)
-        assert "listed" in follower.log
-        assert made["call"] == "run_tool"
-        monkeypatch.setattr(visibility, "LISTS_WITHIN_S", AGES)
-        assert (await other.call("synthesize_tool", **REPEAT))["call"] == "direct"
-        assert other.log[-3:] == ["told", "listed", "synthesize_tool"]

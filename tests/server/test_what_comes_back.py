@@ -52,30 +52,6 @@ async def test_the_text_of_the_answer_says_it_too(build: Build) -> None:
         )
 
 
-@pytest.mark.slow
-async def test_the_line_can_be_followed_and_is_then_not_said_again(build: Build, era: str) -> None:
-    async with connected(build(), era) as client:
-        for cut in (1, 2, 3):
-            told = await succeeded(
-                client, "run_code", code=CODE.format(cut=cut, words=["ant", "bee", "c" * cut])
-            )
-        ids = json.loads(told["keep"].split("from_run ")[1].split(" and a name")[0])
-        made = await succeeded(
-            client,
-            "synthesize_tool",
-            from_run=ids,
-            name="cut_words",
-            description="Cuts words to their beginnings.",
-        )
-        assert made["status"] == "created"
-        found = await succeeded(client, "search_capabilities", query="cut words to their beginnings")
-        assert found["results"][0]["name"] == "cut_words"
-    async with connected(build(), era) as other:
-        for cut in (4, 5):
-            told = await succeeded(other, "run_code", code=CODE.format(cut=cut, words=["ant", "bee"]))
-            assert "keep" not in told
-
-
 @pytest.mark.parametrize("keeps", [False, True])
 async def test_no_byte_of_what_code_was_given_or_gave_lies_in_the_home_unless_allowed(
     build: Build, home: Path, keeps: bool

@@ -9,6 +9,7 @@ from mcp import Client
 
 from tests.server.drafts import draft
 from tests.server.in_memory import Build, connected, refused, succeeded
+from tests.tables import each_case
 
 SIGNATURE = "Call it as vowel_share(text: str, digits?: int) -> float."
 MODES = ("upper case", "lower case", "title case", "kebab case", "snake case", "camel case", "swap case")
@@ -30,11 +31,11 @@ CASES = draft(
 )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
+@pytest.mark.usefixtures("vowel_share")
+@each_case(
+    "arguments, problem",
     [({"txt": "a"}, "'txt'"), ({}, "'text' is missing"), ({"text": 7}, "text: 7 is not a string")],
 )
-@pytest.mark.usefixtures("vowel_share")
 async def test_a_wrong_call_shows_the_signature(
     client: Client, arguments: dict[str, Any], problem: str
 ) -> None:
@@ -60,8 +61,8 @@ async def test_a_fixed_tool_that_is_called_wrongly_shows_its_parameters(client: 
     assert "Call it as inspect_tool(name: str, version?: int, source?: bool)." in text
 
 
-@pytest.mark.parametrize("name", ["zzzzqqq", "get_weather", "", "x" * 300])
 @pytest.mark.usefixtures("vowel_share")
+@each_case("name", ["zzzzqqq", "get_weather", "", "x" * 300])
 async def test_where_no_name_is_near_none_is_suggested(client: Client, name: str) -> None:
     for text in (
         await refused(client, "run_tool", name=name),
@@ -73,8 +74,8 @@ async def test_where_no_name_is_near_none_is_suggested(client: Client, name: str
         assert "search" in text
 
 
-@pytest.mark.parametrize("name", ["vowel_shares", "share_of_vowels", "vowel_ratio_share"])
 @pytest.mark.usefixtures("vowel_share")
+@each_case("name", ["vowel_shares", "share_of_vowels", "vowel_ratio_share"])
 async def test_a_near_name_is_suggested_alone(client: Client, name: str) -> None:
     for text in (
         await refused(client, "run_tool", name=name),

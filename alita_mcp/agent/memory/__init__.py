@@ -1,1 +1,1 @@
-"""Memory of earlier runs: episodes, facts and recipes, without secrets, bounded, in LanceDB tables."""
+"""Memory of earlier runs: episodes, facts and recipes, without secrets, bounded, in SQLite."""

@@ -1,4 +1,4 @@
-"""Recall of recipes, facts and runs for a task, from candidates by words and by meaning."""
+"""Recall of recipes, facts and runs for a task, from candidates that share its words."""
 
 from __future__ import annotations
 
@@ -6,63 +6,50 @@ from collections.abc import Mapping, Sequence
 
 from alita_mcp.agent.interface import Episode, Fact, Recalled
 from alita_mcp.agent.memory.recipes import KeptRecipe, match
-from alita_mcp.agent.memory.records import Memorable, MemoryKind
+from alita_mcp.agent.memory.records import Memorable, MemoryKind, Row
 from alita_mcp.agent.memory.wording.likeness import covers, likeness
 
-CANDIDATES = 60
-"""Of each kind, by words; those that are near by meaning come besides."""
 ALIKE_FROM = 0.35
 """Less alike runs and recipes are not told of; `recipes.ALIKE_FROM` says from where on a recipe is worth a try."""
 ABOUT_FROM = 0.6
-"""So much of a fact's subject the task must speak of, unless it is near by meaning."""
+"""So much of a fact's subject the task must speak of."""
 MOST_RECIPES, MOST_FACTS, MOST_EPISODES = 3, 8, 3
 
-ByKind = Mapping[MemoryKind, Mapping[str, float]]
 
-
-def found_in(
-    task: str,
-    words: Mapping[MemoryKind, Sequence[str]],
-    meant: ByKind,
-    values: Mapping[MemoryKind, Mapping[str, Memorable]],
-    dates: Mapping[str, str],
-) -> Recalled:
-    """The recipes, facts and runs that bear on a task, most alike first; `dates` are those of the facts."""
-
-    def scored(kind: MemoryKind) -> list[tuple[float, str, Memorable]]:
-        near = meant.get(kind, {})
-        names = dict.fromkeys((*words.get(kind, ()), *near))
-        chosen = ((name, values[kind][name]) for name in names if name in values[kind])
-        found = [(_score(task, value, near.get(name, 0.0)), name, value) for name, value in chosen]
-        return sorted((each for each in found if each[0] >= ALIKE_FROM), key=_rank)
-
-    recipes = [
-        (name, value.recipe, score)
-        for score, name, value in scored("procedural")
-        if isinstance(value, KeptRecipe)
-    ][:MOST_RECIPES]
-    facts = [(name, value) for _, name, value in scored("semantic") if isinstance(value, Fact)][:MOST_FACTS]
-    episodes = [
-        (name, value, score) for score, name, value in scored("episodic") if isinstance(value, Episode)
-    ][:MOST_EPISODES]
+def found_in(task: str, candidates: Mapping[MemoryKind, Sequence[Row]]) -> Recalled:
+    """The recipes, facts and runs that bear on a task, most alike first."""
+    scored = {
+        kind: sorted(
+            (
+                (score, row, value)
+                for row in rows
+                if (value := row.value) is not None and (score := _score(task, value)) >= ALIKE_FROM
+            ),
+            key=_rank,
+        )
+        for kind, rows in candidates.items()
+    }
+    recipes = scored["procedural"][:MOST_RECIPES]
+    facts = scored["semantic"][:MOST_FACTS]
+    episodes = scored["episodic"][:MOST_EPISODES]
     return Recalled(
-        recipes=tuple((recipe, score) for _, recipe, score in recipes),
-        facts=tuple((fact, dates.get(name, "")) for name, fact in facts),
-        episodes=tuple((episode, score) for _, episode, score in episodes),
-        ids=tuple(each[0] for each in (*recipes, *facts, *episodes)),
+        recipes=tuple((value.recipe, score) for score, _, value in recipes if isinstance(value, KeptRecipe)),
+        facts=tuple((value, row.at) for _, row, value in facts if isinstance(value, Fact)),
+        episodes=tuple((value, score) for score, _, value in episodes if isinstance(value, Episode)),
+        ids=tuple(row.id for _, row, _ in (*recipes, *facts, *episodes)),
     )
 
 
-def _score(task: str, value: Memorable, meaning: float) -> float:
+def _score(task: str, value: Memorable) -> float:
     if isinstance(value, KeptRecipe):
-        return match(task, value, meaning)
+        return match(task, value)
     if isinstance(value, Episode):
-        return likeness(task, value.task, meaning)
+        return likeness(task, value.task)
     about = covers(value.subject, task)
-    return round(max(about if about >= ABOUT_FROM else 0.0, meaning), 4)
+    return about if about >= ABOUT_FROM else 0.0
 
 
-def _rank(found: tuple[float, str, Memorable]) -> tuple[float, float, str]:
+def _rank(found: tuple[float, Row, Memorable]) -> tuple[float, float, str]:
     """Most alike first; of two recipes the one that failed less."""
-    score, name, value = found
-    return -score, (value.recipe.failures if isinstance(value, KeptRecipe) else 0), name
+    score, row, value = found
+    return -score, (value.recipe.failures if isinstance(value, KeptRecipe) else 0), row.id

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from alita_mcp.agent.interface import Episode, Recipe, RecipeStep
@@ -40,7 +40,6 @@ def make(episode: Episode) -> KeptRecipe | None:
         recipe=Recipe(
             id=f"recipe-{hashlib.sha256(mark.encode()).hexdigest()[:12]}",
             task=general.task,
-            parameters=tuple(general.values),
             steps=general.steps,
             successes=1,
             seconds=episode.seconds,
@@ -56,9 +55,9 @@ def shape(steps: Iterable[RecipeStep]) -> list[Any]:
     return [[step.tool, sorted(step.arguments)] for step in steps]
 
 
-def match(task: str, kept: KeptRecipe, meaning: float = 0.0) -> float:
-    """Similarity of a task to those of a recipe, 0 to 1; `meaning` is the embedder's similarity."""
-    return max(likeness(task, wording, meaning) for wording in (kept.recipe.task, *kept.wordings))
+def match(task: str, kept: KeptRecipe) -> float:
+    """Similarity of a task to those of a recipe, 0 to 1."""
+    return max(likeness(task, wording) for wording in (kept.recipe.task, *kept.wordings))
 
 
 def same(new: KeptRecipe, known: Mapping[str, KeptRecipe]) -> str | None:
@@ -124,7 +123,6 @@ def learn(episode: Episode, known: Mapping[str, KeptRecipe]) -> KeptRecipe | Non
     return new if one is None else merge(known[one], new)
 
 
-def words_of(kept: KeptRecipe) -> tuple[str, Sequence[str]]:
+def words_of(kept: KeptRecipe) -> str:
     """The searched words of a recipe: its task and the other wordings, without parameters."""
-    plain = [PARAMETER.sub(" ", text) for text in (kept.recipe.task, *kept.wordings)]
-    return plain[0], plain[1:]
+    return " ".join(PARAMETER.sub(" ", text) for text in (kept.recipe.task, *kept.wordings))

@@ -1,9 +1,8 @@
-"""Conversion of episodes, facts and recipes to table rows and back."""
+"""Conversion of episodes, facts and recipes to rows of the memory and back."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import Field, ValidationError
@@ -11,7 +10,6 @@ from pydantic import Field, ValidationError
 from alita_mcp.agent.interface import Episode, Fact
 from alita_mcp.agent.memory.facts import key_of, normal_text
 from alita_mcp.agent.memory.recipes import KeptRecipe, words_of
-from alita_mcp.library.words.text import Document
 from alita_mcp.values import Value
 
 MemoryKind = Literal["episodic", "semantic", "procedural"]
@@ -25,16 +23,26 @@ _CLASSES: dict[MemoryKind, type[Episode] | type[Fact] | type[KeptRecipe]] = {
 
 
 class Row(NamedTuple):
-    """One row of a memory table."""
+    """One row of the table of memories."""
 
-    name: str
-    """Its id."""
+    id: str
+    kind: MemoryKind
     body: str
     """JSON of the value."""
     at: str
     """ISO 8601 date of what it tells."""
     touched: float
     """When it was last written or recalled, seconds since 1970; the least recently touched goes first."""
+    sameness: str
+    """Equal for memories of which the newer one is enough."""
+
+    @property
+    def value(self) -> Memorable | None:
+        """The memory; None where this version cannot read it."""
+        try:
+            return _CLASSES[self.kind].model_validate_json(self.body)
+        except ValidationError:
+            return None
 
 
 class MemoryEntry(Value):
@@ -52,51 +60,24 @@ class MemoryEntry(Value):
 
 def row_of(value: Memorable, at: str, touched: float) -> Row:
     """The row of a memory."""
-    return Row(id_of(value), value.model_dump_json(), at, touched)
-
-
-def read(kind: MemoryKind, body: str) -> Memorable | None:
-    """The value of a row; None where this version cannot read it."""
-    try:
-        return _CLASSES[kind].model_validate_json(body)
-    except ValidationError:
-        return None
-
-
-def id_of(value: Memorable) -> str:
-    """The id of a memory: an episode's run, a fact's subject, a recipe's origin."""
+    body = value.model_dump_json()
     if isinstance(value, Episode):
-        return f"episode-{_mark(value.run)}"
-    return f"fact-{_mark(key_of(value))}" if isinstance(value, Fact) else value.recipe.id
+        said = (*value.task.casefold().split(), value.solved, value.answer, *value.tools_used, *value.failed)
+        return Row(f"episode-{_mark(value.run)}", "episodic", body, at, touched, _mark(repr(said)))
+    if isinstance(value, Fact):
+        return Row(f"fact-{_mark(key_of(value))}", "semantic", body, at, touched, _mark(normal_text(value)))
+    return Row(value.recipe.id, "procedural", body, at, touched, value.recipe.id)
 
 
-def is_again(one: Episode, other: Episode) -> bool:
-    """Whether two runs have the same task, answer and tools, so that the newer one is enough."""
-    if (one.solved, one.answer) != (other.solved, other.answer) or one.tools_used != other.tools_used:
-        return False
-    return one.task.casefold().split() == other.task.casefold().split() and one.failed == other.failed
-
-
-def document_of(value: Memorable) -> Document:
-    """The searched words of a memory."""
-    requests: Sequence[str] = ()
+def searched_text(value: Memorable) -> str:
+    """The words by which a task finds a memory."""
     if isinstance(value, Episode):
-        text = value.task
-    elif isinstance(value, Fact):
-        text = f"{value.subject}. {value.text}"
-    else:
-        text, requests = words_of(value)
-    return Document(text, _mark("\0".join((text, *requests))), text, tuple(requests))
+        return value.task
+    return f"{value.subject}. {value.text}" if isinstance(value, Fact) else words_of(value)
 
 
-def entry_of(kind: MemoryKind, row: Row, value: Memorable) -> MemoryEntry:
+def entry_of(row: Row, value: Memorable) -> MemoryEntry:
     """A memory as a person sees it."""
-    return MemoryEntry(
-        id=row.name, kind=kind, at=row.at, text=_line(value), value=value.model_dump(mode="json")
-    )
-
-
-def _line(value: Memorable) -> str:
     if isinstance(value, Episode):
         text = f"{'solved' if value.solved else 'not solved'}: {value.task}"
     elif isinstance(value, Fact):
@@ -105,12 +86,10 @@ def _line(value: Memorable) -> str:
         known = value.recipe
         tools = ", ".join(step.tool for step in known.steps)
         text = f"{known.task} -> {tools} ({known.successes} solved, {known.failures} failed)"
-    return " ".join(text.split())[:300]
-
-
-def searched_text(value: Memorable) -> str:
-    """All words of a memory, for a person who looks for some."""
-    return normal_text(value) if isinstance(value, Fact) else value.model_dump_json()
+    return MemoryEntry(
+        id=row.id, kind=row.kind, at=row.at, text=" ".join(text.split())[:300],
+        value=value.model_dump(mode="json"),
+    )  # fmt: skip
 
 
 def _mark(text: str) -> str:

@@ -1,82 +1,80 @@
 """Persistent memory of tasks, which implements `agent.interface.Memory`.
 
-Neither `recall` nor `remember` raises, and a recall does not wait long: it is a help, not a truth. What was recalled
-too late is there for the next one.
+Neither `recall` nor `remember` raises, and a recall does not wait long: it is a help, not a truth.
 """
 
 from __future__ import annotations
 
 import logging
+import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import anyio
 import anyio.to_thread
-from anyio.abc import TaskGroup
 
-from alita_mcp.agent.interface import Episode, Fact, Recalled
-from alita_mcp.agent.memory import changes
-from alita_mcp.agent.memory.recalling import CANDIDATES, found_in
-from alita_mcp.agent.memory.records import KINDS, MemoryEntry, MemoryKind, entry_of
+from alita_mcp.agent.interface import Episode, Fact, Recalled, RecipeStep
+from alita_mcp.agent.memory import facts as kept
+from alita_mcp.agent.memory.database import (
+    MemoryDatabase,
+    delete_rows,
+    drop_least_used,
+    find_rows,
+    read_rows,
+    same_rows,
+    touch_rows,
+    write_row,
+)
+from alita_mcp.agent.memory.instructions import gives_orders, overrides_instructions
+from alita_mcp.agent.memory.recalling import found_in
+from alita_mcp.agent.memory.recipes import KeptRecipe, learn
+from alita_mcp.agent.memory.records import KINDS, MemoryEntry, MemoryKind, entry_of, row_of
 from alita_mcp.agent.memory.redaction import Redactor
-from alita_mcp.agent.memory.tables import FOLDER, MemoryTable, exists, make_private, remove_all
-from alita_mcp.agent.memory.vectors import MemoryVectors, drop_vectors
-from alita_mcp.errors import LibraryError, ModelError, ToolNotFound
-from alita_mcp.library.background import background
-from alita_mcp.models.embedding.interface import CheckedEmbedder, Embedder
-from alita_mcp.settings import Settings
+from alita_mcp.agent.memory.wording.literals import SMALL_WORDS
+from alita_mcp.errors import LibraryError, ToolNotFound
 
-RECALL_WITHIN_S, FIRST_WITHIN_S = 1.0, 10.0
-"""How long a recall may take; the first one of a process imports LanceDB."""
-MEANING_SHARE = 0.7
-"""Of that time, what the embedder may take; words answer without it."""
+RECALL_WITHIN_S = 1.0
+CANDIDATES = 60
+"""Of each kind, by words."""
 MOST_KEPT = 2_000
 """Memories of each kind."""
-FILL_WITHIN_S = 30.0
-REMEMBER_WITHIN_S = 60.0
-
-Secrets = Callable[[], Iterable[str]]
-T = TypeVar("T")
+LEFT_OUT = "[left out]"
 _log = logging.getLogger(__name__)
 
 
 class StoredMemory:
-    """The memory of one home; made by `open_memory`."""
+    """The memory of one home; reads nothing before it is used."""
 
     def __init__(
-        self,
-        settings: Settings,
-        embedder: Embedder | None,
-        secrets: Secrets,
-        tasks: TaskGroup,
-        most: int,
+        self, home: Path, secrets: Callable[[], Iterable[str]] = tuple, most: int = MOST_KEPT
     ) -> None:
-        self._home: Path = settings.home
-        self._most = most
+        """`secrets` gives the values that must never be stored, besides keys of the environment."""
+        self._database = MemoryDatabase(home)
         self._secrets = secrets
-        self._tasks = tasks
-        self._tables = {kind: MemoryTable(self._home, kind) for kind in KINDS}
-        self._vectors = MemoryVectors(self._home, CheckedEmbedder(embedder)) if embedder else None
-        self._lock = anyio.Lock()
-        self._filling = anyio.Lock()
-        self._is_loaded = False
-        self._used: dict[str, float] = {}
+        self._most = most
 
     async def recall(self, task: str) -> Recalled:
         """Finds recipes, facts and runs that bear on a task, most similar first; empty when out of time."""
-        if not exists(self._home) or not task.strip():
+        if not self._database.exists or not task.strip():
             return Recalled()
-        limit = RECALL_WITHIN_S if self._is_loaded else FIRST_WITHIN_S
-        found = await self._within(limit, lambda: self._recall(task, limit * MEANING_SHARE))
-        return found or Recalled()
+        try:
+            with anyio.move_on_after(RECALL_WITHIN_S):
+                work = partial(_recall, task=task)
+                return await anyio.to_thread.run_sync(self._database.run, work, abandon_on_cancel=True)
+        except Exception as failure:  # noqa: BLE001 - duty of the interface: a memory that fails stops no run
+            _log.warning("The memory of tasks is not used: %s", failure)
+        return Recalled()
 
     async def remember(self, episode: Episode, facts: Sequence[Fact] = ()) -> None:
         """Stores a run, its facts, and the recipe that its steps make, without secrets."""
-        await self._within(REMEMBER_WITHIN_S, lambda: self._remember(episode, facts))
+        try:
+            await anyio.to_thread.run_sync(self._remember, episode, facts)
+        except Exception as failure:  # noqa: BLE001 - duty of the interface: a memory that fails stops no run
+            _log.warning("The run is not remembered: %s", failure)
 
     async def list(self, kind: MemoryKind | None = None, query: str = "") -> Sequence[MemoryEntry]:
         """All memories, or those of one kind, or those with all words of a query; newest first.
@@ -84,17 +82,18 @@ class StoredMemory:
         Raises:
             LibraryError: they cannot be read.
         """
-        async with self._lock:
-            await self._load()
-            return [
-                entry_of(table.kind, table.rows[name], value)
-                for table in self._tables.values()
-                if kind in (None, table.kind)
-                for name, value in sorted(
-                    table.values.items(), key=lambda item: (table.rows[item[0]].at, item[0]), reverse=True
-                )
-                if not query or changes.has_words(value, query)
-            ]
+        if not self._database.exists:
+            return []
+        kinds = KINDS if kind is None else (kind,)
+        rows = await anyio.to_thread.run_sync(
+            self._database.run, lambda db: [row for each in kinds for row in read_rows(db, each)]
+        )
+        words = [word for word in query.casefold().split() if word not in SMALL_WORDS]
+        return [
+            entry_of(row, value)
+            for row in rows
+            if (value := row.value) is not None and all(word in row.body.casefold() for word in words)
+        ]
 
     async def show(self, memory_id: str) -> MemoryEntry:
         """One memory by its id.
@@ -116,19 +115,15 @@ class StoredMemory:
         Raises:
             LibraryError: they cannot be read or written.
         """
-        known = {each.id for each in await self.list()}
         if everything:
-            return await self._forget_all(len(known))
-        chosen = known.intersection(ids)
-        async with self._lock:
-            for table in self._tables.values():
-                if gone := chosen & table.rows.keys():
-                    async with table.locked():
-                        await table.write((), gone)
-                        await table.purge()
-        if chosen:
-            await self._fill(purge=True)
-        return len(chosen)
+            count = len(await self.list())
+            await anyio.to_thread.run_sync(self._database.remove)
+            return count
+        if not ids or not self._database.exists:
+            return 0
+        removed = await anyio.to_thread.run_sync(self._database.run, partial(delete_rows, ids=ids))
+        await anyio.to_thread.run_sync(self._database.purge)
+        return removed
 
     async def export(self, path: Path, kind: MemoryKind | None = None) -> int:
         """Writes all memories, one JSON object a line; returns their number.
@@ -144,138 +139,73 @@ class StoredMemory:
             raise LibraryError(f"{path} cannot be written: {failure.strerror}.") from failure
         return len(entries)
 
-    def close(self) -> None:
-        """Closes the files."""
-        for table in self._tables.values():
-            table.close()
-            table.words.close()
-        if self._vectors:
-            self._vectors.close()
-
-    async def _load(self) -> None:
-        """Brings the tables up to date; nothing is imported where nothing was ever remembered."""
-        if not exists(self._home):
-            for table in self._tables.values():
-                table.empty()
-            return
-        await self._load_all()
-
-    async def _recall(self, task: str, patience_s: float) -> Recalled:
-        async with self._lock:
-            await self._load()
-            words = await anyio.to_thread.run_sync(self._by_words, task)
-            meant = await self._meant(task, words, patience_s)
-            values = {kind: table.values for kind, table in self._tables.items()}
-            dates = {name: row.at for name, row in self._tables["semantic"].rows.items()}
-            found = await anyio.to_thread.run_sync(found_in, task, words, meant, values, dates)
-            self._used |= dict.fromkeys(found.ids, time.time())
-            return found
-
-    def _by_words(self, task: str) -> dict[MemoryKind, Sequence[str]]:
-        return {kind: table.words.search(task, CANDIDATES) for kind, table in self._tables.items()}
-
-    async def _meant(
-        self, task: str, words: Mapping[MemoryKind, Sequence[str]], patience_s: float
-    ) -> Mapping[MemoryKind, Mapping[str, float]]:
-        if self._vectors is None:
-            return {}
-        try:
-            with anyio.fail_after(patience_s):
-                return await self._vectors.likeness(task, words)
-        except (ModelError, LibraryError, TimeoutError) as failure:
-            _log.info("Memories are found by words alone: %s", failure or "the embedder is slow")
-            self._vectors.close()  # the next time they are opened again
-            return {}
-
-    async def _remember(self, episode: Episode, facts: Sequence[Fact]) -> None:
-        redactor = Redactor(self._secrets())
+    def _remember(self, episode: Episode, facts: Sequence[Fact]) -> None:
         now = time.time()
         moment = datetime.fromtimestamp(now, UTC)
-        clean = await anyio.to_thread.run_sync(changes.cleaned, redactor, episode, facts, moment)
-        async with self._lock:
-            make_private(self._home)
-            await self._load_all()
-            async with self._tables[KINDS[0]].locked():
-                await self._load_all()  # what another process wrote meanwhile
-                near = await anyio.to_thread.run_sync(self._by_words, clean.episode.task)
-                for kind, table in self._tables.items():
-                    await table.touch(self._used)
-                    known = changes.Known(table.rows, table.values, self._used, near[kind])
-                    put, gone = await anyio.to_thread.run_sync(
-                        changes.of_a_run, kind, clean, known, now, self._most
-                    )
-                    await table.write(put, gone)
-                self._used.clear()
-        await self._fill()
+        redactor = Redactor(self._secrets())
+        safe = _without_orders(redactor.episode(episode))
+        at = kept.when((safe.at,), moment)
+        clean = filter(None, map(redactor.fact, facts[: kept.MOST_OF_A_RUN]))
+        stated = [kept.dated(fact, at, moment) for fact in filter(None, map(kept.fit_to_keep, clean))]
 
-    async def _load_all(self) -> None:
-        for table in self._tables.values():
-            await table.refresh()
-        self._is_loaded = True
+        def write(db: sqlite3.Connection) -> None:
+            _store_episode(db, safe, at, now)
+            _store_facts(db, stated, now)
+            _store_recipe(db, safe, at, now)
+            for kind in KINDS:
+                drop_least_used(db, kind, self._most)
 
-    async def _fill(self, *, purge: bool = False) -> None:
-        """Gives memories their vectors; with `purge` those of forgotten ones go from the disk, of any embedder."""
-        if self._vectors is None:
-            if purge:
-                await anyio.to_thread.run_sync(drop_vectors, self._home / FOLDER, ())
-            return
-        async with self._filling:
-            try:
-                with anyio.fail_after(FILL_WITHIN_S):
-                    await self._vectors.fill({kind: table.values for kind, table in self._tables.items()})
-                    if purge:
-                        await self._vectors.purge()
-            except (ModelError, TimeoutError) as failure:
-                _log.info("Memories get their vectors later: %s", failure or "the embedder is slow")
-                if purge:
-                    await self._vectors.reset()
-            except LibraryError as failure:
-                _log.info("The vectors of memories are made anew: %s", failure)
-                await self._vectors.reset()
-
-    async def _forget_all(self, count: int) -> int:
-        async with self._lock:
-            for table in self._tables.values():
-                table.close()
-                table.empty()
-            if self._vectors:
-                self._vectors.close()
-            await anyio.to_thread.run_sync(remove_all, self._home)
-            self._is_loaded = False
-        return count
-
-    async def _within(self, seconds: float, work: Callable[[], Awaitable[T]]) -> T | None:
-        """What the work gives, if it does so in time and does not fail; late work goes on."""
-        done = anyio.Event()
-        given: list[T] = []
-
-        async def run() -> None:
-            try:
-                given.append(await work())
-            except Exception as failure:  # noqa: BLE001 - duty of the interface: a memory that fails stops no run
-                _log.warning("The memory of tasks is not used: %s: %s", type(failure).__name__, failure)
-            finally:
-                done.set()
-
-        self._tasks.start_soon(run)
-        with anyio.move_on_after(seconds):
-            await done.wait()
-        return given[0] if given else None
+        self._database.run(write)
 
 
-@asynccontextmanager
-async def open_memory(
-    settings: Settings, embedder: Embedder | None = None, secrets: Secrets = tuple, most: int = MOST_KEPT
-) -> AsyncIterator[StoredMemory]:
-    """Opens the memory of a home for the length of a block; reads nothing before it is used.
+def _recall(db: sqlite3.Connection, task: str) -> Recalled:
+    found = found_in(task, {kind: find_rows(db, kind, task, CANDIDATES) for kind in KINDS})
+    touch_rows(db, found.ids, time.time())
+    return found
 
-    `secrets` gives the values that must never be stored, besides keys of the environment; of each kind `most` are kept.
-    """
-    with ExitStack() as stack:
-        async with background() as tasks:
-            memory = StoredMemory(settings, embedder, secrets, tasks, most)
-            stack.callback(memory.close)  # once no task uses it any more
-            try:
-                yield memory
-            finally:
-                tasks.cancel_scope.cancel()
+
+def _store_episode(db: sqlite3.Connection, episode: Episode, at: str, now: float) -> None:
+    """Adds a run in place of those with the same task, answer and tools."""
+    row = row_of(episode, at, now)
+    delete_rows(db, [each.id for each in same_rows(db, "episodic", [row])])
+    write_row(db, row, episode)
+
+
+def _store_facts(db: sqlite3.Connection, stated: Sequence[kept.DatedFact], now: float) -> None:
+    """Adds facts in place of older ones of their subjects."""
+    rows = [row_of(each.fact, each.at, now) for each in stated]
+    known = {
+        kept.key_of(value): (row, kept.DatedFact(value, row.at))
+        for row in same_rows(db, "semantic", rows)
+        if isinstance(value := row.value, Fact)
+    }
+    change = kept.choose(stated, {key: fact for key, (_, fact) in known.items()})
+    delete_rows(db, [known[key][0].id for key in change.removed])
+    for each in change.stored.values():
+        write_row(db, row_of(each.fact, each.at, now), each.fact)
+
+
+def _store_recipe(db: sqlite3.Connection, episode: Episode, at: str, now: float) -> None:
+    """Adds the recipe of a run, or counts it with the known recipe that it followed."""
+    near = find_rows(db, "procedural", episode.task, CANDIDATES)
+    known = {row.id: value for row in near if isinstance(value := row.value, KeptRecipe)}
+    if learnt := learn(episode, known):
+        write_row(db, row_of(learnt, at, now), learnt)
+
+
+def _without_orders(episode: Episode) -> Episode:
+    """A run without texts that give the agent orders, which it may have got from pages."""
+
+    def stated(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: stated(part) for name, part in value.items() if not overrides_instructions(name)}
+        if isinstance(value, list):
+            return [stated(part) for part in value]
+        return LEFT_OUT if isinstance(value, str) and overrides_instructions(value) else value
+
+    def clean(step: RecipeStep) -> RecipeStep:
+        need = LEFT_OUT if gives_orders(step.need) else step.need
+        return step.model_copy(update={"need": need, "arguments": stated(step.arguments)})
+
+    answer = LEFT_OUT if gives_orders(episode.answer) else episode.answer
+    return episode.model_copy(update={"answer": answer, "steps": tuple(map(clean, episode.steps))})

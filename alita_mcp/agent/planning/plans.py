@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from alita_mcp.agent.interface import Recipe
-from alita_mcp.agent.planning.dag import in_order
 from alita_mcp.agent.values import Way
 from alita_mcp.values import Value
 
@@ -56,8 +55,6 @@ class Plan(Value):
     """What its author says of it, and what was repaired."""
     recipe: str = ""
     """Id of the recipe that it was made of."""
-    exchanged: bool = False
-    """Whether a step was taken over from another plan."""
 
     @model_validator(mode="after")
     def _needs_earlier_steps_only(self) -> Plan:
@@ -149,70 +146,31 @@ The most promising plan first, at most """
 def plans_from(answer: PlansAnswer, tools: Collection[str], limit: int = MAX_PLANS) -> tuple[Plan, ...]:
     """The plans of an answer in its order, each once; unknown tools are marked.
 
-    What is too long is cut: plans after `limit`, steps after `MAX_STEPS`. References to steps that do not exist, and
-    those that close a circle, are dropped; the plan's note says so.
+    What is too long is cut: plans after `limit`, steps after `MAX_STEPS`. References to steps that are not earlier ones
+    are dropped.
     """
     found: dict[tuple[StepKey, ...], Plan] = {}
     for each in answer.plans:
         plan = _plan(each, tools)
-        found.setdefault(_keys(plan), plan)
+        found.setdefault(tuple(step.key for step in plan.steps), plan)
     return tuple(found.values())[: max(0, min(limit, MAX_PLANS))]
 
 
 def _plan(answer: PlanAnswer, tools: Collection[str]) -> Plan:
-    kept = answer.steps[:MAX_STEPS]
-    order, after, repairs = in_order([[number - 1 for number in step.after] for step in kept])
-    notes = [answer.note, *repairs]
+    notes = [answer.note]
     if len(answer.steps) > MAX_STEPS:
         notes.append(f"{len(answer.steps) - MAX_STEPS} steps after the first {MAX_STEPS} were dropped")
     steps = tuple(
-        PlanStep(**{**dict(kept[at]), "after": needed}, known=not kept[at].tool or kept[at].tool in tools)
-        for at, needed in zip(order, after, strict=True)
+        PlanStep(
+            **{
+                **dict(step),
+                "after": tuple(sorted({number - 1 for number in step.after if 0 < number <= at})),
+            },
+            known=not step.tool or step.tool in tools,
+        )
+        for at, step in enumerate(answer.steps[:MAX_STEPS])
     )
     return Plan(steps=steps, estimate=answer.estimate, note="; ".join(filter(None, notes)))
-
-
-def recombined(plans: Sequence[Plan], without: Collection[StepKey] = (), limit: int = 24) -> tuple[Plan, ...]:
-    """The plans and, after them, variants with one step of another plan, at most `limit` in all.
-
-    Of an estimate e of n steps each has the share e^(1/n), which goes with it; those with the greatest
-    estimates are made. None is made that has a step of `without`: those that failed.
-    """
-    own: dict[tuple[StepKey, ...], Plan] = {}
-    for plan in plans:
-        own.setdefault(_keys(plan), plan)
-    given = list(own.values())
-    meets: dict[str, dict[StepKey, tuple[PlanStep, float]]] = {}
-    for plan in given:
-        for step in plan.steps:
-            share = plan.estimate ** (1 / len(plan.steps))
-            meets.setdefault(step.key[2], {}).setdefault(step.key, (step, share))
-    made: dict[tuple[StepKey, ...], Plan] = {}
-    for keys, plan in own.items():
-        for at, key in enumerate(keys):
-            for other, (step, share) in meets[key[2]].items():
-                exchanged = (*keys[:at], other, *keys[at + 1 :])
-                if exchanged not in own and exchanged not in made and not set(exchanged) & set(without):
-                    made[exchanged] = _exchanged(plan, at, step, share)
-    ranked = sorted(made.values(), key=lambda plan: -plan.estimate)
-    return (*given, *ranked[: max(0, limit - len(given))])
-
-
-def _keys(plan: Plan) -> tuple[StepKey, ...]:
-    return tuple(step.key for step in plan.steps)
-
-
-def _exchanged(plan: Plan, at: int, step: PlanStep, share: float) -> Plan:
-    steps = list(plan.steps)
-    steps[at] = step.model_copy(update={"after": plan.steps[at].after})
-    count = len(steps)
-    return plan.model_copy(
-        update={
-            "steps": tuple(steps),
-            "estimate": plan.estimate ** ((count - 1) / count) * share,
-            "recipe": "", "note": f"step {at + 1} as in another plan", "exchanged": True,
-        }
-    )  # fmt: skip
 
 
 AGENT_TOOLS: Mapping[str, PlanWay] = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -44,12 +45,12 @@ Records = Mapping[str, OutcomeRecord]
 """By `record_key`."""
 
 
-class Presumed(Value):
+class Presumed(NamedTuple):
     """Prior of a step before outcomes are known."""
 
-    chance: float = Field(gt=0, lt=1)
-    cost_usd: float = Field(ge=0)
-    seconds: float = Field(ge=0)
+    chance: float
+    cost_usd: float
+    seconds: float
 
 
 WAYS: Mapping[PlanWay, Presumed] = {
@@ -68,24 +69,18 @@ PRESUMED_COUNT = 4.0
 """How many outcomes a presumption is worth."""
 
 
-class Beta(Value):
-    """Beta distribution of a chance of success."""
+class Expectation(Value):
+    """Expected chance, cost and time of one step; the chance is Beta(a, b) distributed."""
 
     a: float = Field(gt=0)
     b: float = Field(gt=0)
-
-    @property
-    def mean(self) -> float:
-        """The mean of the distribution."""
-        return self.a / (self.a + self.b)
-
-
-class Expectation(Value):
-    """Expected chance, cost and time of one step."""
-
-    chance: Beta
     cost_usd: float
     seconds: float
+
+    @property
+    def chance(self) -> float:
+        """The mean of the distribution."""
+        return self.a / (self.a + self.b)
 
 
 def record_key(step: PlanStep) -> str:
@@ -106,16 +101,13 @@ def expectation(step: PlanStep, records: Records) -> Expectation:
         mean = MISSING_CHANCE
     else:
         mean = TRUSTED[record.trust] if step.tool and record.trust else presumed.chance
-    worked, failed = PRESUMED_COUNT * mean + record.successes, PRESUMED_COUNT * (1 - mean) + record.failures
+    known = record.count / (PRESUMED_COUNT + record.count)
     return Expectation(
-        chance=Beta(a=worked, b=failed),
-        cost_usd=_blended(presumed.cost_usd, record.cost_usd, record.count),
-        seconds=_blended(presumed.seconds, record.seconds, record.count),
+        a=PRESUMED_COUNT * mean + record.successes,
+        b=PRESUMED_COUNT * (1 - mean) + record.failures,
+        cost_usd=(1 - known) * presumed.cost_usd + known * record.cost_usd,
+        seconds=(1 - known) * presumed.seconds + known * record.seconds,
     )
-
-
-def _blended(presumed: float, recorded: float, count: float) -> float:
-    return (PRESUMED_COUNT * presumed + count * recorded) / (PRESUMED_COUNT + count)
 
 
 def observed(

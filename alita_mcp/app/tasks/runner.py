@@ -15,6 +15,7 @@ import anyio.to_thread
 
 from alita_mcp.agent.actions.workspace import Workspace
 from alita_mcp.agent.interface import AskPerson, Memory, OnEvent
+from alita_mcp.agent.memory.store import StoredMemory
 from alita_mcp.agent.run import Run, RunParts
 from alita_mcp.agent.runs.estimate import estimate
 from alita_mcp.agent.runs.store import MAX_RUNS, RUNS, StoredRuns
@@ -25,10 +26,8 @@ from alita_mcp.app.runs.tools import Shown
 from alita_mcp.app.tasks.abilities import Flows, RunAbilities
 from alita_mcp.app.tasks.guidance import guidance
 from alita_mcp.errors import UsageError
-from alita_mcp.extras import find_problem, missing
 from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.choices import no_model_for_tasks
-from alita_mcp.models.embedder_choice import configured_embedder
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.models.structured.json_calls import with_tools
@@ -220,14 +219,8 @@ async def open_task_runner(
     async with AsyncExitStack() as stack:
         flows = replace(flows, readers=await stack.enter_async_context(open_readers()))
         memory = None
-        problem = find_problem("search") if settings.memory and role_models is not None else None
-        if problem is not None:
-            log.warning("Tasks are not remembered. %s", missing("search", "The memory of tasks", problem))
-        elif settings.memory and role_models is not None:
-            from alita_mcp.agent.memory.store import open_memory
-
-            opening = open_memory(settings, configured_embedder(settings), flows.brokers.secret_values)
-            memory = await stack.enter_async_context(opening)
+        if settings.memory and role_models is not None:
+            memory = StoredMemory(settings.home, flows.brokers.secret_values)
         yield TaskRunner(TaskParts(settings, flows, jobs, runs, role_models, memory))
 
 

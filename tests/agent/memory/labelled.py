@@ -71,60 +71,6 @@ SEEN = (
             "By whom was the book 'Emma' written?",
         ),
     ),
-    Kind(
-        "List all links on the page https://example.org/docs",
-        {"url": "https://example.org/docs"},
-        (
-            "Which links does the page https://example.com/a.html have?",
-            "Give me every hyperlink of the website https://example.net/",
-            "Show the links that are on https://example.org/blog",
-        ),
-    ),
-    Kind(
-        "Remove duplicate lines from names.txt and write them sorted.",
-        {"path": "names.txt"},
-        (
-            "Sort the lines of words.txt and drop the duplicates.",
-            "Write towns.txt sorted, without duplicate lines.",
-            "Delete repeated lines in mails.txt and sort what is left.",
-        ),
-    ),
-    Kind(
-        "How many days are between 2024-01-05 and 2024-03-17?",
-        {"start": "2024-01-05", "end": "2024-03-17"},
-        (
-            "Count the days from 2023-05-01 to 2023-06-09.",
-            "What is the number of days between 2020-02-02 and 2020-12-24?",
-            "Days between 2019-01-01 and 2022-01-01?",
-        ),
-    ),
-    Kind(
-        'Translate the sentence "Good morning" into French.',
-        {"text": "Good morning", "language": "French"},
-        (
-            'What is "See you tomorrow" in French?',
-            'Give the French translation of "Where is the station?"',
-            'Translate "I am hungry" to Spanish.',
-        ),
-    ),
-    Kind(
-        "What is the population of Lyon according to its Wikipedia page?",
-        {"title": "Lyon"},
-        (
-            "How many inhabitants has Turin by Wikipedia?",
-            "According to Wikipedia, how large is the population of Porto?",
-            "Look up the population of Graz on its Wikipedia page.",
-        ),
-    ),
-    Kind(
-        "Make a bar chart of sales by month from sales.xlsx.",
-        {"path": "sales.xlsx", "by": "month", "column": "sales"},
-        (
-            "Draw a bar chart of sales per month for orders.xlsx.",
-            "Plot the sales of each month in shop.xlsx as bars.",
-            "From kiosk.xlsx, graph sales by month as a bar chart.",
-        ),
-    ),
 )
 UNLIKE_SEEN = (
     "What is the lowest amount in sales.csv?",
@@ -137,16 +83,6 @@ UNLIKE_SEEN = (
     "Who translated the book 'The Trial' into English?",
     "Is the page https://example.org/docs reachable?",
     "Count the lines of names.txt.",
-    "What weekday was 2024-01-05?",
-    'How many letters has the sentence "Good morning"?',
-    "Which river flows through Lyon?",
-    "What is the correlation of sales and rain in sales.xlsx?",
-    "Write a poem about the sea.",
-    "Solve the equation x^2 - 5x + 6 = 0.",
-    "Encrypt notes.txt with a password.",
-    "What is the capital of Peru?",
-    "Find the shortest route between two towns in roads.json.",
-    "Generate ten random names.",
 )
 
 KEPT = (
@@ -204,56 +140,6 @@ KEPT = (
             "Shrink the image logo.png to 200 pixels width.",
         ),
     ),
-    Kind(
-        "Check whether all e-mail addresses in contacts.csv are valid.",
-        {"path": "contacts.csv"},
-        (
-            "Validate the e-mail addresses of members.csv.",
-            "Are the e-mail addresses in list.csv valid?",
-            "Verify every e-mail address of guests.csv.",
-        ),
-    ),
-    Kind(
-        "Merge a.csv and b.csv on the column id.",
-        {"left": "a.csv", "right": "b.csv", "on": "id"},
-        (
-            "Join people.csv with towns.csv by the column town.",
-            "Combine x.csv and y.csv using the column key.",
-            "Put the rows of one.csv and two.csv together where the column code is the same.",
-        ),
-    ),
-    Kind(
-        "Summarize the article at https://example.org/news/17 in three sentences.",
-        {"url": "https://example.org/news/17", "sentences": 3},
-        (
-            "Give a summary of the article https://example.com/a in 5 sentences.",
-            "In two sentences, what does the article at https://example.net/x say?",
-            "Condense the article https://example.org/z to four sentences.",
-        ),
-    ),
-    Kind(
-        "What is the current version of Python according to python.org?",
-        {"product": "Python"},
-        (
-            "Which version of Rust is the current one?",
-            "Find the newest version of Node by its site.",
-            "What version is the current Go?",
-        ),
-    ),
-    Kind(
-        "Find all primes below 1000.",
-        {"limit": 1000},
-        ("List the primes up to 500.", "Which primes are smaller than 200?", "Give me every prime below 50."),
-    ),
-    Kind(
-        "Count how often each word occurs in speech.txt.",
-        {"path": "speech.txt"},
-        (
-            "Word frequencies of letter.txt, please.",
-            "How many times does every word appear in essay.txt?",
-            "Make a count of each word of book.txt.",
-        ),
-    ),
 )
 UNLIKE_KEPT = (
     "What is the median of score in exams.csv?",
@@ -266,14 +152,4 @@ UNLIKE_KEPT = (
     "Who maintains the package requests?",
     "Rotate photo.jpg by 90 degrees.",
     "Sort contacts.csv by name.",
-    "Split a.csv into files of 100 rows.",
-    "Who wrote the article at https://example.org/news/17?",
-    "Install Python with apt.",
-    "Factorize 1001.",
-    "Is 1009 a prime?",
-    "Translate speech.txt into German.",
-    "Plan a trip to Rome for three days.",
-    "What is the boiling point of ethanol?",
-    "Play a game of chess against me.",
-    "Send a message to the team about the delay.",
 )

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import anyio
 
-from alita_mcp.agent.memory.store import open_memory
-from alita_mcp.settings import Settings
+from alita_mcp.agent.memory.store import StoredMemory
 from tests.agent.memory.remembered import stated, summed
 
 ROOT = Path(__file__).parents[3]
@@ -25,14 +24,14 @@ def start(home: Path, name: str, count: int) -> subprocess.Popen[str]:
 
 async def remember(home: Path, name: str, count: int) -> None:
     """Remembers runs of one recipe, each with a fact of its own and one of a subject that all share."""
-    async with open_memory(Settings(home=home)) as memory:
-        print("ready", flush=True)
-        sys.stdin.readline()
-        for at in range(count):
-            fact = stated(f"It is {name} {at}.", subject=f"{name}x{at}")
-            shared = stated(f"Said by {name} {at}.", subject="shared", at=f"2025-01-{at + 1:02}")
-            await memory.remember(summed(f"{name}{at}", answer=f"{name}{at}"), [fact, shared])
-            print(at, flush=True)
+    memory = StoredMemory(home)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for at in range(count):
+        fact = stated(f"It is {name} {at}.", subject=f"{name}x{at}")
+        shared = stated(f"Said by {name} {at}.", subject="shared", at=f"2025-01-{at + 1:02}")
+        await memory.remember(summed(f"{name}{at}", answer=f"{name}{at}"), [fact, shared])
+        print(at, flush=True)
 
 
 if __name__ == "__main__":

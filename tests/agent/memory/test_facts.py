@@ -22,8 +22,6 @@ from alita_mcp.agent.memory.facts import (
 from alita_mcp.agent.memory.instructions import gives_orders
 from alita_mcp.research.values import Source
 
-pytestmark = pytest.mark.extra("search")
-
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PAGE = "https://example.org/page"
 

@@ -14,8 +14,6 @@ from alita_mcp.agent.interface import Episode, Fact, RecipeStep
 from alita_mcp.agent.memory.redaction import ANSWER_CHARACTERS, RUN_CHARACTERS, TASK_CHARACTERS, Redactor
 from alita_mcp.research.values import Source
 
-pytestmark = pytest.mark.extra("search")
-
 SECRET = "wombat-Under-7-bridges"
 SHAPES = (
     "ghp_" + "a1B2" * 10,

@@ -293,6 +293,7 @@ async def test_many_events_at_once_are_each_a_whole_line(runs: StoredRuns) -> No
     assert [one.number for one in await runs.events(RUN)] == list(range(1, 41))
 
 
+@pytest.mark.slow
 async def test_an_event_that_is_far_too_long_is_kept_without_its_data_and_the_end_without_its_steps(
     runs: StoredRuns,
 ) -> None:
@@ -343,13 +344,3 @@ async def test_what_models_answered_is_replayed_though_ids_and_the_day_differ(ru
     await runs.begin(run_id(8), TASK)
     with pytest.raises(UsageError, match="no recorded exchanges"):
         runs.replayer(run_id(8))
-
-
-async def test_a_folder_that_cannot_be_written_ends_the_recording_and_not_the_run(
-    runs: StoredRuns, folder: Path
-) -> None:
-    await runs.begin(RUN, TASK)
-    (folder / RUN / "exchanges").write_text("in the way")
-    role_models = RoleModels(Settings(), source=lambda _role: ScriptedModel(["first"]))
-    model = role_models.within(Meter(Budget()), runs.recorder(RUN)).open().role("planner")
-    assert (await model.complete([Message(role="user", content="x")])).text == "first"

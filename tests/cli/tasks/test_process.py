@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import PATIENCE_S, Said
+from alita_mcp.cli.main import main
+from tests.cli.conftest import PATIENCE_S, ROOT, Said
+from tests.in_process import IN_PROCESS
 from tests.models.openai_server import Calls, openai_server
-
-pytest.importorskip("alita_mcp.app.tasks.runner", reason="needs the flow of tasks")
-pytestmark = pytest.mark.process
 
 ALITA = [sys.executable, "-m", "alita_mcp.cli.main"]
 COMPUTES = Calls(("calculate", {"expression": "6*7"}))
@@ -31,42 +30,47 @@ def environment(stocked: Path, home: Path) -> dict[str, str]:
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("ALITA_")},
         "ALITA_HOME": str(home),
-        "ALITA_SANDBOX": "wasm",
+        "ALITA_SANDBOX": IN_PROCESS,
+        "PYTHONPATH": str(ROOT),
         "ALITA_TASK_PLANS": "0",
         "OPENAI_API_KEY": "sk-test-0123456789abcdef",
     }
 
 
-def alita(environment: dict[str, str], *words: str, **variables: str) -> Said:
-    done = subprocess.run(
-        [*ALITA, *words], env={**environment, **variables},
-        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-    )  # fmt: skip
-    return Said(done.returncode, done.stdout, done.stderr)
+def test_a_task_is_solved_kept_listed_told_and_replayed_without_a_model(
+    environment: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
 
+    def alita(*words: str) -> Said:
+        capsys.readouterr()
+        status = main(words)
+        return Said(status, *capsys.readouterr())
 
-def test_a_task_is_solved_kept_listed_told_and_replayed_without_a_model(environment: dict[str, str]) -> None:
-    with openai_server(COMPUTES, FINISHES) as (url, asked):
-        model = {"ALITA_MODEL": "openai/x", "ALITA_MODEL_BASE_URL": url}
-        done = alita(environment, "solve", "What is 6 times 7?", "--json", "--max-steps", "5", **model)
+    with openai_server(COMPUTES, FINISHES) as (url, asked), monkeypatch.context() as live:
+        live.setenv("ALITA_MODEL", "openai/x")
+        live.setenv("ALITA_MODEL_BASE_URL", url)
+        done = alita("solve", "What is 6 times 7?", "--json", "--max-steps", "5")
     assert done.status == 0, done.err
     solution = done.json
     assert (solution["answer"], solution["tools_used"], solution["calls"]) == ("42", ["calculate"], 2)
     assert "solve: step: 1. calculate" in done.err
-    (listed,) = alita(environment, "runs", "--json").json["runs"]
+    (listed,) = alita("runs", "--json").json["runs"]
     assert (listed["run"], listed["status"], listed["solved"]) == (solution["run"], "finished", True)
-    told = alita(environment, "runs", solution["run"][:8])
+    told = alita("runs", solution["run"][:8])
     assert "step: 1. calculate" in told.out
     assert "finished: 42" in told.out
-    again = alita(environment, "solve", "--replay-run", solution["run"], "--json")
+    again = alita("solve", "--replay-run", solution["run"], "--json")
     assert again.status == 0, again.err
     assert (again.json["answer"], again.json["run"] != solution["run"]) == ("42", True)
     assert len(asked.requests) == 2
-    other = alita(environment, "solve", "What is 7 times 7?", "--replay-run", solution["run"])
+    other = alita("solve", "What is 7 times 7?", "--replay-run", solution["run"])
     assert other.status == 8
     assert "No answer to this question" in other.err
 
 
+@pytest.mark.process
 def test_ctrl_c_ends_it_with_what_is_known_so_far(environment: dict[str, str]) -> None:
     with openai_server(COMPUTES, None) as (url, _asked):
         started = subprocess.Popen(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from pydantic import SecretStr
 
 from alita_mcp.server.agents.definitions import AGENT_DEFINITIONS, AGENT_TOOLS, listed_agent_tools
@@ -14,7 +13,8 @@ from alita_mcp.settings import ModelChoice, Settings
 from alita_mcp.values import META_TOOLS
 from tests.server.agents.scripted import serving
 from tests.server.in_memory import connected, names_of, succeeded
-from tests.server.test_definitions import token_counter, wire, word_pieces
+from tests.server.test_definitions import wire, word_pieces
+from tests.tables import each_case
 
 CONFIGURED: list[dict[str, Any]] = [
     {"model": "openai/x"},
@@ -28,7 +28,7 @@ CONFIGURED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("said", CONFIGURED)
+@each_case("said", CONFIGURED)
 def test_a_model_or_a_search_back_end_lists_both(settings: Settings, said: dict[str, Any]) -> None:
     assert listed_agent_tools(settings.model_copy(update=said)) == AGENT_TOOLS
 
@@ -58,9 +58,3 @@ def test_both_definitions_take_at_most_350_tokens() -> None:
     assert sum(map(len, texts)) / 4 <= 350
     assert sum(map(word_pieces, texts)) <= 430  # finds 30 % more than the tokenizers below
     assert all(json.loads(text)["inputSchema"]["additionalProperties"] is False for text in texts)
-
-
-@pytest.mark.parametrize("tokenizer", ["cl100k_base", "o200k_base", "anthropic"])
-def test_so_do_real_tokenizers_say(tokenizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    count = token_counter(tokenizer, monkeypatch)
-    assert 150 < sum(count(wire(tool)) for tool in AGENT_DEFINITIONS) <= 350

@@ -21,6 +21,7 @@ from alita_mcp.server.build import DualEraServer, build_server
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from tests.agent.world import call, finish
+from tests.in_process import IN_PROCESS
 from tests.models.openai_server import Calls, openai_server
 from tests.server.agents.test_task_resources import texts_at
 from tests.server.api.calling import code_of, messages
@@ -75,18 +76,6 @@ async def test_a_task_is_worked_on_and_every_value_of_it_can_be_read(settings: S
         step = next(event["data"] for event in json.loads(text)["events"] if event["kind"] == "step")
         (value,) = await texts_at(client, step["uri"])
     assert json.loads(value)["result"] == 55
-
-
-async def test_the_agents_question_reaches_the_person(settings: Settings, era: str) -> None:
-    async def person(_ctx: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-        assert "Which year?" in params.message
-        return types.ElicitResult(action="accept", content={"answer": "1999"})
-
-    model = ScriptedModel([call("ask_person", question="Which year?"), finish("1999")])
-    async with connected(real(settings, model), era, elicitation_callback=person) as client:
-        told = await succeeded(client, "solve_task", task="How many in that year?")
-    assert told["answer"] == "1999"
-    assert "1999" in model.asked[1][-1].content
 
 
 async def test_without_a_model_the_connected_agent_gets_the_plan(settings: Settings, era: str) -> None:
@@ -151,7 +140,7 @@ async def test_every_connection_lists_and_answers_solve_task(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     with openai_server(ANSWER, ANSWER) as (url, _):
-        async with connected_by(kind, home, model_base_url=url, **CHOSEN) as connection:
+        async with connected_by(kind, home, sandbox=IN_PROCESS, model_base_url=url, **CHOSEN) as connection:
             assert {"solve_task", "research_web"} <= {*await names_of(connection.client)}
             answer = await connection.client.call_tool("solve_task", {"task": "t"})
     assert isinstance(answer, types.CallToolResult)
@@ -165,7 +154,7 @@ async def test_the_served_process_has_the_api_and_its_events(
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     with openai_server(ANSWER) as (url, _):
         async with (
-            http_process(home, model_base_url=url, **CHOSEN) as (served, _),
+            http_process(home, IN_PROCESS, model_base_url=url, **CHOSEN) as (served, _),
             over_http(served) as client,
         ):
             run = (await client.post("/api/tasks", json={"task": "t"})).json()["id"]

@@ -75,29 +75,23 @@ async def test_without_a_back_end_it_says_what_to_set(settings: Settings, era: s
     assert read["passages"]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {}, {"query": ""}, {"query": "q" * 2_001}, {"query": "q", "limit": 21}, {"query": "q", "limit": 0},
-        {"query": "q", "urls": ["https://a.example/"] * 11}, {"query": "q", "urls": [7]}, {"query": "q", "x": 1},
-    ],
-)  # fmt: skip
-async def test_what_does_not_fit_is_refused_before_anything_is_read(
-    settings: Settings, arguments: dict[str, object]
-) -> None:
-    made = serving(settings)
-    async with connected(made.server(), "modern") as client:
-        await refused(client, "research_web", **arguments)
-    assert made.web.asked == []
+UNFIT: list[dict[str, object]] = [
+    {}, {"query": ""}, {"query": "q" * 2_001}, {"query": "q", "limit": 21}, {"query": "q", "limit": 0},
+    {"query": "q", "urls": ["https://a.example/"] * 11}, {"query": "q", "urls": [7]}, {"query": "q", "x": 1},
+]  # fmt: skip
 
 
-async def test_urls_may_come_as_json_text(settings: Settings) -> None:
+async def test_what_does_not_fit_is_refused_and_urls_may_come_as_json_text(settings: Settings) -> None:
     made = serving(settings)
     async with connected(made.server(), "modern") as client:
+        for arguments in UNFIT:
+            await refused(client, "research_web", **arguments)
+        assert made.web.asked == []
         await succeeded(client, "research_web", query="q", urls='["https://a.example/"]')
     assert made.web.asked[0][2] == ("https://a.example/",)
 
 
+@pytest.mark.slow
 async def test_the_real_web_agent_reads_a_page_that_a_person_allowed_and_no_other(settings: Settings) -> None:
     words = "<p>Owls hear with ears at different heights, which tells them where a mouse is.</p>" * 3
     article = f"<html><body><article><h1>Owls</h1>{words}</article></body></html>".encode()

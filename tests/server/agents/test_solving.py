@@ -16,9 +16,8 @@ from alita_mcp.research.values import Source
 from alita_mcp.server.agents.texts import solution_text, told_solution
 from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs import jobs
 from tests.server.agents.scripted import Working, answers_at_once, never_answers, says, serving, solved
-from tests.server.in_memory import called, connected, finished, raw, refused, succeeded, text_of
+from tests.server.in_memory import called, connected, raw, refused, succeeded, text_of
 from tests.server.test_run_code_jobs import until
 
 RUN = "0" * 32
@@ -50,10 +49,10 @@ async def test_each_event_is_a_line_of_progress(settings: Settings, era: str) ->
     assert lines == ["started", "run_code", "finished"]
 
 
-@pytest.mark.parametrize("arguments", [{}, {"task": " \n"}, {"task": None}])
-async def test_without_a_task_it_says_what_to_send(settings: Settings, arguments: dict[str, Any]) -> None:
+async def test_without_a_task_it_says_what_to_send(settings: Settings) -> None:
     async with connected(serving(settings).server(), "modern") as client:
-        assert "There is no task" in await refused(client, "solve_task", **arguments)
+        for arguments in ({}, {"task": " \n"}, {"task": None}):
+            assert "There is no task" in await refused(client, "solve_task", **arguments)
 
 
 HOSTILE: list[dict[str, Any]] = [
@@ -63,14 +62,12 @@ HOSTILE: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("arguments", HOSTILE)
-async def test_what_does_not_fit_is_refused_and_begins_nothing(
-    settings: Settings, arguments: dict[str, Any]
-) -> None:
+async def test_what_does_not_fit_is_refused_and_begins_nothing(settings: Settings) -> None:
     made = serving(settings)
     async with connected(made.server(), "modern") as client:
-        with suppress(MCPError, UnicodeEncodeError):  # the client itself cannot send half of a pair
-            await refused(client, "solve_task", **arguments)
+        for arguments in HOSTILE:
+            with suppress(MCPError, UnicodeEncodeError):  # the client itself cannot send half of a pair
+                await refused(client, "solve_task", **arguments)
         await succeeded(client, "search_capabilities", query="anything")
     assert made.tasks.begun == []
 
@@ -124,22 +121,6 @@ async def test_a_run_that_ended_long_ago_is_told_from_the_store(settings: Settin
         assert (await succeeded(client, "solve_task", job_id=run))["answer"] == "T"
 
 
-async def test_a_client_that_takes_tasks_gets_one(settings: Settings) -> None:
-    go_on = anyio.Event()
-
-    async def slow(work: Working) -> str:
-        await go_on.wait()
-        return "done"
-
-    made = serving(settings, slow, settings_answer_within_s=0.05)
-    async with connected(made.server(), "modern", extensions=[advertise(EXTENSION)]) as client:
-        started = await raw(client, "tools/call", name="solve_task", arguments={"task": "t"})
-        assert started["resultType"] == "task"
-        go_on.set()
-        done = await finished(client, started["taskId"])
-        assert done["result"]["structuredContent"]["answer"] == "done"
-
-
 async def test_a_cancelled_task_of_the_protocol_stops_the_run(settings: Settings) -> None:
     made = serving(settings, never_answers, settings_answer_within_s=0.05)
     async with connected(made.server(), "modern", extensions=[advertise(EXTENSION)]) as client:
@@ -157,14 +138,6 @@ async def test_a_run_whose_caller_goes_ends_with_it(settings: Settings, era: str
             await until(lambda: hasattr(made, "tasks") and made.tasks.scopes)
             tasks.cancel_scope.cancel()
         await until(lambda: all(job.finished for job in made.tasks.app.jobs._jobs.values()))
-
-
-async def test_a_ninth_task_is_told_to_wait(settings: Settings) -> None:
-    made = serving(settings, never_answers, settings_answer_within_s=0.01)
-    async with connected(made.server(), "modern") as client:
-        for number in range(jobs.MAX_TASKS):
-            await succeeded(client, "solve_task", task=f"t{number}")
-        assert "8 tasks are under way" in await refused(client, "solve_task", task="one more")
 
 
 # --- questions to the person
@@ -199,30 +172,6 @@ async def test_a_question_reaches_the_person_as_a_form_of_one_line(
     assert list(forms[0].requested_schema["properties"]) == ["answer"]
     assert "Which year?\ufffd" in forms[0].message
     assert "no password" in forms[0].message
-
-
-async def test_a_task_of_the_protocol_asks_too(settings: Settings) -> None:
-    async def person(_ctx: Any, _params: types.ElicitRequestParams) -> types.ElicitResult:
-        return says("2024")
-
-    go_on = anyio.Event()
-
-    async def asks_late(work: Working) -> str:
-        await go_on.wait()
-        return await asks(work)
-
-    made = serving(settings, asks_late, settings_answer_within_s=0.05)
-    options: dict[str, Any] = {"extensions": [advertise(EXTENSION)], "elicitation_callback": person}
-    async with connected(made.server(), "modern", **options) as client:
-        started = await raw(client, "tools/call", name="solve_task", arguments={"task": "t"})
-        go_on.set()
-        while (task := await raw(client, "tasks/get", taskId=started["taskId"]))["status"] == "working":  # noqa: ASYNC110
-            await anyio.sleep(0.01)
-        key = next(iter(task["inputRequests"]))
-        given = {key: {"action": "accept", "content": {"answer": "1999"}}}
-        await raw(client, "tasks/update", taskId=started["taskId"], inputResponses=given)
-        done = await finished(client, started["taskId"])
-    assert done["result"]["structuredContent"]["answer"] == "said 1999"
 
 
 @pytest.mark.parametrize("elicit", [None, False])

@@ -49,15 +49,15 @@ async def test_a_value_is_read_whole_and_in_parts(settings: Settings, era: str) 
         assert (await texts_at(client, f"alita://tasks/{run}/o1?offset=1&length=6"))[1:] == ['"rows"']
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        f"alita://tasks/{RUN}", f"alita://tasks/{RUN}/o1", "alita://tasks/", "alita://tasks/../../etc/passwd",
-        f"alita://tasks/{RUN.upper()}A", f"alita://tasks/{RUN}/../o1", f"alita://tasks/{RUN}/..%2fo1",
-        f"alita://tasks/{RUN}/o1/o2", f"alita://tasks/{RUN}?offset=x", f"alita://tasks/{RUN}/{'o' * 200}",
-    ],
+NOT_THERE = (
+    f"alita://tasks/{RUN}", f"alita://tasks/{RUN}/o1", "alita://tasks/", "alita://tasks/../../etc/passwd",
+    f"alita://tasks/{RUN.upper()}A", f"alita://tasks/{RUN}/../o1", f"alita://tasks/{RUN}/..%2fo1",
+    f"alita://tasks/{RUN}/o1/o2", f"alita://tasks/{RUN}?offset=x", f"alita://tasks/{RUN}/{'o' * 200}",
 )  # fmt: skip
-async def test_what_is_not_there_is_a_protocol_error(settings: Settings, uri: str) -> None:
+
+
+async def test_what_is_not_there_is_a_protocol_error(settings: Settings) -> None:
     async with connected(serving(settings).server(), "modern") as client:
-        with pytest.raises(MCPError):
-            await client.read_resource(uri)
+        for uri in NOT_THERE:
+            with pytest.raises(MCPError):
+                await client.read_resource(uri)

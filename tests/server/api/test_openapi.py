@@ -104,34 +104,3 @@ def _try_out(operation: Any) -> None:
         case.call_and_validate(headers=BEARER, timeout=60, excluded_checks=left_out)
 
     check()
-
-
-@pytest.mark.slow
-def test_so_do_requests_that_follow_the_links_of_a_task(settings: Settings) -> None:
-    import schemathesis
-    from schemathesis.specs.openapi.checks import positive_data_acceptance
-
-    with served(settings) as base:
-        schema = schemathesis.openapi.from_url(f"{base}/api/openapi.json", headers=BEARER)
-
-        class Machine(schema.as_state_machine()):  # type: ignore[misc]
-            def get_call_kwargs(self, case: Any) -> dict[str, Any]:
-                return {"headers": BEARER, "timeout": 60}
-
-            def validate_response(self, response: Any, case: Any, **options: Any) -> None:
-                answered.add((case.method, case.path, response.status_code))
-                case.validate_response(response, excluded_checks=[positive_data_acceptance])
-
-        answered: set[tuple[str, str, int]] = set()
-        Machine.run(
-            settings=hypothesis.settings(
-                max_examples=15,
-                stateful_step_count=6,
-                deadline=None,
-                database=None,
-                derandomize=True,
-                suppress_health_check=list(hypothesis.HealthCheck),
-            )
-        )
-    assert {("POST", "/api/tasks", 202), ("GET", "/api/tasks/{id}", 200)} <= answered
-    assert ("GET", "/api/tasks/{id}/events", 200) in answered

@@ -12,18 +12,15 @@ from typing import NamedTuple
 
 from alita_mcp.agent.memory.wording.literals import literals
 from alita_mcp.agent.memory.wording.parameters import PARAMETER, kind_of
-from alita_mcp.library.words.everyday_words import SHARE, everyday
 from alita_mcp.library.words.stems import stems
-from alita_mcp.library.words.text import letter_groups
-from alita_mcp.library.words.thesaurus import companions
 
 SAME_MEANING, MOST_SPELLED, SPELLED_FROM = 0.8, 0.8, 0.5
 VALUE_FORGIVEN = 0.8
 """Of the weight of a word that may stand where the other task has a value."""
 NAME_WEIGHT = 0.25
 """Of the words of a name, which mostly is a value."""
-COUNTED = "count"
-"""Says as little as `how many`: what is counted tells tasks apart."""
+SHARED_WEIGHT = 0.4
+"""Of words that unlike tasks share; `count` says as little as `how many`: what is counted tells tasks apart."""
 OTHER_OPERATION, ONE_OPERATION, OTHER_STRUCTURE = 0.4, 0.75, 0.15
 """What is left where the operations differ, or only one task names one; what differing kinds of values cost."""
 MOST_WORDS = 120
@@ -66,6 +63,11 @@ increase grow growth rise
 decrease shrink fall decline
 """
 
+_SHARED = """
+count many much find give get show name tell say want need please use make take see look let one some any every way
+number part place other another
+"""
+
 _ALSO = """
 write wrote written author
 speak spoke spoken say said
@@ -82,8 +84,12 @@ current newest latest recent
 show list
 language tongue
 way method
+page website site
+picture image photo photograph
+link hyperlink
+book novel
 """
-"""Words with one meaning that stems do not bring together, besides those of the thesaurus."""
+"""Words with one meaning that stems do not bring together."""
 
 
 class _Meant(NamedTuple):
@@ -110,29 +116,27 @@ def _meant(task: str) -> _Meant:
         rest[each.start : each.end] = " " * (each.end - each.start)
         if each.kind == "name":
             weights |= dict.fromkeys(stems(each.text), NAME_WEIGHT)
-    common = everyday(stems)
     words = list(dict.fromkeys(stems("".join(rest))))[:MOST_WORDS]
     known = _operations()
-    weights |= {word: SHARE if word in common or word == COUNTED else 1.0 for word in words}
+    weights |= {word: SHARED_WEIGHT if word in _shared() else 1.0 for word in words}
     operations = frozenset(known[word] for word in words if word in known)
     return _Meant(weights, tuple(sorted(kinds)), operations, kinds.count("text"))
 
 
-def likeness(task: str, other: str, meaning: float = 0.0) -> float:
-    """Similarity of two tasks; `meaning` is the embedder's similarity, 0 to 1."""
+def likeness(task: str, other: str) -> float:
+    """Similarity of two tasks, 0 to 1."""
     one, two = _meant(task), _meant(other)
     there = _covered(one.weights, two.weights, two.texts - one.texts)
     back = _covered(two.weights, one.weights, one.texts - two.texts)
     words = 2 * there * back / (there + back) if there + back else 0.0
-    alike = max(words, meaning) * (1 - OTHER_STRUCTURE * (1 - _same(one.kinds, two.kinds)))
+    alike = words * (1 - OTHER_STRUCTURE * (1 - _same(one.kinds, two.kinds)))
     return round(min(1.0, alike * _agreement(one.operations, two.operations)), 4)
 
 
 def covers(subject: str, task: str) -> float:
     """Share of a subject's words that a task mentions, 0 to 1, with names and numbers."""
-    common, said = everyday(stems), dict.fromkeys(stems(task)[: 4 * MOST_WORDS], 1.0)
-    weights = {word: SHARE if word in common else 1.0 for word in stems(subject)[:MOST_WORDS]}
-    return _covered(weights, said, 0)
+    said = dict.fromkeys(stems(task)[: 4 * MOST_WORDS], 1.0)
+    return round(_covered(dict.fromkeys(stems(subject)[:MOST_WORDS], 1.0), said, 0), 4)
 
 
 def _agreement(some: frozenset[int], others: frozenset[int]) -> float:
@@ -165,7 +169,7 @@ def _credit(word: str, has: Mapping[str, float]) -> float:
 def _spelled_alike(word: str, other: str) -> float:
     if word[:2] != other[:2] or word.isdigit() or other.isdigit():
         return 0.0
-    one, two = letter_groups(word), letter_groups(other)
+    one, two = ({f" {each} "[at : at + 3] for at in range(len(each))} for each in (word, other))
     share = 2 * len(one & two) / (len(one) + len(two))
     return min(MOST_SPELLED, share) if share >= SPELLED_FROM else 0.0
 
@@ -177,13 +181,18 @@ def _same(kinds: Iterable[str], others: Iterable[str]) -> float:
 
 
 @lru_cache(maxsize=1)
+def _shared() -> frozenset[str]:
+    return frozenset(stems(_SHARED))
+
+
+@lru_cache(maxsize=1)
 def _operations() -> Mapping[str, int]:
     return {word: at for at, line in enumerate(_OPERATIONS.strip().splitlines()) for word in stems(line)}
 
 
 @lru_cache(maxsize=1)
 def _companions() -> Mapping[str, frozenset[str]]:
-    found = dict(companions(stems))
+    found: dict[str, frozenset[str]] = {}
     for line in _ALSO.strip().splitlines():
         group = frozenset(stems(line))
         for word in group:

@@ -8,6 +8,9 @@ from typing import Literal, NamedTuple
 
 Kind = Literal["file", "url", "date", "year", "number", "quote", "name"]
 READ_CHARACTERS = 20_000
+SMALL_WORDS = frozenset(
+    ("a", "i", "an", "the", "of", "in", "is", "to", "and", "or", "for", "on", "by", "at", "it", "as")
+)
 
 _ENDINGS = (
     "csv|tsv|txt|md|json|jsonl|ndjson|xml|html?|ya?ml|toml|ini|log|sql|sqlite3?|db|parquet|feather|xlsx?|ods|docx?|odt|"
@@ -73,12 +76,3 @@ def _kind_of_quote(text: str) -> Kind:
     if FILE.fullmatch(text):
         return "file"
     return "url" if re.fullmatch(r"https?://\S+", text, re.IGNORECASE) else "quote"
-
-
-def number_in(text: str) -> int | float | None:
-    """The number that a literal denotes; None for any other literal."""
-    plain = text.replace(",", "")
-    try:
-        return int(plain) if re.fullmatch(r"-?\d+", plain) else float(plain)
-    except ValueError:
-        return None

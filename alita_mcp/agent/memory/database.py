@@ -1,0 +1,188 @@
+"""SQLite file of memories, `memory.sqlite3` in the home, safe among processes; calls block.
+
+A damaged file is set aside and a new one begun: memory is a help, and no run waits for a person to repair it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from alita_mcp.agent.memory.records import Memorable, MemoryKind, Row, searched_text
+from alita_mcp.errors import LibraryError
+
+FILE, DAMAGED = "memory.sqlite3", "memory.damaged"
+MOST_SET_ASIDE = 3
+BUSY_S = 10.0
+MOST_WORDS = 60
+"""Of a task, by which memories are sought."""
+_MEMORIES = """CREATE TABLE IF NOT EXISTS memories (
+    id TEXT PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, at TEXT NOT NULL, touched REAL NOT NULL,
+    sameness TEXT NOT NULL
+)"""
+_WORDS = "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(text, tokenize = 'porter unicode61')"
+_ROW = "m.id, m.kind, m.body, m.at, m.touched, m.sameness"
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+class MemoryDatabase:
+    """The memories of one home."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._path = home / FILE
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was ever remembered."""
+        return self._path.exists()
+
+    def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """What `work` gives, in one transaction.
+
+        Raises:
+            LibraryError: the file cannot be read or written.
+        """
+        with self._translated():
+            try:
+                return self._run(work)
+            except sqlite3.OperationalError:  # busy or not writable, which is no damage
+                raise
+            except sqlite3.DatabaseError:
+                self._set_aside()
+                return self._run(work)
+
+    def purge(self) -> None:
+        """Rewrites the file, so that nothing of removed memories is left on the disk.
+
+        Raises:
+            LibraryError: it cannot be written.
+        """
+        self.run(lambda db: db.execute("INSERT INTO words (words) VALUES ('optimize')"))
+        with self._translated(), self._connect() as db:
+            db.execute("VACUUM")
+
+    def remove(self) -> None:
+        """Removes all memories from the disk, damaged ones that were set aside too.
+
+        Raises:
+            LibraryError: they cannot be removed.
+        """
+        with self._translated():
+            self._path.unlink(missing_ok=True)
+            self._journal.unlink(missing_ok=True)
+            shutil.rmtree(self._home / DAMAGED, ignore_errors=True)
+
+    @property
+    def _journal(self) -> Path:
+        """What SQLite would roll back in a file of that name."""
+        return self._path.with_name(f"{FILE}-journal")
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as failure:
+            raise LibraryError(f"{self._path} cannot be used: {failure}.") from failure
+
+    def _connect(self) -> closing[sqlite3.Connection]:
+        return closing(sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None))
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        self._home.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # for its owner only
+        with self._connect() as db:
+            db.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                db.execute(_MEMORIES)
+                db.execute(_WORDS)
+                result = work(db)
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+        return result
+
+    def _set_aside(self) -> None:
+        damaged = self._home / DAMAGED
+        damaged.mkdir(exist_ok=True, mode=0o700)
+        moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+        self._path.rename(damaged / f"memory-{moment}.sqlite3")
+        self._journal.unlink(missing_ok=True)
+        _log.warning("%s was damaged; it lies in %s now, and a new one begins.", self._path, damaged)
+        for old in sorted(damaged.iterdir())[:-MOST_SET_ASIDE]:
+            old.unlink()
+
+
+def find_rows(db: sqlite3.Connection, kind: MemoryKind, text: str, limit: int) -> Sequence[Row]:
+    """Rows of a kind that share words with a text, best first (BM25)."""
+    words = list(dict.fromkeys(re.findall(r"\w+", text.casefold())))[:MOST_WORDS]
+    if not words:
+        return []
+    found = db.execute(
+        f"SELECT {_ROW} FROM words JOIN memories m ON m.rowid = words.rowid "  # noqa: S608 - fixed columns
+        "WHERE words MATCH ? AND m.kind = ? ORDER BY bm25(words), m.id LIMIT ?",
+        (" OR ".join(f'"{word}"' for word in words), kind, limit),
+    )
+    return [Row(*each) for each in found]
+
+
+def read_rows(db: sqlite3.Connection, kind: MemoryKind) -> Sequence[Row]:
+    """All rows of a kind, newest first."""
+    found = db.execute(
+        f"SELECT {_ROW} FROM memories m WHERE kind = ? ORDER BY at DESC, id DESC",  # noqa: S608 - fixed columns
+        (kind,),
+    )
+    return [Row(*each) for each in found]
+
+
+def same_rows(db: sqlite3.Connection, kind: MemoryKind, rows: Iterable[Row]) -> Sequence[Row]:
+    """Rows that have the id of one of these or say the same."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        known = db.execute(
+            f"SELECT {_ROW} FROM memories m WHERE kind = ? AND (id = ? OR sameness = ?)",  # noqa: S608 - fixed columns
+            (kind, row.id, row.sameness),
+        )
+        found |= {each[0]: Row(*each) for each in known}
+    return list(found.values())
+
+
+def write_row(db: sqlite3.Connection, row: Row, value: Memorable) -> None:
+    """Adds or replaces a row."""
+    delete_rows(db, [row.id])
+    added = db.execute("INSERT INTO memories VALUES (?, ?, ?, ?, ?, ?)", row)
+    db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (added.lastrowid, searched_text(value)))
+
+
+def delete_rows(db: sqlite3.Connection, ids: Collection[str]) -> int:
+    """Removes the rows of these ids; returns how many there were."""
+    removed = 0
+    for each in ids:
+        db.execute("DELETE FROM words WHERE rowid = (SELECT rowid FROM memories WHERE id = ?)", (each,))
+        removed += db.execute("DELETE FROM memories WHERE id = ?", (each,)).rowcount
+    return removed
+
+
+def touch_rows(db: sqlite3.Connection, ids: Collection[str], now: float) -> None:
+    """Records that memories were recalled."""
+    db.executemany("UPDATE memories SET touched = ? WHERE id = ?", [(now, each) for each in ids])
+
+
+def drop_least_used(db: sqlite3.Connection, kind: MemoryKind, most: int) -> None:
+    """Removes the least recently touched rows of a kind beyond `most`."""
+    found = db.execute(
+        "SELECT id FROM memories WHERE kind = ? ORDER BY touched DESC, rowid DESC LIMIT -1 OFFSET ?",
+        (kind, most),
+    )
+    delete_rows(db, [each[0] for each in found])
