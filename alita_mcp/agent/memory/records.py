@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from alita_mcp.agent.interface import Episode, Fact
 from alita_mcp.agent.memory.facts import key_of, normal_text
 from alita_mcp.agent.memory.recipes import KeptRecipe, words_of
-from alita_mcp.library.words.text import Document
+from alita_mcp.library.words.documents import Document
 from alita_mcp.values import Value
 
 MemoryKind = Literal["episodic", "semantic", "procedural"]
@@ -86,7 +86,7 @@ def document_of(value: Memorable) -> Document:
         text = f"{value.subject}. {value.text}"
     else:
         text, requests = words_of(value)
-    return Document(text, _mark("\0".join((text, *requests))), text, tuple(requests))
+    return Document("", text, requests=tuple(requests))
 
 
 def entry_of(kind: MemoryKind, row: Row, value: Memorable) -> MemoryEntry:

@@ -7,7 +7,6 @@ imported when a table is first opened.
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -19,8 +18,8 @@ import anyio.to_thread
 from alita_mcp.agent.memory.records import Memorable, MemoryKind, Row, document_of, read
 from alita_mcp.agent.memory.word_index import WordIndex
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.search.vectors.lance_table import LanceTable, TableBusy, quoted
-from alita_mcp.library.words.text import Document
+from alita_mcp.library.search.lance_table import LanceTable, TableBusy, quoted, remove_table
+from alita_mcp.library.words.documents import Document
 
 FOLDER, DAMAGED = "memory.lance", "memory.damaged"
 MOST_SET_ASIDE = 3
@@ -93,11 +92,7 @@ class MemoryTable:
 
     async def write(self, rows: Sequence[Row], removed: Collection[str]) -> None:
         """Writes and removes rows; call it under the lock."""
-        with self._table.translated():
-            await self._table.remove(removed)
-            if rows:
-                await self._table.put([{**row._asdict(), "text_hash": ""} for row in rows])
-            await self._table.fold()
+        await self._table.write([{**row._asdict(), "text_hash": ""} for row in rows], removed)
         await self.refresh()
 
     async def touch(self, used: Mapping[str, float]) -> None:
@@ -110,8 +105,7 @@ class MemoryTable:
 
     async def purge(self) -> None:
         """Removes deleted rows from the disk."""
-        with self._table.translated():
-            await self._table.purge()
+        await self._table.purge()
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
@@ -151,7 +145,7 @@ def exists(home: Path) -> bool:
 def remove_all(home: Path) -> None:
     """Removes all memories from the disk, damaged ones that were set aside too."""
     for place in (home / FOLDER, home / DAMAGED):
-        _remove(place)
+        remove_table(place)
 
 
 def make_private(home: Path) -> None:
@@ -172,14 +166,7 @@ def _move_away(place: Path, to: Path) -> None:
         raise LibraryError(f"{place} is damaged and cannot be moved away: {failure}.") from failure
     _log.warning("%s was damaged; it lies in %s now, and a new one begins.", place, to)
     for old in sorted(to.iterdir(), key=lambda each: each.name.rpartition("-")[2])[:-MOST_SET_ASIDE]:
-        _remove(old)
-
-
-def _remove(place: Path) -> None:
-    if place.is_dir() and not place.is_symlink():
-        shutil.rmtree(place, ignore_errors=True)
-    else:
-        place.unlink(missing_ok=True)
+        remove_table(old)
 
 
 def _inode(place: Path) -> int | None:

@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from alita_mcp.agent.memory.records import KINDS, Memorable, MemoryKind, document_of
 from alita_mcp.agent.memory.tables import FOLDER
-from alita_mcp.library.search.vectors.table import PREFIX, VectorTable, cosine, unit, vectors_of
+from alita_mcp.library.search.vectors import PREFIX, VectorTable, cosine, text_vectors, unit
 from alita_mcp.library.words.text import bounded_query
 from alita_mcp.models.embedding.interface import Embedder, Vector
 
@@ -27,6 +27,7 @@ UNRELATED = (
 MOST_AT_ONCE = 64
 """So many memories get a vector after one run; the others after later ones."""
 CHARACTERS = 1_000
+NEAREST = 50
 
 
 class MemoryVectors:
@@ -53,8 +54,10 @@ class MemoryVectors:
         found: dict[MemoryKind, dict[str, float]] = {}
         for kind in KINDS:
             table = await self._table(kind, len(query))
-            cosines = await table.cosines(query, names.get(kind, ()))
-            found[kind] = {name: _scaled(near, floor) for name, near in cosines.items()}
+            near = await table.nearest(query, NEAREST)
+            if named := names.get(kind):
+                near |= await table.nearest(query, len(named), named)
+            found[kind] = {name: _scaled(cosine_, floor) for name, (cosine_,) in near.items()}
         return found
 
     async def fill(self, values: Mapping[MemoryKind, Mapping[str, Memorable]]) -> None:
@@ -65,17 +68,25 @@ class MemoryVectors:
             table = await self._table(kind, length)
             documents = {name: document_of(value) for name, value in values[kind].items()}
             known = await table.hashes()
-            await table.remove(known.keys() - documents.keys())
-            missing = [name for name, each in documents.items() if known.get(name) != each.hash][:left]
+            missing = {name: each for name, each in documents.items() if known.get(name) != each.hash}
+            missing = dict(list(missing.items())[:left])
             left -= len(missing)
-            if missing:
-                vectors = await vectors_of(missing, documents, self._embedder, CHARACTERS)
-                await table.put(vectors, {name: documents[name] for name in missing})
+            texts = [[each.description, *each.requests] for each in missing.values()]
+            vectors = await text_vectors(
+                [[text[:CHARACTERS] for text in row] for row in texts], self._embedder
+            )
+            rows = [
+                {"name": name, "text_hash": document.hash, "vector": vector}
+                for (name, document), (vector, _) in zip(missing.items(), vectors, strict=True)
+            ]
+            async with table.locked():
+                await table.write(rows, known.keys() - documents.keys())
 
     async def purge(self) -> None:
         """Removes dropped vectors and those of other embedders from the disk."""
         for table in self._tables.values():
-            await table.purge()
+            async with table.locked():
+                await table.purge()
         await anyio.to_thread.run_sync(
             drop_vectors, self._folder, {each.name for each in self._tables.values()}
         )

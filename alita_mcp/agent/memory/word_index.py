@@ -1,4 +1,4 @@
-"""Full-text index of the memories of one kind (BM25 over stems and related words).
+"""Full-text index of the memories of one kind, which finds words of the same meaning too.
 
 In the memory of this process, made of the rows and brought up to date with them; calls block and may come from threads.
 """
@@ -9,13 +9,15 @@ import sqlite3
 import threading
 from collections.abc import Collection, Mapping
 
-from alita_mcp.library.catalogue.search_tables import SearchWriter, create
-from alita_mcp.library.words.corpus import Corpus
+from alita_mcp.library.words.thesaurus import companions
+from alita_mcp.library.catalogue.search_tables import create, put_document
+from alita_mcp.library.search.ranking import match_words
+from alita_mcp.library.words.documents import Document
 from alita_mcp.library.words.stems import stems
-from alita_mcp.library.words.text import Document, bounded_query
+from alita_mcp.library.words.text import bounded_query
 
 MOST_WORDS = 60
-"""Of a task; the most telling ones."""
+"""Of a task."""
 
 
 class WordIndex:
@@ -25,7 +27,6 @@ class WordIndex:
         self._lock = threading.Lock()
         self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         create(self._db)
-        self._corpus = Corpus(self._db, stems)
 
     def change(self, documents: Mapping[str, Document], gone: Collection[str]) -> None:
         """Adds or replaces documents by name, and removes the names that are gone."""
@@ -33,23 +34,20 @@ class WordIndex:
             return
         with self._lock:
             self._db.execute("BEGIN")
-            writer = SearchWriter(self._db)
             for name in gone:
-                writer.put(name, None)
+                put_document(self._db, name, None)
             for name, document in documents.items():
-                writer.put(name, document)
-            writer.write()
+                put_document(self._db, name, document)
             self._db.execute("COMMIT")
-            self._corpus = Corpus(self._db, stems)
 
     def search(self, task: str, limit: int) -> list[str]:
         """Names of the memories that match a task's words best."""
+        words = list(dict.fromkeys(stems(bounded_query(task))))[:MOST_WORDS]
+        related = companions(stems)
+        alike = dict.fromkeys(other for word in words for other in sorted(related.get(word, ())))
         with self._lock:
-            corpus = self._corpus
-            words = corpus.distinct(bounded_query(task))
-            words = sorted(words, key=corpus.term_weight, reverse=True)[:MOST_WORDS]
-            scores = corpus.scores(corpus.expanded(words), corpus.candidates(words))
-        return sorted(scores, key=lambda name: (-scores[name], name))[:limit]
+            own = match_words(self._db, words, limit)
+            return list(dict.fromkeys((*own, *match_words(self._db, alike, limit))))[:limit]
 
     def close(self) -> None:
         """Frees the memory."""

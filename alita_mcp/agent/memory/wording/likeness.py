@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from alita_mcp.agent.memory.wording.literals import literals
 from alita_mcp.agent.memory.wording.parameters import PARAMETER, kind_of
+from alita_mcp.library.words.thesaurus import companions
 from alita_mcp.library.words.everyday_words import SHARE, everyday
 from alita_mcp.library.words.stems import stems
-from alita_mcp.library.words.text import letter_groups
-from alita_mcp.library.words.thesaurus import companions
 
 SAME_MEANING, MOST_SPELLED, SPELLED_FROM = 0.8, 0.8, 0.5
 VALUE_FORGIVEN = 0.8
@@ -165,9 +164,16 @@ def _credit(word: str, has: Mapping[str, float]) -> float:
 def _spelled_alike(word: str, other: str) -> float:
     if word[:2] != other[:2] or word.isdigit() or other.isdigit():
         return 0.0
-    one, two = letter_groups(word), letter_groups(other)
+    one, two = _letter_groups(word), _letter_groups(other)
     share = 2 * len(one & two) / (len(one) + len(two))
     return min(MOST_SPELLED, share) if share >= SPELLED_FROM else 0.0
+
+
+@lru_cache(maxsize=2_000)
+def _letter_groups(word: str) -> frozenset[str]:
+    """All runs of three and of four letters, with the word's two ends marked."""
+    marked = f"#{word[:40]}#"
+    return frozenset(marked[at : at + size] for size in (3, 4) for at in range(len(marked) - size + 1))
 
 
 def _same(kinds: Iterable[str], others: Iterable[str]) -> float:
