@@ -57,7 +57,9 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     """
     _check(options)
     settings = read_settings()
-    embedder = search_embedder(settings.model_copy(update={"embedder": options.embedder or settings.embedder}))
+    embedder = search_embedder(
+        settings.model_copy(update={"embedder": options.embedder or settings.embedder})
+    )
     asked = anyio.run(partial(asking.ask_all, _sets(options), embedder))
     if options.rankings:
         _write(options.rankings, asked)

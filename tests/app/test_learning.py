@@ -31,7 +31,7 @@ from tests.app.conftest import Open, adder
 from tests.library.factory import hit_of, simple
 
 WAIT_S = 300
-ASKED = "total of two zebra herds, say numbers 3 and 4"
+ASKED = "add the numbers of two zebra herds, say 3 and 4"
 ME = ClientIdentity("client 1", "Some Agent 1.0")
 OTHER = ClientIdentity("client 2", "Some Agent 1.0")
 
@@ -268,7 +268,10 @@ async def test_a_hostile_client_cannot_drown_a_tools_own_words(settings: Setting
         await library.learn_wording("alpha", "told by a person who asked")
         entry = library.entry("alpha")
         assert len(entry.wordings) == 9, "eight from use, and what was told has places of its own"
-        own, others = entry.manifest.use_when, document_of(entry.manifest.model_dump(), entry.wordings).requests
+        own, others = (
+            entry.manifest.use_when,
+            document_of(entry.manifest.model_dump(), entry.wordings).requests,
+        )
         assert others[-1] == "told by a person who asked"
         assert len(" ".join(others[len(own) :]).split()) <= LEAST_LEARNED
         assert (await library.similar("comb a zebra"))[0] == "alpha"

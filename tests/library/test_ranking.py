@@ -123,7 +123,9 @@ def test_a_description_of_twenty_trades_is_a_match_for_none_of_them() -> None:
 def test_a_request_adds_to_what_the_tool_says_of_itself() -> None:
     for chosen in ("scale_photo", "frame_photo"):
         tools = {
-            name: compose(name, "Makes a photograph better.", requests=["shrink it"] if name == chosen else [])
+            name: compose(
+                name, "Makes a photograph better.", requests=["shrink it"] if name == chosen else []
+            )
             for name in ("scale_photo", "frame_photo")
         }
         assert ranked("shrink a photograph", TOOLS | tools).hits[0].name == chosen

@@ -20,6 +20,7 @@ from alita_mcp.library.search.vectors import VectorTable, unit
 from alita_mcp.library.words.documents import compose
 from alita_mcp.models.embedder_choice import choose_embedder, search_embedder
 from alita_mcp.models.embedding.interface import checked
+from alita_mcp.models.embedding.model2vec import BUILT_IN
 from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.settings import Settings
 from tests.library.factory import simple
@@ -282,7 +283,7 @@ def test_processes_share_the_work_of_embedding_and_one_that_is_killed_leaves_the
         assert first.stdout is not None
         said = [next(first.stdout) for _ in range(vectors.TOOLS_AT_ONCE + 10)]
         first.kill()
-        said += first.stdout
+        said += [line for line in first.stdout if line.endswith("\n")]
     others = [embedding(home, 600) for _ in range(2)]
     for process in others:
         told, _ = process.communicate(timeout=120)
@@ -294,6 +295,6 @@ def test_processes_share_the_work_of_embedding_and_one_that_is_killed_leaves_the
 
 
 async def test_a_large_library_is_searched_by_meaning_too(home: Path) -> None:
-    async with opened(home, ScriptedEmbedder(synonyms=MEANS), many(1_000) | TOOLS) as finder:
+    async with opened(home, choose_embedder(BUILT_IN), many(1_000) | TOOLS) as finder:
         await finder.vectors_ready()
         assert await best(finder, "my kitten") == "feed_cat"

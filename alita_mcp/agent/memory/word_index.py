@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 
 from alita_mcp.library.words.thesaurus import companions
 from alita_mcp.library.catalogue.search_tables import create, put_document
-from alita_mcp.library.search.ranking import match_words
+from alita_mcp.library.search.ranking import count_documents, match_words
 from alita_mcp.library.words.documents import Document
 from alita_mcp.library.words.stems import stems
 from alita_mcp.library.words.text import bounded_query
@@ -46,8 +46,12 @@ class WordIndex:
         related = companions(stems)
         alike = dict.fromkeys(other for word in words for other in sorted(related.get(word, ())))
         with self._lock:
-            own = match_words(self._db, words, limit)
-            return list(dict.fromkeys((*own, *match_words(self._db, alike, limit))))[:limit]
+            found = [
+                name
+                for each in (words, alike)
+                for name in match_words(self._db, count_documents(self._db, each), limit)
+            ]
+        return list(dict.fromkeys(found))[:limit]
 
     def close(self) -> None:
         """Frees the memory."""

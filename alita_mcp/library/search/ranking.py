@@ -36,8 +36,8 @@ SHOWN = 50
 COMPARED = 5
 UNSEEN_RIVALS = 8
 """In a library of a few tools the best result leads for want of rivals; its lead counts as if there were more."""
-LEAST_ASKED_FOR = 0.1
-"""A match asks for this part of a tool's name and description."""
+LEAST_ASKED_FOR, LONG_DESCRIPTION = 0.3, 60
+"""A match asks for this part of a name and description of so many words, and for less of a shorter one."""
 
 Kind = Literal["words", "meaning"]
 FEATURES: Mapping[Kind, Sequence[str]] = {
@@ -151,8 +151,9 @@ def rank(db: sqlite3.Connection, need: str, cosines: Mapping[str, Score] | None 
         for features in (every, own):
             features["margin"] /= math.fsum(weights.values()) or 1e-9
     top = calibrations()[kind].probability(every)
-    if every["back"] < LEAST_ASKED_FOR or calibrations()[kind].probability(own) < POSSIBLE_FROM:
-        # no match rests on requests alone, nor on one of the many things that a tool lists
+    # No match rests on one of the many things that a tool lists, nor on its requests alone.
+    asked_for = LEAST_ASKED_FOR * min(1.0, len(compared[0].head) / LONG_DESCRIPTION)
+    if every["back"] < asked_for or calibrations()[kind].probability(own) < POSSIBLE_FROM:
         top = min(top, MATCH_FROM - 0.01)
     best = scores[order[0]].full
     hits = [
@@ -167,9 +168,7 @@ def count_documents(db: sqlite3.Connection, words: Iterable[str]) -> dict[str, i
     return {word: int(db.execute(_COUNT, (f'"{word}"',)).fetchone()[0]) for word in words}
 
 
-def match_words(
-    db: sqlite3.Connection, counts: Mapping[str, int], limit: int = MATCHED
-) -> dict[str, Score]:
+def match_words(db: sqlite3.Connection, counts: Mapping[str, int], limit: int = MATCHED) -> dict[str, Score]:
     """The documents with most of these words, best first.
 
     `counts` are the numbers of documents that have each word; in a large library only the rarest are looked for.
@@ -245,4 +244,3 @@ def _idf(documents: int, total: int) -> float:
 
 def _lead(best: float, second: float, total: int) -> float:
     return min(best - second, best * total / (total + UNSEEN_RIVALS))
-

@@ -37,7 +37,9 @@ class SearchReader:
         """For those of these tools that can be found the hash, `name in words: description`, and the requests."""
         with self.transaction() as db:
             found = db.execute(_TEXTS, (json.dumps(list(names)),))
-            return {name: (digest, [about, *requests.splitlines()]) for name, digest, about, requests in found}
+            return {
+                name: (digest, [about, *requests.splitlines()]) for name, digest, about, requests in found
+            }
 
     def close(self) -> None:
         """Closes the file."""

@@ -72,7 +72,9 @@ class VectorTable(LanceTable):
         """Queries go by the first column; the others only have a cosine, too."""
         words = re.sub(r"[^a-z0-9]+", "_", embedder.lower()).strip("_")[-40:]
         digest = hashlib.sha256(embedder.encode()).hexdigest()[:8]
-        super().__init__(folder, f"{PREFIX}{words}_{digest}_{length}", partial(_vector_fields, columns, length))
+        super().__init__(
+            folder, f"{PREFIX}{words}_{digest}_{length}", partial(_vector_fields, columns, length)
+        )
         self.length = length
         self._others = columns[1:]
 
@@ -138,11 +140,9 @@ class VectorIndex:
             return None
         try:
             with anyio.fail_after(PATIENCE_S if self._table else FIRST_PATIENCE_S):
-                await self.ready()
+                table = await self.ready()
                 vector = unit((await self._embedder.embed([need]))[0])
-                if self._table is None:
-                    return None  # it was closed meanwhile
-                near = await self._table.nearest(vector)
+                near = await table.nearest(vector)
         except (AlitaError, TimeoutError) as failure:
             await self._rest(failure)
             return None
@@ -154,43 +154,42 @@ class VectorIndex:
             if name != PROBE
         }
 
-    async def ready(self) -> None:
-        """Returns when every tool has its vector.
+    async def ready(self) -> VectorTable:
+        """The table, once every tool has its vector.
 
         Raises:
             AlitaError: the embedder or the table failed.
         """
-        while self._is_behind or self._work is not None:
+        while self._is_behind or self._work is not None or self._table is None:
             if self._work is None:
                 self._is_behind, self._failure, self._work = False, None, anyio.Event()
                 self._tasks.start_soon(self._update, self._work)
             await self._work.wait()
             if self._failure is not None:
                 raise self._failure
+        return self._table
 
     def close(self) -> None:
         """Closes the files."""
         if self._table is not None:
             self._table.close()
-            self._table = None
 
     async def _rest(self, failure: Exception) -> None:
         """Has searches go by words for a while; a table that failed is opened again then, one that fails again made anew."""
         self._rests_until = anyio.current_time() + self._pauses.pause(min(self._failures, MOST_DOUBLED), None)
         _log.warning("Search goes by words for a while: %s", failure or "the embedder takes too long.")
-        if isinstance(failure, LibraryError) and not isinstance(failure, TableBusy):
-            table, self._table, self._is_behind = self._table, None, True
-            if table is not None:
-                table.close()
-                if self._failures:
-                    with suppress(LibraryError):
-                        await table.reset()
+        if self._table and isinstance(failure, LibraryError) and not isinstance(failure, TableBusy):
+            self._is_behind = True
+            self.close()
+            if self._failures:
+                with suppress(LibraryError):
+                    await self._table.reset()
         self._failures += 1
 
     async def _update(self, done: anyio.Event) -> None:
         """Brings the vectors up to date with the tools; one process of a library at a time."""
         try:
-            table = self._table = self._table or await self._open()
+            table = await self._open()
             wanted = await anyio.to_thread.run_sync(self._reader.read_hashes)
             async with table.locked():
                 there = await table.hashes()
@@ -215,6 +214,8 @@ class VectorIndex:
 
     async def _open(self) -> VectorTable:
         """The table of the embedder; an empty one where another model has taken the embedder's name."""
+        if self._table is not None and self._table.is_open:
+            return self._table
         texts = [text for pair in PARAPHRASES for text in pair]
         vectors = [unit(vector) for vector in await self._embedder.embed(texts)]
         alike = {(at, at + 1) for at in range(0, len(texts), 2)}
@@ -224,9 +225,8 @@ class VectorIndex:
             fmean(pairs[pair] for pair in alike) - unrelated, 0.01
         )
         self._scale = UNRELATED_COSINE / factor - unrelated, factor
-        table = VectorTable(
-            self._folder, f"tools {self._embedder.name}", len(vectors[0]), ("vector", "own")
-        )
+        name, length = f"tools {self._embedder.name}", len(vectors[0])
+        table = self._table = VectorTable(self._folder, name, length, ("vector", "own"))
         await table.open()
         async with table.locked():
             known = await table.nearest(vectors[0], 1, [PROBE])
@@ -247,7 +247,9 @@ class VectorIndex:
         try:
             return await text_vectors(tools, self._embedder)
         except ModelError:
-            (plain,) = await self._embedder.embed([PARAPHRASES[0][0]])  # raises where it is away, and refuses nothing
+            (plain,) = await self._embedder.embed(
+                [PARAPHRASES[0][0]]
+            )  # raises where it is away, and refuses nothing
         vectors: list[tuple[Vector, Vector]] = []
         for texts in tools:
             try:
@@ -276,9 +278,7 @@ def _vector_fields(columns: Sequence[str], length: int) -> Sequence[Any]:
     return [pa.field(column, pa.list_(pa.float32(), length), nullable=False) for column in columns]
 
 
-async def text_vectors(
-    texts: Sequence[Sequence[str]], embedder: Embedder
-) -> list[tuple[Vector, Vector]]:
+async def text_vectors(texts: Sequence[Sequence[str]], embedder: Embedder) -> list[tuple[Vector, Vector]]:
     """For each row of texts the vector halfway between the first one's and the mean of the others', and the first one's."""
     every = [text for row in texts for text in row]
     found = await embedder.embed(every) if every else []
