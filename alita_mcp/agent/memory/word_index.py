@@ -9,12 +9,12 @@ import sqlite3
 import threading
 from collections.abc import Collection, Mapping
 
-from alita_mcp.library.words.thesaurus import companions
 from alita_mcp.library.catalogue.search_tables import create, put_document
 from alita_mcp.library.search.ranking import count_documents, match_words
 from alita_mcp.library.words.documents import Document
 from alita_mcp.library.words.stems import stems
 from alita_mcp.library.words.text import bounded_query
+from alita_mcp.library.words.thesaurus import companions
 
 MOST_WORDS = 60
 """Of a task."""

@@ -157,7 +157,5 @@ def put_document(db: sqlite3.Connection, name: str, document: Document | None) -
     if document is not None:
         entered = db.execute("INSERT INTO document (name, hash) VALUES (?, ?)", (name, document.hash))
         texts = (document.name, document.description, document.parameters, "\n".join(document.requests))
-        columns = "rowid, name, description, parameters, requests"
-        db.execute(
-            f"INSERT INTO document_text ({columns}) VALUES (?, ?, ?, ?, ?)", (entered.lastrowid, *texts)
-        )
+        insert = "INSERT INTO document_text (rowid, name, description, parameters, requests) VALUES (?, ?, ?, ?, ?)"
+        db.execute(insert, (entered.lastrowid, *texts))

@@ -119,8 +119,8 @@ def rank(db: sqlite3.Connection, need: str, cosines: Mapping[str, Score] | None 
     alike = {other for stem in terms for other in related.get(stem, ())} - terms.keys()
     words = match_words(db, counts)
     for name, score in match_words(db, count_documents(db, alike)).items():
-        full, own = words.get(name, Score())
-        words[name] = Score(full + RELATED * score.own, own + RELATED * score.own)
+        known = words.get(name, Score())
+        words[name] = Score(known.full + RELATED * score.own, known.own + RELATED * score.own)
     scores = words
     if cosines:
         farthest = min(cosine.full for cosine in cosines.values())  # no tool without a cosine is nearer

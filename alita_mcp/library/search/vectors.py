@@ -175,7 +175,7 @@ class VectorIndex:
             self._table.close()
 
     async def _rest(self, failure: Exception) -> None:
-        """Has searches go by words for a while; a table that failed is opened again then, one that fails again made anew."""
+        """Has searches go by words for a while; a table that failed is opened again then, and at last made anew."""
         self._rests_until = anyio.current_time() + self._pauses.pause(min(self._failures, MOST_DOUBLED), None)
         _log.warning("Search goes by words for a while: %s", failure or "the embedder takes too long.")
         if self._table and isinstance(failure, LibraryError) and not isinstance(failure, TableBusy):
@@ -243,7 +243,7 @@ class VectorIndex:
         return table
 
     async def _embed(self, tools: Sequence[Sequence[str]]) -> list[tuple[Vector, Vector]]:
-        """The vectors of each tool; where the embedder refuses their texts together, it is given one tool's at a time."""
+        """The vectors of each tool; where the embedder refuses all texts together, it is given one tool at a time."""
         try:
             return await text_vectors(tools, self._embedder)
         except ModelError:
@@ -279,7 +279,7 @@ def _vector_fields(columns: Sequence[str], length: int) -> Sequence[Any]:
 
 
 async def text_vectors(texts: Sequence[Sequence[str]], embedder: Embedder) -> list[tuple[Vector, Vector]]:
-    """For each row of texts the vector halfway between the first one's and the mean of the others', and the first one's."""
+    """For each row of texts the vector between that of the first and the mean of the others', and that of the first."""
     every = [text for row in texts for text in row]
     found = await embedder.embed(every) if every else []
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from alita_mcp.agent.memory.wording.literals import literals
 from alita_mcp.agent.memory.wording.parameters import PARAMETER, kind_of
-from alita_mcp.library.words.thesaurus import companions
 from alita_mcp.library.words.everyday_words import SHARE, everyday
 from alita_mcp.library.words.stems import stems
+from alita_mcp.library.words.thesaurus import companions
 
 SAME_MEANING, MOST_SPELLED, SPELLED_FROM = 0.8, 0.8, 0.5
 VALUE_FORGIVEN = 0.8
