@@ -123,7 +123,7 @@ async def _look(query: str, finder: Finder, pause_s: float | None) -> tuple[Rank
         started = time.perf_counter()
         ranking = await finder.search(query)
         took = (time.perf_counter() - started) * 1_000
-        if pause_s is None or ranking.by_meaning or not query.strip():
+        if pause_s is None or ranking.by_meaning or not any(map(str.isalnum, query)):
             return ranking, took
         await anyio.sleep(pause_s)
     raise ModelError("The embedder keeps the search waiting.", hint="Measure again when it answers in time.")

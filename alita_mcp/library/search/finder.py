@@ -57,7 +57,8 @@ class Finder:
             LibraryError: the search index is damaged.
         """
         need = bounded_query(query)
-        cosines = await self._vectors.cosines(need) if self._vectors is not None and need else None
+        has_words = any(letter.isalnum() for letter in need)
+        cosines = await self._vectors.cosines(need) if self._vectors is not None and has_words else None
         return await anyio.to_thread.run_sync(self._rank, need, cosines)
 
     def _rank(self, need: str, cosines: Mapping[str, Score] | None) -> Ranking:

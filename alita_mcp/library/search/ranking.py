@@ -28,8 +28,8 @@ RELATED, RELATED_COVERS = 0.2, 0.6
 """What words that mean nearly the same as those of the need count, in BM25 and in the certainty."""
 WORDS_BESIDE_COSINE = 0.02
 """Weight of BM25 beside the cosine; better than rank fusion, and flat around its best value."""
-REQUESTS_BEYOND = 0.15
-"""Share that example requests count of what they add beyond the tool's own words."""
+BORNE_OUT, BEYOND = 4.0, 0.2
+"""What example requests add counts up to so many times what the tool's own words give, and beyond that this share."""
 DECAY: Mapping[str, float] = {"words": 0.2, "meaning": 5.0}
 """How fast the probability falls with the distance of the score from the best one's."""
 SHOWN = 50
@@ -183,7 +183,9 @@ def match_words(db: sqlite3.Connection, counts: Mapping[str, int], limit: int = 
     scores = {}
     for name, own, every in db.execute(_RANKED, (" OR ".join(asked), limit)) if asked else ():
         lent = max(0.0, every - own)
-        scores[name] = Score(own + min(lent, own) + REQUESTS_BEYOND * max(0.0, lent - own), own)
+        scores[name] = Score(
+            own + min(lent, BORNE_OUT * own) + BEYOND * max(0.0, lent - BORNE_OUT * own), own
+        )
     return scores
 
 
