@@ -66,7 +66,7 @@ def test_needs_that_nothing_fits_are_refused_while_the_others_are_kept(
         assert figures["kept"] >= 0.6
     for figures in (by_words["sets"]["toole"], by_meaning["sets"]["toole"]):
         assert figures["refused_chat"] >= 0.85
-        assert figures["kept"] >= 0.62
+        assert figures["kept"] >= 0.6
 
 
 def test_what_is_promised_is_about_what_is_right(by_words: Any, by_meaning: Any) -> None:

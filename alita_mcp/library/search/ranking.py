@@ -36,7 +36,7 @@ SHOWN = 50
 COMPARED = 5
 UNSEEN_RIVALS = 8
 """In a library of a few tools the best result leads for want of rivals; its lead counts as if there were more."""
-LEAST_ASKED_FOR, LONG_DESCRIPTION = 0.3, 60
+LEAST_ASKED_FOR, LONG_DESCRIPTION = 0.35, 60
 """A match asks for this part of a name and description of so many words, and for less of a shorter one."""
 
 Kind = Literal["words", "meaning"]
