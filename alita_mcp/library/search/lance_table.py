@@ -127,13 +127,14 @@ class LanceTable:
             TableBusy: another one is at it for long, as when it embeds a large library.
         """
         async with AsyncExitStack() as stack:
-            try:
-                await stack.enter_async_context(awaited(self._lock, LOCK_TIMEOUT_S))
-            except TimeoutError as late:
-                raise TableBusy(
-                    f"{self.folder} has been changed by another process for {LOCK_TIMEOUT_S:g} s.",
-                    hint="Try again in a moment.",
-                ) from late
+            with self.translated():
+                try:
+                    await stack.enter_async_context(awaited(self._lock, LOCK_TIMEOUT_S))
+                except TimeoutError as late:
+                    raise TableBusy(
+                        f"{self.folder} has been changed by another process for {LOCK_TIMEOUT_S:g} s.",
+                        hint="Try again in a moment.",
+                    ) from late
             yield
 
     @contextmanager
