@@ -185,17 +185,6 @@ class _Narrow(ScriptedEmbedder):
         return [*unit(direction), 3.0]
 
 
-async def test_tables_that_no_process_opened_for_a_month_are_removed(home: Path) -> None:
-    for name in ("old", "new"):
-        async with opened(home, ScriptedEmbedder(name)) as finder:
-            await finder.vectors_ready()
-    (old,) = (home / "vectors.lance").glob("*old*.lance")
-    os.utime(old, (0, 0))
-    async with opened(home, ScriptedEmbedder("new")) as finder:
-        await finder.vectors_ready()
-    assert ["new" in place.name for place in (home / "vectors.lance").glob("*.lance")] == [True]
-
-
 async def test_a_table_takes_vectors_of_its_length_only_and_errors_are_the_librarys(home: Path) -> None:
     table = VectorTable(home / "vectors.lance", "zero", 4)
     await table.open()

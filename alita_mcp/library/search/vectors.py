@@ -9,9 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
-import os
 import re
-import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -25,7 +23,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from alita_mcp.errors import AlitaError, LibraryError, ModelError
-from alita_mcp.library.search.lance_table import LanceTable, TableBusy, quoted, remove_table
+from alita_mcp.library.search.lance_table import LanceTable, TableBusy, quoted
 from alita_mcp.library.search.ranking import Score
 from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.models.embedding.interface import CheckedEmbedder, Embedder, Vector, same_length
@@ -34,15 +32,11 @@ from alita_mcp.models.litellm.backoff import Patience
 PREFIX = "vectors_"
 NEAREST = 50
 TOOLS_AT_ONCE = 256
-SHORTENED_CHARACTERS = 1_000
-"""What a refused text is cut to before it is tried once more; the shortest model takes about as much."""
 FIRST_PATIENCE_S, PATIENCE_S = 5.0, 2.0
 """How long a search waits for vectors before it goes by words; the first one of a process imports LanceDB."""
 PAUSES = Patience(first_pause_s=4.0, max_pause_s=60.0)
 """How long searches go by words after a failure; longer with each one in a row."""
 MOST_DOUBLED = 10
-UNUSED_S = 30 * 86_400.0
-"""Tables of other embedders that no process opened for so long are removed."""
 
 PARAPHRASES = (
     ("Make a picture smaller.", "Resize an image."),
@@ -239,7 +233,6 @@ class VectorIndex:
             if not is_same:
                 probe = {"name": PROBE, "text_hash": "", "vector": vectors[0], "own": vectors[0]}
                 await table.write([probe], ())
-            await anyio.to_thread.run_sync(remove_unused, self._folder, table.name)
         return table
 
     async def _embed(self, tools: Sequence[Sequence[str]]) -> list[tuple[Vector, Vector]]:
@@ -253,23 +246,11 @@ class VectorIndex:
         vectors: list[tuple[Vector, Vector]] = []
         for texts in tools:
             try:
-                vectors += await text_vectors(
-                    [[text[:SHORTENED_CHARACTERS] for text in texts]], self._embedder
-                )
+                vectors += await text_vectors([texts], self._embedder)
             except ModelError as failure:
                 _log.warning("A tool is found by its words only: %s", failure)
                 vectors.append((unit([0.0] * len(plain)),) * 2)
         return vectors
-
-
-def remove_unused(folder: Path, kept: str) -> None:
-    """Removes the tables that no process opened for `UNUSED_S`, but never `kept`, which is opened now."""
-    for place in folder.glob("*.lance"):
-        with suppress(OSError):
-            if place.stem == kept:
-                os.utime(place)
-            elif time.time() - place.stat().st_mtime > UNUSED_S:
-                remove_table(place)
 
 
 def _vector_fields(columns: Sequence[str], length: int) -> Sequence[Any]:
