@@ -28,9 +28,9 @@ RELATED, RELATED_COVERS = 0.2, 0.6
 """What words that mean nearly the same as those of the need count, in BM25 and in the certainty."""
 WORDS_BESIDE_COSINE = 0.02
 """Weight of BM25 beside the cosine; better than rank fusion, and flat around its best value."""
-BORNE_OUT, BEYOND = 4.0, 3.0
-"""What example requests add counts up to so many times what the tool's own words give, and beyond that by this number's
-share in all of its requests: whoever lists many needs gets little for each."""
+BORNE_OUT, BEYOND = 4.0, 120
+"""What example requests add counts up to so many times what the tool's own words give, and beyond that by the share of
+this number in all their characters: whoever lists many needs gets little for each."""
 DECAY: Mapping[str, float] = {"words": 0.2, "meaning": 5.0}
 """How fast the probability falls with the distance of the score from the best one's."""
 SHOWN = 50
@@ -47,14 +47,14 @@ FEATURES: Mapping[Kind, Sequence[str]] = {
 }
 
 _RANKED = """
-SELECT d.name, own, every, length(t.requests) - length(replace(t.requests, char(10), '')) + 1 FROM (
+SELECT d.name, own, every, length(t.requests) FROM (
     SELECT rowid AS row, -bm25(document_text, 3.0, 1.5, 0.6, 0.0) AS own,
         -bm25(document_text, 3.0, 1.5, 0.6, 1.0) AS every
     FROM document_text WHERE document_text MATCH ? ORDER BY every DESC LIMIT ?
 ) m JOIN document d ON d.id = m.row JOIN document_text t ON t.rowid = m.row ORDER BY every DESC
 """
 """BM25 with the weights of name, description, parameters and requests, without the requests and with them; and how
-many requests there are."""
+long the requests are."""
 _COUNT = "SELECT count(*) FROM document_text WHERE document_text MATCH ?"
 _TEXTS = """
 SELECT d.name, t.name || ' ' || t.description, t.parameters, t.requests
@@ -183,9 +183,11 @@ def match_words(db: sqlite3.Connection, counts: Mapping[str, int], limit: int = 
             break
         asked.append(f'"{word}"')
     scores = {}
-    for name, own, every, requests in db.execute(_RANKED, (" OR ".join(asked), limit)) if asked else ():
+    for name, own, every, length in db.execute(_RANKED, (" OR ".join(asked), limit)) if asked else ():
         borne_out = min(every - own, BORNE_OUT * own)
-        scores[name] = Score(own + borne_out + min(1.0, BEYOND / requests) * (every - own - borne_out), own)
+        scores[name] = Score(
+            own + borne_out + min(1.0, BEYOND / max(1, length)) * (every - own - borne_out), own
+        )
     return scores
 
 
