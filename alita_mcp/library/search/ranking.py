@@ -8,7 +8,7 @@ import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
@@ -39,6 +39,8 @@ UNSEEN_RIVALS = 8
 """In a library of a few tools the best result leads for want of rivals; its lead counts as if there were more."""
 LEAST_ASKED_FOR, LONG_DESCRIPTION = 0.35, 60
 """A match asks for this part of a name and description of so many words, and for less of a shorter one."""
+LEAST_LEFT = 0.5
+"""A tool with a long description of which less is asked for loses up to this part of its score."""
 
 Kind = Literal["words", "meaning"]
 FEATURES: Mapping[Kind, Sequence[str]] = {
@@ -133,18 +135,30 @@ def rank(db: sqlite3.Connection, need: str, cosines: Mapping[str, Score] | None 
             scores[name] = Score(
                 near.full + WORDS_BESIDE_COSINE * word.full, near.own + WORDS_BESIDE_COSINE * word.own
             )
-    # what differs by less than a sum's rounding error goes by name, so that no two runs differ
-    order = sorted(scores, key=lambda name: (-round(scores[name].full, 9), name))[:SHOWN]
-    texts = {name: texts for name, *texts in db.execute(_TEXTS, (json.dumps(order),))}
-    order = [name for name in order if name in texts]  # a tool with a cosine may be gone by now
-    if not order:
+
+    def best(names: Iterable[str]) -> list[str]:
+        # what differs by less than a sum's rounding error goes by name, so that no two runs differ
+        return sorted(names, key=lambda name: (-round(scores[name].full, 9), name))[:SHOWN]
+
+    found = db.execute(_TEXTS, (json.dumps(best(scores)),))
+    candidates = {name: _Candidate(*texts) for name, *texts in found}
+    if not candidates:  # tools with a cosine may be gone by now
         return Ranking()
+    for name, candidate in candidates.items():
+        # a long description that lists many things is no answer to a need that asks for one of them
+        if len(candidate.head) > LONG_DESCRIPTION / 2:
+            asked = len(candidate.head & terms.keys()) / len(candidate.head) / candidate.asked_for
+            scores[name] = Score(*(score * min(1.0, max(LEAST_LEFT, asked)) for score in scores[name]))
+    order = best(candidates)
     (total,) = db.execute("SELECT count(*) FROM document").fetchone()
-    compared = [_Candidate(scores[name], *texts[name]) for name in order[:COMPARED]]
+    compared = [candidates[name] for name in order[:COMPARED]]
     counts |= count_documents(db, compared[0].head)
     idf = {word: _idf(count, total) for word, count in counts.items()}
     weights = {stem: idf[word] for stem, word in terms.items()}
-    every, own = (_features(weights, idf, total, compared, by_own=by_own) for by_own in (False, True))
+    nearest = [scores[name] for name in order[:COMPARED]]
+    every, own = (
+        _features(weights, idf, total, compared, nearest, by_own=by_own) for by_own in (False, True)
+    )
     kind: Kind = "words"
     if cosines:
         kind = "meaning"
@@ -154,12 +168,11 @@ def rank(db: sqlite3.Connection, need: str, cosines: Mapping[str, Score] | None 
             features["margin"] /= math.fsum(weights.values()) or 1e-9
     top = calibrations()[kind].probability(every)
     # No match rests on one of the many things that a tool lists, nor on its requests alone.
-    asked_for = LEAST_ASKED_FOR * min(1.0, len(compared[0].head) / LONG_DESCRIPTION)
-    if every["back"] < asked_for or calibrations()[kind].probability(own) < POSSIBLE_FROM:
+    if every["back"] < compared[0].asked_for or calibrations()[kind].probability(own) < POSSIBLE_FROM:
         top = min(top, MATCH_FROM - 0.01)
-    best = scores[order[0]].full
+    highest = nearest[0].full
     hits = [
-        Hit(name, top * math.exp((scores[name].full - best) * DECAY[kind]), scores[name].full)
+        Hit(name, top * math.exp((scores[name].full - highest) * DECAY[kind]), scores[name].full)
         for name in order
     ]
     return Ranking(tuple(hits), every, bool(cosines))
@@ -194,12 +207,22 @@ def match_words(db: sqlite3.Connection, counts: Mapping[str, int], limit: int = 
 class _Candidate:
     """One of the first tools, with the stems of its texts."""
 
-    def __init__(self, score: Score, head: str, parameters: str, requests: str) -> None:
-        self.score = score
+    def __init__(self, head: str, parameters: str, requests: str) -> None:
         self.head = frozenset(stems(head))
         """Of name and description."""
-        self.own = self.head.union(stems(parameters))
-        self.every = self.own.union(stems(requests))
+        self.asked_for = LEAST_ASKED_FOR * min(1.0, len(self.head) / LONG_DESCRIPTION)
+        """Which part of the head a need must ask for."""
+        self._parameters, self._requests = parameters, requests
+
+    @cached_property
+    def own(self) -> frozenset[str]:
+        """Of all that the tool says of itself."""
+        return self.head.union(stems(self._parameters))
+
+    @cached_property
+    def every(self) -> frozenset[str]:
+        """Those of its example requests too."""
+        return self.own.union(stems(self._requests))
 
 
 def _features(
@@ -207,6 +230,7 @@ def _features(
     idf: Mapping[str, float],
     total: int,
     compared: Sequence[_Candidate],
+    nearest: Sequence[Score],
     *,
     by_own: bool,
 ) -> dict[str, float]:
@@ -217,7 +241,8 @@ def _features(
     in score. Everyday words count less in the first two.
     """
     common, related = everyday(stems), companions(stems)
-    covered, scores = [], []
+    covered = []
+    scores = [score.own if by_own else score.full for score in nearest]
     weights = {stem: weight * (SHARE if stem in common else 1.0) for stem, weight in need.items()}
     for each in compared:
         having = each.own if by_own else each.every
@@ -227,7 +252,6 @@ def _features(
             if stem in having or not having.isdisjoint(related.get(stem, ()))
         ]
         covered.append(math.fsum(found) / (math.fsum(weights.values()) or 1e-9))
-        scores.append(each.score.own if by_own else each.score.full)
     asked = need.keys() | {other for stem in need for other in related.get(stem, ())}
     head = {stem: idf[stem] * (SHARE if stem in common else 1.0) for stem in compared[0].head}
     shared = need.keys() & (compared[0].own if by_own else compared[0].every)
