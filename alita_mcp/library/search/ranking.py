@@ -40,7 +40,7 @@ UNSEEN_RIVALS = 8
 LEAST_ASKED_FOR, LONG_DESCRIPTION = 0.35, 60
 """A match asks for this part of a name and description of so many words, and for less of a shorter one."""
 LEAST_LEFT = 0.5
-"""A tool with a long description of which less is asked for loses up to this part of its score."""
+"""By words, a tool with a long description of which less is asked for loses up to this part of its score."""
 
 Kind = Literal["words", "meaning"]
 FEATURES: Mapping[Kind, Sequence[str]] = {
@@ -145,8 +145,9 @@ def rank(db: sqlite3.Connection, need: str, cosines: Mapping[str, Score] | None 
     if not candidates:  # tools with a cosine may be gone by now
         return Ranking()
     for name, candidate in candidates.items():
-        # a long description that lists many things is no answer to a need that asks for one of them
-        if len(candidate.head) > LONG_DESCRIPTION / 2:
+        # A long description that lists many things is no answer to a need that asks for one of them. Where there is a
+        # cosine it says so itself.
+        if not cosines and len(candidate.head) > LONG_DESCRIPTION / 2:
             asked = len(candidate.head & terms.keys()) / len(candidate.head) / candidate.asked_for
             scores[name] = Score(*(score * min(1.0, max(LEAST_LEFT, asked)) for score in scores[name]))
     order = best(candidates)
