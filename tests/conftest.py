@@ -195,6 +195,7 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
         name for name in os.environ if name.startswith("ALITA_") and name != "ALITA_DOCKER_IMAGE"
     ]:
         monkeypatch.delenv(variable)
+    monkeypatch.setenv("ALITA_EMBEDDER", "none")  # tests of search by meaning name another
 
 
 @pytest.fixture(autouse=True)

@@ -153,7 +153,7 @@ def test_no_file_is_larger_than_a_reader_would_expect() -> None:
     large = {
         str(path.relative_to(ROOT)): path.stat().st_size
         for path in tracked()
-        if path.stat().st_size > 200_000 and path.name not in LOCKS
+        if path.stat().st_size > 200_000 and path.name not in LOCKS and path.parent.name != "static_minilm"
     }
     assert large == {}
 

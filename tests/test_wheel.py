@@ -94,6 +94,9 @@ def judge(wheel: Path) -> bytes:
     )
     assert len(names) == len(set(names))
     assert not [name for name in names if "benchmarks" in name]
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= {
+        Path(name).name for name in names if name.startswith("alita_mcp/models/embedding/static_minilm/")
+    }
     return made
 
 

@@ -20,8 +20,7 @@ import anyio
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
-from alita_mcp.library.search.answer import SearchAnswer
-from alita_mcp.library.search.ranking import POSSIBLE_FROM
+from alita_mcp.library.search.answer import POSSIBLE_FROM, SearchAnswer
 from alita_mcp.synthesis.specification.aliases import says_nothing_new, worth_learning
 
 WITHIN_S = 600.0

@@ -18,9 +18,8 @@ from alita_mcp.library.journal.calls import CallJournal
 from alita_mcp.library.kept_results import KeptResults
 from alita_mcp.library.promotion import newcomers
 from alita_mcp.library.rows import By, CatalogueEntry, JournalRow
-from alita_mcp.library.search.answer import SearchAnswer, SearchHit
+from alita_mcp.library.search.answer import ALWAYS_SHOWN, SearchAnswer, SearchHit, search_answer
 from alita_mcp.library.search.finder import finder_for
-from alita_mcp.library.search.search_answer import ALWAYS_SHOWN, search_answer
 from alita_mcp.library.versions import naming
 from alita_mcp.library.versions.export import export_version
 from alita_mcp.library.versions.loaded import LoadedVersions
@@ -247,17 +246,13 @@ class Library:
         scores = {hit.name: hit.probability for hit in found}
         return search_answer(scores, entries, limit, self._counted[1], tuple(others.values()))
 
-    async def make_searchable(self) -> None:
-        """Gives tools their vectors in the background, from a moment from now on, where an embedder is configured."""
-        await self._finder.make_ready()
-
     async def similar(self, text: str, limit: int = 5) -> tuple[str, ...]:
         """Names of the tools whose words are nearest to a draft's name and description."""
         found = self.tools.some(hit.name for hit in (await self._finder.search(text)).hits)
         return tuple(name for name, entry in found.items() if entry.state == "enabled")[:limit]
 
     async def reindex(self) -> int:
-        """Reads every tool again, quarantines the changed ones, makes the search tables anew; returns their number."""
+        """Reads every tool again, quarantines the changed ones, makes the search index anew; returns their number."""
         for name in await self._in_thread(self.tools.names):
             try:
                 await self.read(name)

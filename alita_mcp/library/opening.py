@@ -39,7 +39,6 @@ async def open_library(
             )  # after the tasks: a thread of theirs that is late would open a file again
             await library.refresh()
             tasks.start_soon(library.watch)
-            tasks.start_soon(library.make_searchable)
             try:
                 yield library
             finally:

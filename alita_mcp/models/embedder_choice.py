@@ -7,11 +7,13 @@ import re
 from importlib import import_module
 
 from alita_mcp.errors import ExtraMissing, UsageError
-from alita_mcp.extras import require
+from alita_mcp.extras import find_problem, require
 from alita_mcp.models.embedding.interface import Embedder
-from alita_mcp.models.embedding.model2vec import PREFIX, Model2vecEmbedder, is_folder
+from alita_mcp.models.embedding.model2vec import BUILT_IN, PREFIX, Model2vecEmbedder, is_folder
 from alita_mcp.settings import Settings
 
+NONE = "none"
+"""The value of ALITA_EMBEDDER that turns meaning off."""
 A_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -24,13 +26,24 @@ def configured_embedder(settings: Settings) -> Embedder | None:
     Raises:
         UsageError: as `choose_embedder`.
     """
-    if settings.embedder is None:
+    if settings.embedder in (None, NONE):
         return None
     try:
         return choose_embedder(settings.embedder, settings.embedder_base_url)
     except ExtraMissing as absent:
         _log.warning("Search goes by words: %s", absent)
         return None
+
+
+def search_embedder(settings: Settings) -> Embedder | None:
+    """The embedder of tool search: the one that the settings name, else the built-in table; None: search by words.
+
+    Raises:
+        UsageError: as `choose_embedder`.
+    """
+    if settings.embedder is None and find_problem("search") is None:
+        return Model2vecEmbedder(BUILT_IN)
+    return configured_embedder(settings)
 
 
 def choose_embedder(name: str, base_url: str | None = None) -> Embedder:
@@ -45,7 +58,7 @@ def choose_embedder(name: str, base_url: str | None = None) -> Embedder:
     feature = f"ALITA_EMBEDDER={name!r}"
     require("search", feature)
     if name.startswith(PREFIX) or is_folder(name):
-        return Model2vecEmbedder(name.removeprefix(PREFIX))
+        return Model2vecEmbedder(name if name == BUILT_IN else name.removeprefix(PREFIX))
     if A_CLASS.fullmatch(name):
         return _own(name)
     require("models", feature)

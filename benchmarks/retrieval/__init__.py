@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.embedder_choice import choose_embedder
+from alita_mcp.models.embedder_choice import search_embedder
 from alita_mcp.settings import read_settings
 from benchmarks.retrieval import asking, fitting
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="instead of queries: tools about to be made, and those that they are or resemble",
     )
     add("--rankings", metavar="FILE", type=Path, help="where to write one JSON line for each query")
-    add("--embedder", metavar="NAME", help="default: ALITA_EMBEDDER")
+    add("--embedder", metavar="NAME", help="`none`: by words (default: ALITA_EMBEDDER)")
     add("--sets", metavar="FOLDER", type=Path, help="instead of single files: a folder of sets")
     add("--fit", action="store_true", help="fit the weights of the certainty to what was right")
     add("--weights", metavar="FILE", type=Path, help="where --fit writes (default: into the package)")
@@ -56,15 +56,17 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         ModelError: the embedder gives no vectors.
     """
     _check(options)
-    named = options.embedder or read_settings().embedder
-    embedder = choose_embedder(named) if named else None
+    settings = read_settings()
+    embedder = search_embedder(
+        settings.model_copy(update={"embedder": options.embedder or settings.embedder})
+    )
     asked = anyio.run(partial(asking.ask_all, _sets(options), embedder))
     if options.rankings:
         _write(options.rankings, asked)
     if options.fit:
         return {
             "fitted": fitting.fit_and_keep(
-                asked, embedder.name if embedder else None, options.weights or fitting.SHIPPED
+                asked, "meaning" if embedder else "words", options.weights or fitting.SHIPPED
             )
         }
     return asking.pairs_summary(asked[0]) if options.duplicates else asking.summary(asked)

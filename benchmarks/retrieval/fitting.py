@@ -1,37 +1,51 @@
-"""Fit of the weights of the search's certainty; each set counts alike."""
+"""Fit of the weights of the search's certainty by logistic regression; each set counts alike."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import alita_mcp.library
 from alita_mcp.errors import UsageError
-from alita_mcp.library.search.calibration import (
-    MEANING_FEATURES,
-    WORD_FEATURES,
-    WORDS,
-    Calibration,
-    Observation,
-    fit,
-)
+from alita_mcp.extras import importing
+from alita_mcp.library.search.ranking import FEATURES, Calibration
 from benchmarks.retrieval import asking
 
 SHIPPED = Path(alita_mcp.library.__file__).parent / "calibration.json"
+OUTSIDE_COUNTS = {"words": 1.6, "meaning": 3.8}
+"""The weight of a need that nothing fits, so that far-off needs are refused."""
+STEPS = 50
+FLOOR = 1e-3
+"""Keeps weights finite where the data alone would not."""
 
 
-OUTSIDE_COUNTS = {True: 2.5, False: 1.25}
-"""By whether there are cosines: the weight of a need that nothing fits, so that far-off needs are refused."""
+class Observation(NamedTuple):
+    """Search whose right answer is known."""
+
+    features: Mapping[str, float]
+    right: bool
+    weight: float = 1.0
 
 
-def fit_and_keep(asked: Sequence[asking.AskedSet], embedder: str | None, target: Path) -> dict[str, object]:
-    """Fits words alone, or the embedder's scores, and writes the weights beside the others in `target`."""
-    name, features = (embedder, MEANING_FEATURES) if embedder else (WORDS, WORD_FEATURES)
-    seen = list(_observations(asked, embedder is not None))
+def fit_and_keep(
+    asked: Sequence[asking.AskedSet], name: Literal["words", "meaning"], target: Path
+) -> dict[str, object]:
+    """Fits the certainty of searches by words or by meaning, and writes it beside the other one in `target`."""
+    seen = [
+        Observation(
+            ranking.features,
+            answered.right,
+            1_000 / len(each.rankings) * (1.0 if answered.tools else OUTSIDE_COUNTS[name]),
+        )
+        for each in asked
+        for answered, ranking in zip((*each.answered, *each.outside), each.rankings, strict=True)
+        if ranking.features
+    ]
     if len({each.right for each in seen}) < 2:
         raise UsageError("There is nothing to fit to: all searches were right, or all wrong.")
-    fitted = fit(seen, features)
+    fitted = fit(seen, FEATURES[name])
     rounded = Calibration(
         weights={feature: round(weight, 4) for feature, weight in fitted.weights.items()},
         intercept=round(fitted.intercept, 4),
@@ -45,14 +59,22 @@ def fit_and_keep(asked: Sequence[asking.AskedSet], embedder: str | None, target:
     return {name: rounded.model_dump()}
 
 
-def _observations(asked: Sequence[asking.AskedSet], by_meaning: bool) -> Iterator[Observation]:
-    for each in asked:
-        answers = (*each.answered, *each.outside)
-        for answered, ranking in zip(answers, each.rankings, strict=True):
-            features = ranking.meaning if by_meaning else ranking.words
-            if features is not None:
-                yield Observation(
-                    features=dict(features),
-                    right=answered.right,
-                    weight=1_000 / len(answers) * (1.0 if answered.tools else OUTSIDE_COUNTS[by_meaning]),
-                )
+def fit(seen: Sequence[Observation], names: Sequence[str]) -> Calibration:
+    """Logistic regression by Newton's method."""
+    with importing("search"):
+        import numpy as np
+
+    x = np.array([[each.features[name] for name in names] + [1.0] for each in seen], dtype=float)
+    right = np.array([each.right for each in seen], dtype=float)
+    weight = np.array([each.weight for each in seen], dtype=float)
+    beta = np.zeros(len(names) + 1)
+    for _ in range(STEPS):
+        p = 1 / (1 + np.exp(-np.clip(x @ beta, -30, 30)))
+        slope = x.T @ (weight * (right - p)) - FLOOR * beta
+        curve = (x.T * (weight * p * (1 - p))) @ x + FLOOR * np.eye(len(beta))
+        step = np.linalg.solve(curve, slope)
+        beta = beta + step
+        if float(np.abs(step).max()) < 1e-8:
+            break
+    *weights, intercept = (float(value) for value in beta)
+    return Calibration(weights=dict(zip(names, weights, strict=True)), intercept=intercept)

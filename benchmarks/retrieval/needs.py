@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import ConfigDict, Field, ValidationError
 
 from alita_mcp.errors import UsageError
-from alita_mcp.library.words.text import Document, compose
+from alita_mcp.library.words.documents import Document, compose
 from alita_mcp.values import Value
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, closing
-from functools import partial
 from pathlib import Path
 
 import anyio
 
 from alita_mcp.errors import ModelError
 from alita_mcp.library.background import background
-from alita_mcp.library.catalogue.search_tables import SearchWriter, create
+from alita_mcp.library.catalogue.search_tables import create, put_document
 from alita_mcp.library.search.finder import Finder
 from alita_mcp.library.search.reader import SearchReader
-from alita_mcp.library.words.text import Document
+from alita_mcp.library.words.documents import Document
 from alita_mcp.models.embedding.interface import Embedder
 
 READY_WITHIN_S = 600.0
@@ -36,7 +35,7 @@ async def opened(
         path = Path(folder) / "documents.sqlite3"
         await anyio.to_thread.run_sync(write, path, documents)
         async with background() as tasks:
-            finder = Finder(SearchReader(path), partial(some, documents), tasks, embedder)
+            finder = Finder(SearchReader(path), tasks, embedder)
             try:
                 with anyio.move_on_after(READY_WITHIN_S) as patience:
                     await finder.vectors_ready()
@@ -48,22 +47,14 @@ async def opened(
                 finder.close()
 
 
-def write(path: Path, documents: Mapping[str, Document], *, anew: bool = True) -> None:
-    """Makes search tables of these documents, or brings them into those that are there."""
+def write(path: Path, documents: Mapping[str, Document]) -> None:
+    """Makes a search index of these documents."""
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("BEGIN")
-        if anew:
-            create(db)
-        writer = SearchWriter(db)
+        create(db)
         for name, document in documents.items():
-            writer.put(name, document)
-        writer.write()
+            put_document(db, name, document)
         db.execute("COMMIT")
-
-
-def some(documents: Mapping[str, Document], names: Collection[str]) -> dict[str, Document]:
-    """The existing ones of these names."""
-    return {name: documents[name] for name in names if name in documents}
 
 
 async def must_answer(embedder: Embedder | None) -> None:

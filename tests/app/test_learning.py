@@ -22,7 +22,7 @@ from alita_mcp.errors import InvalidArguments, LibraryError, UsageError
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.search.answer import Fit, SearchAnswer
-from alita_mcp.library.words.documents import LEAST_LEARNED, counted_wordings, document_of
+from alita_mcp.library.words.documents import LEAST_LEARNED, document_of
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
@@ -31,7 +31,7 @@ from tests.app.conftest import Open, adder
 from tests.library.factory import hit_of, simple
 
 WAIT_S = 300
-ASKED = "total of two zebra herds, say numbers 3 and 4"
+ASKED = "add the numbers of two zebra herds, say 3 and 4"
 ME = ClientIdentity("client 1", "Some Agent 1.0")
 OTHER = ClientIdentity("client 2", "Some Agent 1.0")
 
@@ -263,15 +263,17 @@ async def test_a_hostile_client_cannot_drown_a_tools_own_words(settings: Setting
     async with open_library(settings, starters=lambda: None) as library:
         await library.publish(simple("alpha", "Combs the fur of zebras."), expected_version=0)
         await library.publish(simple("beta", "Reads the clock."), expected_version=0)
-        own = document_of(library.entry("alpha").manifest.model_dump(), ())
         for number in range(60):
             await library.learn_wording("alpha", f"poison{number} " * 20, from_use=True)
         await library.learn_wording("alpha", "told by a person who asked")
         entry = library.entry("alpha")
         assert len(entry.wordings) == 9, "eight from use, and what was told has places of its own"
-        counted = counted_wordings(own, entry.wordings)
-        assert counted[-1] == "told by a person who asked"
-        assert len(" ".join(counted).split()) <= max(len(own.text.split()), LEAST_LEARNED)
+        own, others = (
+            entry.manifest.use_when,
+            document_of(entry.manifest.model_dump(), entry.wordings).requests,
+        )
+        assert others[-1] == "told by a person who asked"
+        assert len(" ".join(others[len(own) :]).split()) <= LEAST_LEARNED
         assert (await library.similar("comb a zebra"))[0] == "alpha"
         assert (await library.search("comb the fur of zebras", 3)).results[0].name == "alpha"
         assert entry.manifest.trust == "verified"

@@ -10,7 +10,8 @@ import random
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from alita_mcp.library.words.text import Document, compose, plain_tokens
+from alita_mcp.library.words.documents import Document, compose
+from alita_mcp.library.words.text import plain_tokens
 from alita_mcp.verification.static.wording import MAX_DESCRIPTION, MAX_REQUEST, MAX_REQUESTS
 from benchmarks.retrieval import asking, needs, search_under_test
 
@@ -83,7 +84,7 @@ async def measure(of: asking.Set, seed: int = 0) -> dict[str, Mapping[str, float
     every = [*of.queries, *of.outside]
     asked = chance.sample(every, min(ASKED, len(every)))
     told = [need.query for need in asked]
-    tools = stuffed_tools(told, [document.about for document in of.documents.values()], seed)
+    tools = stuffed_tools(told, [f"{each.name}: {each.description}" for each in of.documents.values()], seed)
     found = {kind: await _wins(of, asked, tool) for kind, tool in tools.items()}
     found["five twins"] = await _wins(of, asked, tools["list of 20"], TWINS)
     found["description of 20"] = await _wins(of, asked, described(told))

@@ -14,12 +14,13 @@ from tests.benchmarks import stuffing
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.extra("search"),
     pytest.mark.no_cover,
     pytest.mark.xdist_group("floors"),  # all judge the same two runs
 ]
 
 SLICES = Path(__file__).parent / "retrieval_slices"
-RECORDED = ("--embedder", "tests.benchmarks.recorded_embedder:RecordedEmbedder")
+WORDS, TABLE = ("--embedder", "none"), ("--embedder", "model2vec/static-minilm-128")
 
 
 def measured(*words: object) -> Any:
@@ -30,12 +31,12 @@ def measured(*words: object) -> Any:
 
 @pytest.fixture(scope="module")
 def by_words() -> Any:
-    return measured("--sets", SLICES)
+    return measured("--sets", SLICES, *WORDS)
 
 
 @pytest.fixture(scope="module")
 def by_meaning() -> Any:
-    return measured("--sets", SLICES, *RECORDED)
+    return measured("--sets", SLICES, *TABLE)
 
 
 FLOORS = {
@@ -62,23 +63,23 @@ def test_needs_that_nothing_fits_are_refused_while_the_others_are_kept(
 ) -> None:
     for figures in (by_words["sets"]["alita"], by_meaning["sets"]["alita"]):
         assert figures["refused_far"] >= 0.9
-        assert figures["kept"] >= 0.62
+        assert figures["kept"] >= 0.6
     for figures in (by_words["sets"]["toole"], by_meaning["sets"]["toole"]):
         assert figures["refused_chat"] >= 0.85
-        assert figures["kept"] >= 0.62
+        assert figures["kept"] >= 0.6
 
 
 def test_what_is_promised_is_about_what_is_right(by_words: Any, by_meaning: Any) -> None:
-    """Of so few queries the error is about .06 even for a perfect promise."""
+    """Of so few queries the error is about .06 even for a perfect promise; and rather too little is promised."""
     for each in (by_words, by_meaning):
         for figures in each["sets"].values():
-            assert figures["ECE"] <= 0.17
+            assert figures["ECE"] <= 0.21
             assert figures["match_right"] >= 0.8
 
 
 def test_example_requests_find_more(by_words: Any) -> None:
     pool = SLICES / "toole" / "pool.jsonl"
-    more = measured("--sets", SLICES, "--examples", pool, "--per-tool", 2)
+    more = measured("--sets", SLICES, "--examples", pool, "--per-tool", 2, *WORDS)
     assert more["sets"]["toole"]["R@1"] >= by_words["sets"]["toole"]["R@1"] + 0.04
     assert more["sets"]["toole"]["R@5"] >= by_words["sets"]["toole"]["R@5"] + 0.05
     assert more["sets"]["alita"]["R@1"] == by_words["sets"]["alita"]["R@1"]
@@ -93,14 +94,14 @@ def test_tools_stuffed_with_requests_of_other_trades_are_hardly_first_and_never_
     catalogue = SLICES / "alita" / "catalogue.jsonl"
     found = anyio.run(stuffing.measure, asking.read_set(catalogue, asked / "dev.jsonl", outside, None, 5))
     described = found.pop("description of 20")
-    assert {kind: won for kind, won in found.items() if won["match"] or won["possible"] > 3} == {}
-    assert sum(won["possible"] for won in found.values()) <= len(found), "one of 60 needs each, in the mean"
-    assert described["match"] <= 3, (
-        "a description is the tool's own word, but no match for one of twenty trades"
+    assert {kind: won for kind, won in found.items() if won["match"] or won["possible"] > 4} == {}
+    assert sum(won["possible"] for won in found.values()) <= 2 * len(found), (
+        "two of 60 needs each, in the mean"
     )
+    assert described["match"] == 0
 
 
-@pytest.mark.parametrize("embedder", [(), RECORDED])
+@pytest.mark.parametrize("embedder", [WORDS, TABLE])
 def test_the_twin_of_a_tool_about_to_be_made_is_among_the_first_five(embedder: tuple[str, ...]) -> None:
     alita = SLICES / "alita"
     result = measured(
@@ -108,5 +109,5 @@ def test_the_twin_of_a_tool_about_to_be_made_is_among_the_first_five(embedder: t
     )
     figures = result["sets"]["alita"]
     assert figures["twins"] + figures["look-alikes"] == 37
-    assert figures["R@5"] == 1.0
+    assert figures["R@5"] >= 0.97
     assert figures["R@1"] >= 0.75

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
-from weakref import finalize
 
 import anyio
-from anyio.abc import TaskGroup
 
 from alita_mcp.errors import ModelError
 from alita_mcp.library.background import background
-from alita_mcp.library.catalogue.search_tables import SearchWriter, create
+from alita_mcp.library.catalogue.search_tables import create, put_document
 from alita_mcp.library.search.finder import Finder
+from alita_mcp.library.search.ranking import Ranking, Score, rank
 from alita_mcp.library.search.reader import SearchReader
-from alita_mcp.library.words.corpus import Corpus
-from alita_mcp.library.words.stems import stems
-from alita_mcp.library.words.text import Document, Tokens, compose
+from alita_mcp.library.words.documents import Document, compose
 from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.models.litellm.backoff import Patience
 
@@ -37,73 +34,53 @@ def many(count: int) -> dict[str, Document]:
 
 
 def write(path: Path, documents: Mapping[str, Document]) -> None:
-    """Makes the search tables of a file, where there are none, those of these documents and no others."""
+    """Makes the search index of a file, where there is none, that of these documents and no others."""
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'search_total'").fetchone():
             create(db)
-        put(db, documents)
+        for name in [name for (name,) in db.execute("SELECT name FROM document")]:
+            put_document(db, name, documents.get(name))
+        for name, document in documents.items():
+            put_document(db, name, document)
         db.execute("COMMIT")
 
 
-def put(db: sqlite3.Connection, documents: Mapping[str, Document], tokens: Tokens = stems) -> None:
-    """Makes the search tables those of these documents and no others."""
-    writer = SearchWriter(db, tokens)
-    for name in [name for (name,) in db.execute("SELECT name FROM document")]:
-        writer.put(name, documents.get(name))
-    for name, document in documents.items():
-        writer.put(name, document)
-    writer.write()
-
-
-def corpus_of(documents: Mapping[str, Document], tokens: Tokens = stems) -> Corpus:
-    """The statistics of these documents, in memory."""
-    db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    create(db)
-    put(db, documents, tokens)
-    corpus = Corpus(db, tokens)
-    finalize(corpus, db.close)
-    return corpus
-
-
-class Following(Finder):
-    """Its catalogue holds what was wanted last."""
-
-    def __init__(
-        self, path: Path, tasks: TaskGroup, embedder: Embedder | None, pauses: Patience = SHORT_PAUSES
-    ) -> None:
-        self.path = path
-        self.newest: Mapping[str, Document] = {}
-        super().__init__(SearchReader(path), self.documents, tasks, embedder, pauses)
-
-    def documents(self, names: Collection[str]) -> Mapping[str, Document]:
-        return {name: self.newest[name] for name in names if name in self.newest}
-
-    def set_documents(self, documents: Mapping[str, Document]) -> None:
-        self.newest = dict(documents)
-        write(self.path, documents)
-        self.track()
+def ranked(
+    need: str, documents: Mapping[str, Document], cosines: Mapping[str, float] | None = None, own: float = 1.0
+) -> Ranking:
+    """The ranking of these documents for a need; `own` is the most that a cosine without requests has."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        create(db)
+        for name, document in documents.items():
+            put_document(db, name, document)
+        scores = {name: Score(value, min(own, value)) for name, value in (cosines or {}).items()}
+        return rank(db, need, scores)
 
 
 @asynccontextmanager
 async def opened(
-    home: Path,
-    embedder: Embedder | None,
-    documents: Mapping[str, Document] = TOOLS,
-    pauses: Patience = SHORT_PAUSES,
-) -> AsyncIterator[Following]:
-    """A finder that keeps what is on the disk; another mapping in `set_documents` is what the catalogue holds then."""
+    home: Path, embedder: Embedder | None, documents: Mapping[str, Document] = TOOLS
+) -> AsyncIterator[Finder]:
+    """A finder over these documents; it keeps on the disk what it has."""
     await anyio.Path(home).mkdir(exist_ok=True)
+    path = home / "documents.sqlite3"
+    write(path, documents)
     with anyio.fail_after(120):
         with ExitStack() as files:
             async with background() as tasks:
-                finder = Following(home / "documents.sqlite3", tasks, embedder, pauses)
+                finder = Finder(SearchReader(path), tasks, embedder, SHORT_PAUSES)
                 files.callback(finder.close)
-                finder.set_documents(documents)
                 try:
                     yield finder
                 finally:
                     tasks.cancel_scope.cancel()
+
+
+def set_documents(home: Path, finder: Finder, documents: Mapping[str, Document]) -> None:
+    """Makes these documents those of an open finder."""
+    write(home / "documents.sqlite3", documents)
+    finder.track()
 
 
 async def best(finder: Finder, query: str) -> str | None:
@@ -114,7 +91,7 @@ async def best(finder: Finder, query: str) -> str | None:
 
 async def until_by_meaning(finder: Finder, query: str) -> None:
     """Returns once searches go by meaning."""
-    while (await finder.search(query)).meaning is None:  # noqa: ASYNC110 - asking is what is tested
+    while not (await finder.search(query)).by_meaning:  # noqa: ASYNC110 - asking is what is tested
         await anyio.sleep(0.02)
 
 

@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from alita_mcp.library.catalogue.search_tables import create
-from alita_mcp.library.search.calibration import (
-    MEANING_FEATURES,
-    WORD_FEATURES,
-    WORDS,
-    Calibration,
-    Observation,
-    fit,
-    prior,
-    shipped,
-)
-from alita_mcp.library.search.ranking import (
-    CROWD,
-    LOOKED_AT_CLOSELY,
-    SMALL,
-    UNRELATED,
-    UNSEEN_RIVALS,
-    Ranking,
-    band,
-    coverage,
-    rank,
-    rank_by_meaning,
-    word_features,
-)
-from alita_mcp.library.words.corpus import LETTERS_WEIGHT, MOST_KEPT, Corpus
-from alita_mcp.library.words.everyday_words import SHARE, everyday
-from alita_mcp.library.words.text import Document, compose, letter_groups, plain_tokens
+from alita_mcp.library.search.answer import band
+from alita_mcp.library.search.ranking import FEATURES, Ranking, calibrations
+from alita_mcp.library.words.documents import Document, compose
+from alita_mcp.library.words.stems import stems
+from alita_mcp.library.words.text import bounded_query
 from alita_mcp.library.words.thesaurus import GROUPS, companions
-from tests.library.searching import corpus_of, put
+from tests.library.searching import ranked
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = {
@@ -53,50 +27,44 @@ TOOLS = {
 }
 STRANGE = [
     "", " ", "🙂", "🙂" * 3_000, "把图片旋转九十度", "تدوير الصورة", "поверни картинку", "画像を回転",
-    "the of and to a in", "x" * 100_000, "rotate " * 14_000, "\x00\x1f", "%", "a", "\u202erotate",
-    " ".join(f"word{n}" for n in range(12_000)),
+    "the of and to a in", "x" * 100_000, "rotate " * 14_000, "\x00\x1f", "%", "a", "\u202erotate", "NEAR(a b)",
+    '"', "words:plain OR *", " ".join(f"word{n}" for n in range(12_000)),
+]  # fmt: skip
+TRADES = [
+    "play some jazz music", "book a flight to Oslo", "order pizza for tonight", "water my tomato plants",
+    "translate a poem into Latin", "find a dentist nearby", "mortgage rates this week", "repair a flat tyre",
+    "knit a woollen scarf", "predict the election", "tune my guitar", "train a puppy", "brew strong coffee",
+    "sell old furniture", "rent a bicycle", "insure my house", "paint a fence", "bake sourdough bread",
+    "trade bitcoin", "catch a trout",
 ]  # fmt: skip
 
 
-def corpus(documents: dict[str, Document] | None = None) -> Corpus:
-    return corpus_of(TOOLS if documents is None else documents, plain_tokens)
-
-
-def ranked(query: str, known: Corpus, names: list[str] | None = None) -> Ranking:
-    return rank(plain_tokens(query), list(TOOLS) if names is None else names, known)
-
-
-@pytest.mark.sample(16)
-@pytest.mark.slow
-@pytest.mark.no_cover
 @pytest.mark.parametrize("query", STRANGE, ids=range(len(STRANGE)))
 @pytest.mark.parametrize("size", [0, 1, 5])
 def test_no_need_and_no_size_of_library_breaks_the_ranking(query: str, size: int) -> None:
     documents = dict(list(TOOLS.items())[:size])
-    known = corpus(documents)
-    cosines = {name: 0.1 * at for at, name in enumerate(documents)} | {"gone": 0.9}
-    for ranking in (
-        ranked(query, known),
-        rank_by_meaning(plain_tokens(query), cosines, known),
-        rank_by_meaning(plain_tokens(query), cosines, known, prior()),
-    ):
+    for cosines in (None, {name: 0.1 * at for at, name in enumerate(documents)} | {"gone": 0.9}):
+        ranking = ranked(bounded_query(query), documents, cosines)
         assert {hit.name for hit in ranking.hits} <= documents.keys()
         assert all(0 <= hit.probability <= 1 and math.isfinite(hit.score) for hit in ranking.hits)
-        assert (ranking.words is None) == (not ranking.hits)
-        assert all(map(math.isfinite, (ranking.words or {}).values()))
+        assert all(map(math.isfinite, ranking.features.values()))
 
 
 def test_tools_without_a_common_word_are_not_found_by_words() -> None:
-    assert ranked("zyzzyva", corpus()) == Ranking()
-    assert ranked("rotate", corpus(), ["nobody"]) == Ranking()
-    assert rank_by_meaning(["rotate"], {"nobody": 1.0}, corpus()) == Ranking()
+    assert ranked("zyzzyva", TOOLS) == Ranking()
+    assert ranked("rotate", TOOLS, {"nobody": 1.0}).hits[0].name == "image_rotate"
+
+
+def test_words_of_the_same_meaning_find_a_tool_behind_those_that_have_the_words() -> None:
+    assert ranked("photo", TOOLS).hits[0].name.startswith("image_")
+    tools = TOOLS | {"photo_frame": compose("photo_frame", "Frame a photo.")}
+    assert ranked("photo", tools).hits[0].name == "photo_frame"
 
 
 def test_equal_tools_stand_in_the_order_of_their_names() -> None:
-    twins = {name: Document("rotate a picture", name, "rotate a picture") for name in ("b", "c", "a")}
-    known = corpus(twins)
-    by_words = ranked("rotate", known, ["c", "b", "a"]).hits
-    by_meaning = rank_by_meaning(["rotate"], {"c": 0.5, "a": 0.5 + 1e-13, "b": 0.5}, known).hits
+    twins = {name: Document("", "rotate a picture") for name in ("b", "c", "a")}
+    by_words = ranked("rotate", twins).hits
+    by_meaning = ranked("rotate", twins, {"c": 0.5, "a": 0.5 + 1e-13, "b": 0.5}).hits
     assert [hit.name for hit in by_words] == [hit.name for hit in by_meaning] == ["a", "b", "c"]
 
 
@@ -105,7 +73,7 @@ def test_the_ranking_is_the_same_whatever_the_seed_of_hashes() -> None:
     code = (
         "from tests.library.test_ranking import *\n"
         "print([(h.name, h.probability, h.score) for q in ('rotating pictures by angles', 'change text in the picture')"
-        " for h in ranked(q, corpus()).hits])"
+        " for h in ranked(q, TOOLS).hits])"
     )
     said = {
         subprocess.run(
@@ -118,202 +86,62 @@ def test_the_ranking_is_the_same_whatever_the_seed_of_hashes() -> None:
     assert "image_rotate" in said.pop()
 
 
-def test_bm25_by_hand() -> None:
-    known = corpus_of({"a": Document("cat cat dog", "1"), "b": Document("dog", "2")}, str.split)
-    cat, dog = math.log(1 + 1.5 / 1.5), math.log(1 + 0.5 / 2.5)
-    longer, shorter = 1.2 * (0.25 + 0.75 * 3 / 2), 1.2 * (0.25 + 0.75 * 1 / 2)
-    scores = known.scores({"cat": 1.0, "dog": 0.5}, "ab")
-    assert scores["a"] == pytest.approx(2.2 * (cat * 2 / (2 + longer) + 0.5 * dog / (1 + longer)))
-    assert scores["b"] == pytest.approx(2.2 * 0.5 * dog / (1 + shorter))
-    assert known.scores({"fish": 1.0}, "ab") == {}
-    assert known.highest_idf == pytest.approx(cat)
-    assert known.idf("fish") == known.idf("cat"), "unknown words are as telling as the rarest"
+def test_a_library_of_one_tool_is_not_sure_of_anything() -> None:
+    one = {"csv_to_json": TOOLS["csv_to_json"]}
+    many = {f"tool_{at}": compose(f"tool_{at}", f"Serves number {at}.") for at in range(40)}
+    alone, among = (ranked("parse text", tools).hits[0] for tools in (one, one | many))
+    assert alone.name == among.name == "csv_to_json"
+    assert alone.probability < among.probability
 
 
-def test_groups_of_letters_see_what_words_do_not() -> None:
-    assert letter_groups("cat") == {"#ca", "cat", "at#", "#cat", "cat#"}
-    assert letter_groups("") == frozenset()
-    known = corpus()
-    letters = known.letter_scores(["rotation"], TOOLS)
-    assert max(letters, key=lambda name: letters[name]) == "image_rotate"
-    assert letters["csv_to_json"] < letters["image_rotate"] / 4
-    plain, close = known.scores(known.expanded(["rotation"]), TOOLS), ranked("rotation", known).hits[0]
-    assert close.name == "image_rotate"
-    assert close.score == pytest.approx(plain["image_rotate"] + LETTERS_WEIGHT * letters["image_rotate"])
+@pytest.mark.parametrize("cosine", [None, 0.2, 0.6])
+@pytest.mark.parametrize("about", ["Gives a result.", "Does whatever is asked for.", "Counts syllables."])
+@pytest.mark.parametrize("shape", ["lines", "twice", "with one word", "all in each", "few"])
+def test_a_match_never_rests_on_example_requests_alone(about: str, shape: str, cosine: float | None) -> None:
+    requests = {
+        "lines": TRADES,
+        "twice": [each for need in TRADES[:10] for each in (need, f"please {need}")],
+        "with one word": [f"syllable {need}" for need in TRADES],
+        "all in each": [" ".join(TRADES[at:] + TRADES[:at])[:200] for at in range(20)],
+        "few": TRADES[:5],
+    }
+    tools = TOOLS | {"helper": compose("helper", about, requests=requests[shape])}
+    cosines = cosine and dict.fromkeys(TOOLS, 0.1) | {"helper": cosine}
+    for need in TRADES:
+        for first in ranked(need, tools, cosines or None, own=0.1).hits[:1]:
+            assert first.name != "helper" or band(first.probability) != "match", need
 
 
-def test_words_bring_their_kin_along_at_a_lower_weight() -> None:
-    weights = corpus().expanded(["photo", "rotating"])
-    assert weights["photo"] == weights["rotating"] == 1.0
-    assert 0 < weights["picture"] <= 0.3
-    assert 0 < weights["rotate"] < 0.15
-    assert "json" not in weights
-    assert ranked("photo", corpus()).hits[0].name.startswith("image_")
+def test_a_description_of_twenty_trades_is_a_match_for_none_of_them() -> None:
+    tools = TOOLS | {"helper": compose("helper", f"Can {'; '.join(TRADES)}.")}
+    for need in TRADES:
+        for cosines in (None, dict.fromkeys(TOOLS, 0.1) | {"helper": 0.5}):
+            first = ranked(need, tools, cosines).hits[0]
+            assert first.name != "helper" or band(first.probability) != "match", need
+
+
+def test_a_request_adds_to_what_the_tool_says_of_itself() -> None:
+    for chosen in ("scale_photo", "frame_photo"):
+        tools = {
+            name: compose(
+                name, "Makes a photograph better.", requests=["shrink it"] if name == chosen else []
+            )
+            for name in ("scale_photo", "frame_photo")
+        }
+        assert ranked("shrink a photograph", TOOLS | tools).hits[0].name == chosen
+    stylist = compose("able_style", "A fashion assistant.", requests=["what shall I wear at a wedding"])
+    assert ranked("what could I wear today", TOOLS | {"able_style": stylist}).hits[0].name == "able_style"
 
 
 def test_the_thesaurus_is_mutual_and_names_no_word_as_its_own_companion() -> None:
-    found = companions(str.split)
+    found = companions(stems)
+    assert len(GROUPS.splitlines()) > 50
     for word, others in found.items():
         assert word not in others
         assert all(word in found[other] for other in others)
-    assert found["photo"] >= {"picture", "image"}
-    assert all(len(group.split()) == len(set(group.split())) for group in GROUPS.splitlines())
-
-
-def test_everyday_words_say_less() -> None:
-    known = corpus({"a": Document("say hello", "1"), "b": Document("weather", "2")})
-    assert "say" in known.everyday
-    assert "weather" not in known.everyday
-    assert known.term_weight("say") == pytest.approx(SHARE * known.idf("say"))
-    assert known.term_weight("weather") == known.idf("weather")
-    assert {"who", "give", "time"} <= everyday(str.split)
-
-
-def test_a_need_that_shares_only_everyday_words_is_less_sure() -> None:
-    empty = ranked("say goodbye to my landlord tomorrow", corpus()).hits[0]
-    telling = ranked("weather at my landlord forecast", corpus()).hits[0]
-    assert (empty.name, telling.name) == ("weather_forecast", "weather_forecast")
-    assert empty.probability < telling.probability / 2
-
-
-def test_features_by_hand() -> None:
-    known = corpus_of({"a": Document("cat dog", "1", "cat dog"), "b": Document("dog", "2", "dog")}, str.split)
-    cat, dog = known.idf("cat"), known.idf("dog")
-    features = word_features(["cat", "dog", "eel", "eel"], ["a", "b"], {"a": 3.0, "b": 2.0}, known)
-    mass, seen = 2 * cat + dog, 2 / (2 + UNSEEN_RIVALS)
-    assert coverage({"cat", "dog", "eel"}, "a", known) == pytest.approx((cat + dog) / mass)
-    assert features["cov"] == pytest.approx((cat + dog) / mass)
-    assert features["lead"] == pytest.approx(min(cat / mass, features["cov"] * seen))
-    assert features["back"] == pytest.approx(1.0)
-    assert features["margin"] == pytest.approx(min(1.0, 3.0 * seen) / mass)
-    assert features["amount"] == pytest.approx(3.0 / known.highest_idf)
-    assert features["qlen"] == pytest.approx(math.log(4))
-
-
-def test_a_crowd_by_hand() -> None:
-    def crowd(library: dict[str, Document], cosines: dict[str, float]) -> float:
-        meaning = rank_by_meaning(["zebra"], cosines, corpus(library)).meaning
-        assert meaning is not None
-        return meaning["crowd"]
-
-    many = {f"tool_{n:03}": Document(f"text {n}", str(n), "text") for n in range(400)}
-    alone = dict.fromkeys(many, -1.0) | {"tool_000": 0.9}
-    beside = alone | {"tool_001": 0.8}
-    crowded = dict.fromkeys(many, 0.9)
-    assert crowd(many, alone) == pytest.approx(0.0, abs=1e-5)
-    assert crowd(many, beside) == pytest.approx(math.log1p(math.exp(-1) * 1.5), abs=1e-5)
-    assert crowd(many, crowded) == pytest.approx(math.log1p((CROWD - 1) * 1.5))
-    two = {name: many[name] for name in ("tool_000", "tool_001")}
-    near, unrelated = math.exp(-1), (SMALL - 2) * math.exp(10 * (UNRELATED - 0.9))
-    assert crowd(two, {"tool_000": 0.9, "tool_001": 0.8}) == pytest.approx(math.log1p((near + unrelated) * 3))
-
-
-def test_a_library_of_one_tool_is_not_sure_of_anything() -> None:
-    known = prior()
-    one = {"csv_to_json": TOOLS["csv_to_json"]}
-
-    def sure(need: str, cosine: float) -> float:
-        return (
-            rank_by_meaning(plain_tokens(need), {"csv_to_json": cosine}, corpus(one), known)
-            .hits[0]
-            .probability
-        )
-
-    assert band(sure("tell me a joke about penguins", 0.3)) == "none"
-    assert band(sure("convert csv text to json", 0.9)) != "none"
-
-
-def test_without_a_calibration_the_words_say_how_sure_a_search_by_meaning_is() -> None:
-    cosines = dict.fromkeys(TOOLS, 0.1) | {"image_rotate": 0.8}
-    words = plain_tokens("rotate this picture")
-    plain = rank_by_meaning(words, cosines, corpus())
-    sure = rank_by_meaning(words, cosines, corpus(), Calibration(weights={"cos": 100.0}, intercept=0.0))
-    assert plain.hits[0].probability == pytest.approx(shipped()[WORDS].probability(plain.words or {}))
-    assert sure.hits[0].probability > 0.999
-    assert [hit.name for hit in plain.hits] == [hit.name for hit in sure.hits]
-    assert sure.hits[0].probability > sure.hits[1].probability
-
-
-def test_only_the_likeliest_are_looked_at_closely() -> None:
-    many = {f"tool_{n:03}": Document(f"picture {n}", str(n), "picture") for n in range(300)}
-    assert len(ranked("picture", corpus(many), list(many)).hits) == LOOKED_AT_CLOSELY
-
-
-def counts(known: Corpus) -> list[list[tuple[object, ...]]]:
-    """All that is counted, and what full text finds it in."""
-    db = known._db
-    db.execute("INSERT INTO document_text (document_text, rank) VALUES ('integrity-check', 1)")
-    return [
-        db.execute(query).fetchall()
-        for query in (
-            "SELECT * FROM term",
-            "SELECT * FROM letter_group",
-            "SELECT documents, words, letters FROM search_total",
-            "SELECT name, hash, words, head, letters, requests FROM document ORDER BY name",
-        )
-    ]
-
-
-@settings(deadline=None)
-@given(
-    st.lists(st.sampled_from(sorted(TOOLS)), max_size=8), st.lists(st.sampled_from(sorted(TOOLS)), max_size=5)
-)
-def test_statistics_that_followed_changes_are_those_of_a_fresh_start(
-    first: list[str], then: list[str]
-) -> None:
-    """Whatever was there before: documents come, go and change."""
-    before = {name: TOOLS[name] for name in first}
-    after = {name: Document(TOOLS[name].text + " more", "changed", TOOLS[name].about) for name in then}
-    query = "rotate more pictures tomorrow"
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        create(db)
-        for documents in (before, after):
-            put(db, documents, plain_tokens)
-        renewed, fresh = Corpus(db, plain_tokens), corpus(after)
-        assert counts(renewed) == counts(fresh)
-        assert len(renewed) == len(fresh)
-        assert renewed.expanded(plain_tokens(query)) == pytest.approx(fresh.expanded(plain_tokens(query)))
-        one, other = ranked(query, renewed).hits, ranked(query, fresh).hits
-    assert [hit.name for hit in one] == [hit.name for hit in other]
-    assert [hit.score for hit in one] == pytest.approx([hit.score for hit in other])
-
-
-def test_a_document_in_another_form_leaves_the_others_alone() -> None:
-    known = corpus()
-    other = known.replaced("csv_to_json", Document("rotate rotate rotate", "", "rotate"))
-    assert "csv_to_json" not in known.scores({"rotate": 1.0}, TOOLS)
-    assert "csv_to_json" in other.scores({"rotate": 1.0}, TOOLS)
-    assert "image_rotate" in other.scores({"rotate": 1.0}, TOOLS)
-
-
-def test_kin_are_forgotten_before_they_fill_the_memory() -> None:
-    known = corpus()
-    for n in range(2 * MOST_KEPT):
-        known.related_terms(f"w{n}")
-    assert known.related_terms("photo")
-    assert known.related_terms.cache_info().currsize <= MOST_KEPT
-
-
-def test_weights_are_fitted_to_what_was_right() -> None:
-    seen = [
-        Observation(features={"a": n % 100 / 100, "b": n * 37 % 50}, right=n % 100 > 30 + n * 37 % 40)
-        for n in range(400)
-    ]
-    fitted = fit(seen, ("a", "b"))
-    assert fitted.weights["a"] > 5
-    assert abs(fitted.weights["b"]) < 1
-    held = fit(seen[:1], ("a", "b"), Calibration(weights={"a": 5.0}, intercept=-2.0))
-    assert held.weights["a"] == pytest.approx(5.0, abs=0.2)
 
 
 def test_the_shipped_weights_are_those_of_the_features() -> None:
-    """More of the need found, more of the tool asked for and more lead must make a search more sure."""
-    for name, calibration in shipped().items():
-        assert tuple(calibration.weights) == (WORD_FEATURES if name == WORDS else MEANING_FEATURES)
-        assert all(calibration.weights[feature] > 0 for feature in ("cov", "lead", "back", "margin"))
-        assert calibration.weights.get("crowd", -1.0) < 0
-    assert prior() in shipped().values()
-    assert [band(p) for p in (0.0, 0.29, 0.3, 0.69, 0.7, 1.0)] == [
-        "none", "none", "possible", "possible", "match", "match",
-    ]  # fmt: skip
-    assert 0 < shipped()[WORDS].probability({"cov": -1e9}) < shipped()[WORDS].probability({"cov": 1e9}) < 1
+    assert {name: tuple(each.weights) for name, each in calibrations().items()} == {
+        name: tuple(names) for name, names in FEATURES.items()
+    }

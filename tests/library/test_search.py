@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.library.search.ranking import band, rank
+from alita_mcp.library.search.answer import band
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.library.versions.files import manifest_of
-from alita_mcp.library.words.text import Document, clean_query, split_words
+from alita_mcp.library.words.documents import Document
+from alita_mcp.library.words.text import bounded_query, split_words
 from tests.library.factory import accepted, opened, publish_six, simple
-from tests.library.searching import corpus_of
+from tests.library.searching import ranked
 
 NEEDS = [
     ("slugify", "turn this title into a url slug"),
@@ -176,13 +177,13 @@ words = st.text(st.characters(codec="utf-8"), max_size=40)
     st.dictionaries(st.from_regex(r"[a-z_]{3,9}", fullmatch=True), words, max_size=8), st.text(max_size=60)
 )
 def test_probabilities_are_probabilities_in_falling_order(texts: dict[str, str], query: str) -> None:
-    corpus = corpus_of({name: Document(text, "", text) for name, text in texts.items()})
-    tokens = corpus.distinct(clean_query(query))
-    ranking = rank(tokens, corpus.candidates(tokens), corpus)
-    values = [hit.probability for hit in ranking.hits]
-    assert values == sorted(values, reverse=True)
-    assert all(0 <= value <= 1 for value in values)
-    assert {hit.name for hit in ranking.hits} <= texts.keys()
+    documents = {name: Document(name, text, requests=(text[::-1],)) for name, text in texts.items()}
+    for cosines in (None, dict.fromkeys([*texts, "gone"], 0.5)):
+        hits = ranked(bounded_query(query), documents, cosines).hits
+        values = [hit.probability for hit in hits]
+        assert values == sorted(values, reverse=True)
+        assert all(0 <= value <= 1 for value in values)
+        assert {hit.name for hit in hits} <= texts.keys()
 
 
 def test_the_bands_stand_where_the_design_puts_them() -> None:

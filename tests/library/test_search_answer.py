@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.library.rows import CatalogueEntry
-from alita_mcp.library.search.search_answer import search_answer
+from alita_mcp.library.search.answer import search_answer
 from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.values import Trust
 from tests.library.factory import simple

@@ -1,142 +1,201 @@
-"""Search by meaning: fused with words when every tool has a vector, by words alone while the embedder is away."""
+"""Search by meaning: beside words when every tool has its vector, by words alone while the embedder is away."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import anyio
 import pytest
 
-from alita_mcp.errors import ModelError, UsageError
-from alita_mcp.library.background import background
+from alita_mcp.errors import ExtraMissing, LibraryError, ModelError, UsageError
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.search.finder import finder_for
-from alita_mcp.library.search.vectors.table import VectorTable, tool_vector, unit
-from alita_mcp.library.words.text import compose
-from alita_mcp.models.embedder_choice import choose_embedder
+from alita_mcp.library.search import vectors
+from alita_mcp.library.search.vectors import VectorTable, unit
+from alita_mcp.library.words.documents import compose
+from alita_mcp.models.embedder_choice import choose_embedder, search_embedder
 from alita_mcp.models.embedding.interface import checked
+from alita_mcp.models.embedding.model2vec import BUILT_IN
 from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.settings import Settings
 from tests.library.factory import simple
-from tests.library.searching import MEANS, TOOLS, best, opened, until_by_meaning
+from tests.library.searching import (
+    MEANS,
+    TOOLS,
+    Switch,
+    best,
+    many,
+    opened,
+    set_documents,
+    until_by_meaning,
+)
 
 pytestmark = pytest.mark.extra("search")
+
+NEW = {"fly_kite": compose("fly_kite", "Let a kite rise in the wind.")}
+
+
+async def test_the_built_in_table_is_used_where_no_embedder_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ALITA_EMBEDDER", raising=False)
+    async with opened(home, search_embedder(Settings(home=home))) as finder:
+        await finder.vectors_ready()
+        ranking = await finder.search("my kitten is hungry")
+        assert (ranking.hits[0].name, ranking.by_meaning) == ("feed_cat", True)
+    assert search_embedder(Settings(home=home, embedder="none")) is None
 
 
 async def test_a_need_in_other_words_is_found_by_its_meaning(home: Path) -> None:
     async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
         await finder.vectors_ready()
         ranking = await finder.search("my kitten")
-        assert ranking.hits[0].name == "feed_cat"
-        assert ranking.meaning is not None
-        assert ranking.meaning["cos"] > 0
+        assert (ranking.hits[0].name, ranking.by_meaning) == ("feed_cat", True)
     async with opened(home / "words", None) as finder:
-        assert await best(finder, "my kitten") != "feed_cat"
+        assert await best(finder, "my kitten") is None
 
 
-async def test_a_dead_embedder_leaves_search_by_words(home: Path) -> None:
-    async def dead(texts: Sequence[str]) -> None:
-        raise ModelError("gone")
-
-    async with opened(home, ScriptedEmbedder(before=dead)) as finder:
-        ranking = await finder.search("clean a car")
-        assert ranking.hits[0].name == "wash_car"
-        assert ranking.meaning is None
-
-
-async def test_an_embedder_that_dies_later_leaves_search_by_words(home: Path) -> None:
-    state = {"dead": False}
-
-    async def mortal(texts: Sequence[str]) -> None:
-        if state["dead"]:
-            raise ModelError("gone")
-
-    async with opened(home, ScriptedEmbedder(before=mortal)) as finder:
-        await finder.vectors_ready()
-        assert (await finder.search("clean a car")).meaning is not None
-        state["dead"] = True
-        for _ in range(2):
-            ranking = await finder.search("clean a car")
-            assert (ranking.hits[0].name, ranking.meaning) == ("wash_car", None)
+@pytest.mark.parametrize("how", ["fails", "hangs", "crashes"])
+async def test_words_find_tools_while_the_embedder_is_away_and_meaning_comes_back(
+    home: Path, how: str
+) -> None:
+    switch = Switch(how)
+    async with opened(home, ScriptedEmbedder(before=switch, synonyms=MEANS)) as finder:
+        for away in ("at the start", "later"):
+            for _ in range(2):
+                ranking = await finder.search("clean a car")
+                assert (ranking.hits[0].name, ranking.by_meaning) == ("wash_car", False), away
+            switch.how = "answers"
+            await until_by_meaning(finder, "kitten")
+            assert await best(finder, "kitten") == "feed_cat"
+            switch.how = how
 
 
-async def test_a_hanging_embedder_delays_no_search_by_words(home: Path) -> None:
-    async def hang(texts: Sequence[str]) -> None:
-        await anyio.sleep_forever()
-
-    async with opened(home, ScriptedEmbedder(before=hang)) as finder:
+async def test_searches_wait_for_a_hanging_embedder_once_for_all_of_them(home: Path) -> None:
+    switch = Switch()
+    async with opened(home, ScriptedEmbedder(before=switch)) as finder:
+        await until_by_meaning(finder, "kitten")
+        switch.how = "hangs"
+        async with anyio.create_task_group() as tasks:
+            for _ in range(20):
+                tasks.start_soon(best, finder, "phone a physician")
+        asked = switch.requests
         assert await best(finder, "phone a doctor") == "call_doctor"
+        assert switch.requests - asked <= 1
 
 
-async def test_an_embedder_that_hangs_on_a_query_is_left_alone_afterwards(home: Path) -> None:
-    state = {"asked": 0, "hanging": False}
-
-    async def sticky(texts: Sequence[str]) -> None:
-        if state["hanging"]:
-            state["asked"] += 1
-            await anyio.sleep_forever()
-
-    async with opened(home, ScriptedEmbedder(before=sticky)) as finder:
+async def test_a_published_tool_is_found_while_the_embedder_is_away(home: Path) -> None:
+    switch = Switch()
+    async with opened(home, ScriptedEmbedder(before=switch)) as finder:
+        await until_by_meaning(finder, "kitten")
+        switch.how = "fails"
+        set_documents(home, finder, TOOLS | NEW)
+        assert await best(finder, "let a kite rise") == "fly_kite"
+        switch.how = "answers"
+        await until_by_meaning(finder, "a kite in the wind")
+        assert await best(finder, "a kite in the wind") == "fly_kite"
+        set_documents(home, finder, TOOLS)
         await finder.vectors_ready()
-        state["hanging"] = True
-        for _ in range(3):
-            assert await best(finder, "phone a doctor") == "call_doctor"
-        assert state["asked"] == 1
+        assert "fly_kite" not in [hit.name for hit in (await finder.search("a kite")).hits]
 
 
-async def test_another_model_gets_vectors_of_its_own(home: Path) -> None:
-    for name, length in (("one", 16), ("two", 32)):
-        embedder = ScriptedEmbedder(name, length, synonyms=MEANS)
+async def test_only_changed_tools_are_embedded_again(home: Path) -> None:
+    for described, documents in (
+        (3, TOOLS),
+        (0, TOOLS),
+        (1, TOOLS | {"wash_car": compose("wash_car", "Polish an automobile.")}),
+    ):
+        embedder = ScriptedEmbedder()
+        async with opened(home, embedder, documents) as finder:
+            await finder.vectors_ready()
+        assert len([text for text in embedder.asked if ": " in text]) == described
+
+
+async def test_another_model_gets_vectors_of_its_own_also_under_the_same_name(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    models = [
+        ScriptedEmbedder("one", 16, synonyms=MEANS),
+        ScriptedEmbedder("two", 32, synonyms=MEANS),
+        _Mirrored("two", 32, synonyms=MEANS),
+    ]
+    for embedder in models:
         async with opened(home, embedder) as finder:
             await finder.vectors_ready()
             assert await best(finder, "kitten") == "feed_cat"
-            assert any("cat" in text for text in embedder.asked)
+        assert any("cat" in text for text in embedder.asked)
+    assert "Another model answers as 'two'" in caplog.text
 
 
-async def test_vectors_are_kept_and_only_changed_tools_are_embedded_again(home: Path) -> None:
-    for changed in (False, True):
-        documents = dict(TOOLS)
-        if changed:
-            documents["wash_car"] = compose("wash_car", "Polish an automobile.")
-        embedder = ScriptedEmbedder()
-        async with opened(home, embedder, documents) as finder:
-            await until_by_meaning(finder, "car")
-            await finder.vectors_ready()
-        described = [text for text in embedder.asked if ": " in text]
-        assert len(described) == (1 if changed else 3)
+class _Mirrored(ScriptedEmbedder):
+    def _vector(self, text: str) -> list[float]:
+        return super()._vector(text)[::-1]
 
 
-async def test_an_unknown_embedder_calibrates_itself_on_the_example_requests(home: Path) -> None:
-    subjects = ["cat", "car", "doctor", "house", "tree", "river", "book", "song", "plane", "clock"]
-    documents = {
-        f"find_{each}": compose(
-            f"find_{each}",
-            f"Find a {each}.",
-            requests=[f"where is my {each}", f"{each} please", f"seek {each}"],
-        )
-        for each in subjects
-    }
-    async with opened(home, ScriptedEmbedder(length=256), documents) as finder:
+async def test_a_text_that_the_embedder_refuses_keeps_no_other_tool_waiting(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    documents = TOOLS | {"cursed": compose("cursed", "A word of doom.")}
+    embedder = ScriptedEmbedder(before=Switch("fails", only="doom"), synonyms=MEANS)
+    async with opened(home, embedder, documents) as finder:
         await finder.vectors_ready()
-        known = (await finder.search("seek the song please")).hits[0]
-        assert known.name == "find_song"
-        unknown = (await finder.search("quantum entanglement of photons")).hits[0]
-        assert known.probability > unknown.probability
+        ranking = await finder.search("my kitten")
+        assert (ranking.hits[0].name, ranking.by_meaning) == ("feed_cat", True)
+        assert await best(finder, "cursed word") == "cursed"
+    assert "found by its words only" in caplog.text
 
 
-async def test_no_row_is_lost_for_a_vector_without_direction(home: Path) -> None:
-    table = VectorTable(home, "zero", 4)
+@pytest.mark.parametrize("damage", ["rows", "table", "a file in its place"])
+async def test_damaged_vectors_are_made_anew(home: Path, damage: str) -> None:
+    async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
+        await finder.vectors_ready()
+    (place,) = (home / "vectors.lance").glob("*.lance")
+    if damage == "rows":
+        for file in place.glob("data/*"):
+            file.write_bytes(b"garbage")
+    else:
+        shutil.rmtree(place)
+        place.mkdir() if damage == "table" else place.write_bytes(b"garbage")
+    async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
+        await until_by_meaning(finder, "kitten")
+        assert await best(finder, "kitten") == "feed_cat"
+
+
+async def test_cosines_of_any_embedder_are_brought_to_one_scale(home: Path) -> None:
+    probabilities = []
+    for embedder in (ScriptedEmbedder(length=256), _Narrow("narrow", 257)):
+        async with opened(home, embedder) as finder:
+            await finder.vectors_ready()
+            hits = {hit.name: hit for hit in (await finder.search("give food to a cat")).hits}
+            probabilities.append([hits[name].probability for name in TOOLS])
+    assert probabilities[0] == pytest.approx(probabilities[1], abs=0.02)
+
+
+class _Narrow(ScriptedEmbedder):
+    """Its cosines lie between 0.9 and 1."""
+
+    def _vector(self, text: str) -> list[float]:
+        *direction, _ = super()._vector(text)
+        return [*unit(direction), 3.0]
+
+
+async def test_a_table_takes_vectors_of_its_length_only_and_errors_are_the_librarys(home: Path) -> None:
+    table = VectorTable(home / "vectors.lance", "zero", 4)
     await table.open()
-    document = {"nothing": compose("nothing", "")}
-    await table.put({"nothing": unit([0.0] * 4)}, document)
-    assert "nothing" in await table.cosines([1.0, 0.0, 0.0, 0.0], ())
+    await table.write([{"name": "it's", "text_hash": "", "vector": unit([0.0] * 4)}], ())
+    assert (await table.nearest([1.0, 0.0, 0.0, 0.0], 1, ["it's"]))["it's"] == pytest.approx([0.5])
+    assert await table.nearest([1.0, 0.0, 0.0, 0.0], 1, ["another"]) == {}
+    with pytest.raises(ModelError, match="length 3"):
+        await table.nearest([1.0, 0.0, 0.0])
     table.close()
-
-
-def test_a_tools_vector_stands_between_its_description_and_its_requests() -> None:
-    assert tool_vector([2.0, 0.0], [[0.0, 3.0]]) == pytest.approx([0.5**0.5, 0.5**0.5])
-    assert tool_vector([2.0, 0.0], []) == [1.0, 0.0]
+    with pytest.raises(LibraryError):
+        await table.nearest([1.0, 0.0, 0.0, 0.0])
 
 
 @pytest.mark.parametrize(
@@ -161,11 +220,70 @@ def test_settings_name_the_embedder(tmp_path: Path) -> None:
 
 async def test_the_setting_reaches_the_library(home: Path) -> None:
     settings = Settings(home=home, embedder="alita_mcp.models.embedding.scripted:ScriptedEmbedder")
-    async with open_library(settings, starters=lambda: None) as library, background() as tasks:
-        await library.publish(simple("wash_car", "Clean a car with water."), expected_version=0)
-        finder = finder_for(settings, home / "library.sqlite3", tasks)
-        await until_by_meaning(finder, "car")
+    with anyio.fail_after(60):
+        async with open_library(settings, starters=lambda: None) as library:
+            await library.publish(simple("wash_car", "Clean a car with water."), expected_version=0)
+            await library._finder.vectors_ready()
+            assert (await library._finder.search("clean a car")).by_meaning
+
+
+async def test_packages_that_cannot_be_imported_leave_search_by_words(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "lancedb", None)
+    async with opened(home, ScriptedEmbedder()) as finder:
+        assert await best(finder, "clean a car") == "wash_car"
+        with pytest.raises(ExtraMissing):
+            await finder.vectors_ready()
+
+
+EMBED = """
+import sys, anyio
+from pathlib import Path
+from alita_mcp.models.embedding.scripted import ScriptedEmbedder
+from tests.library.searching import many, opened, until_by_meaning
+
+async def main():
+    async def told(texts):
+        for text in texts:
+            if ": " in text:
+                print(text, flush=True)
+        await anyio.sleep(0.02)
+
+    async with opened(Path(sys.argv[1]), ScriptedEmbedder(before=told), many(int(sys.argv[2]))) as finder:
+        await until_by_meaning(finder, "serves number n7")
+
+anyio.run(main)
+"""
+
+
+def embedding(home: Path, tools: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", EMBED, str(home), str(tools)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.process
+def test_processes_share_the_work_of_embedding_and_one_that_is_killed_leaves_the_rest(home: Path) -> None:
+    with embedding(home, 600) as first:
+        assert first.stdout is not None
+        said = [next(first.stdout) for _ in range(vectors.TOOLS_AT_ONCE + 10)]
+        first.kill()
+        said += [line for line in first.stdout if line.endswith("\n")]
+    others = [embedding(home, 600) for _ in range(2)]
+    for process in others:
+        told, _ = process.communicate(timeout=120)
+        assert process.returncode == 0
+        said += told.splitlines(keepends=True)
+    times = Counter(said)
+    assert len(times) == 600
+    assert sum(count - 1 for count in times.values()) <= vectors.TOOLS_AT_ONCE
+
+
+async def test_a_large_library_is_searched_by_meaning_too(home: Path) -> None:
+    async with opened(home, choose_embedder(BUILT_IN), many(1_000) | TOOLS) as finder:
         await finder.vectors_ready()
-        assert (await finder.search("clean a car")).meaning is not None
-        tasks.cancel_scope.cancel()
-        finder.close()
+        assert await best(finder, "my kitten") == "feed_cat"

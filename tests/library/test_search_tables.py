@@ -1,4 +1,4 @@
-"""The search tables: equal to the catalogue after every transaction, and made anew where need be."""
+"""The search index: equal to the catalogue after every transaction, and made anew where need be."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from alita_mcp.library.catalogue import search_tables
 from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.catalogue.search_tables import prepare, read_documents
 from alita_mcp.library.catalogue.use import CallRow, Use
+from alita_mcp.library.search import ranking
+from alita_mcp.library.search.ranking import rank
 from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.versions.files import manifest_of
-from alita_mcp.library.words import corpus as statistics
-from alita_mcp.library.words.text import Document, compose
+from alita_mcp.library.words.documents import compose
 from alita_mcp.values import Manifest
 from tests.library.factory import PUBLISH_STEPS, opened, publish_six, simple
 from tests.library.processes import finish, start
-from tests.library.searching import corpus_of, write
+from tests.library.searching import ranked, write
 
 CONTENT = (
-    "SELECT name, hash, words, head, letters, requests FROM document ORDER BY name",
-    "SELECT * FROM term",
-    "SELECT * FROM letter_group",
-    "SELECT version, documents, words, letters FROM search_total",
+    "SELECT d.name, d.hash, t.* FROM document d LEFT JOIN document_text t ON t.rowid = d.id ORDER BY d.name",
+    "SELECT count(*) FROM document_text",
+    "SELECT * FROM search_total",
 )
 
 
@@ -79,9 +79,9 @@ def catalogue(tmp_path: Path) -> Iterator[Catalogue]:
 
 
 def found(path: Path, query: str) -> list[str]:
-    """Names of the candidates."""
-    with closing(SearchReader(path)) as reader, reader.moment() as corpus:
-        return corpus.candidates(corpus.distinct(query))
+    """Names of the tools that are found by words."""
+    with closing(SearchReader(path)) as reader, reader.transaction() as db:
+        return [hit.name for hit in rank(db, query).hits]
 
 
 @given(MOVES)
@@ -116,19 +116,19 @@ def test_what_a_tool_is_found_by_changes_with_the_tool_in_one_transaction(catalo
     assert found(catalogue.path, "a zebra") == []
 
 
-def test_use_and_evidence_leave_the_tables_alone(catalogue: Catalogue) -> None:
+def test_use_and_evidence_leave_the_index_alone(catalogue: Catalogue) -> None:
+    def entered() -> list[Any]:
+        with closing(sqlite3.connect(catalogue.path)) as db:
+            return db.execute("SELECT id FROM document").fetchall()
+
     publish(catalogue, "alpha", "zebras")
-    with closing(SearchReader(catalogue.path)) as reader:
-        with reader.moment() as before:
-            pass
-        catalogue.record_calls([CallRow("now", "called", "alpha", 1, {})], {"alpha": Use(1, 0, "now")})
-        catalogue.change("passed elsewhere", "alpha", 1, sandbox="wasm", lock="")
-        catalogue.change("pinned", "alpha")
-        with reader.moment() as after:
-            assert after is before
-        catalogue.change("worded", "alpha", text="stripes")
-        with reader.moment() as last:
-            assert last is not before
+    before = entered()
+    catalogue.record_calls([CallRow("now", "called", "alpha", 1, {})], {"alpha": Use(1, 0, "now")})
+    catalogue.change("passed elsewhere", "alpha", 1, sandbox="wasm", lock="")
+    catalogue.change("pinned", "alpha")
+    assert entered() == before
+    catalogue.change("worded", "alpha", text="stripes")
+    assert found(catalogue.path, "stripes") == ["alpha"]
 
 
 @pytest.mark.process
@@ -143,7 +143,7 @@ async def test_a_publisher_that_is_killed_leaves_a_tool_that_is_found_or_none(ho
         assert set(await library.similar("slug of a title")) == names
 
 
-@pytest.mark.parametrize("how", ["without the tables", "other stems", "changed by an earlier alita"])
+@pytest.mark.parametrize("how", ["without the index", "of version 0.1.0", "changed by an earlier alita"])
 def test_a_library_that_an_earlier_alita_wrote_is_taken_in_when_it_is_opened(
     catalogue: Catalogue, how: str
 ) -> None:
@@ -151,12 +151,14 @@ def test_a_library_that_an_earlier_alita_wrote_is_taken_in_when_it_is_opened(
     publish(catalogue, "beta", "giraffes")
     whole = contents(catalogue.path)
     with closing(sqlite3.connect(catalogue.path)) as db, db:
-        if how == "without the tables":
-            for table in (*search_tables.NAMES, "unindexed"):
+        if how == "without the index":
+            for table in ("document_text", "document", "search_total", "unindexed"):
                 db.execute(f"DROP TABLE {table}")
-        elif how == "other stems":
-            db.execute("UPDATE search_total SET version = 0, documents = 7")
-            db.execute("UPDATE term SET documents = 1000")
+        elif how == "of version 0.1.0":
+            db.execute("UPDATE search_total SET version = 1")
+            db.execute("CREATE TABLE term (word TEXT PRIMARY KEY, documents INTEGER NOT NULL) WITHOUT ROWID")
+            db.execute("DROP TABLE document_text")
+            db.execute("CREATE VIRTUAL TABLE document_text USING fts5 (words, content = '')")
         else:  # its triggers are ours, but it does not read what they note
             db.execute("UPDATE version SET manifest = replace(manifest, 'zebras', 'okapis')")
     with closing(Catalogue(catalogue.path)):
@@ -167,7 +169,7 @@ def test_a_library_that_an_earlier_alita_wrote_is_taken_in_when_it_is_opened(
         assert contents(catalogue.path) == whole
 
 
-def test_tables_of_a_later_alita_get_no_stems_of_ours(catalogue: Catalogue) -> None:
+def test_an_index_of_a_later_alita_gets_no_rows_of_ours(catalogue: Catalogue) -> None:
     publish(catalogue, "alpha", "zebras")
     with closing(sqlite3.connect(catalogue.path)) as db:
         with db:
@@ -198,12 +200,12 @@ def void(_cursor: sqlite3.Cursor) -> None: ...
 
 DAMAGES = {
     "corrupt": corrupt, "config": forget, "index": scatter,
-    **{table: drop(table) for table in search_tables.NAMES if table != "search_total"},
+    **{table: drop(table) for table in ("document", "document_text")},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-async def test_damaged_tables_stop_no_publishing_and_are_put_right_by_reindex(
+async def test_a_damaged_index_stops_no_publishing_and_is_put_right_by_reindex(
     home: Path, damage: str
 ) -> None:
     async with opened(home) as library:
@@ -212,7 +214,7 @@ async def test_damaged_tables_stop_no_publishing_and_are_put_right_by_reindex(
     with closing(sqlite3.connect(home / "library.sqlite3")) as db, db:
         DAMAGES[damage](db)
     async with opened(home) as library:
-        with pytest.raises(LibraryError, match="search tables") as told:
+        with pytest.raises(LibraryError, match="search index") as told:
             await library.search("count the words of a text", 1)
         assert told.value.hint == "Run `alita tool reindex`."
         await library.publish(simple("archive", "Compress a folder into a zip."), expected_version=0)
@@ -256,35 +258,23 @@ def test_a_search_waits_for_no_writer(catalogue: Catalogue) -> None:
         assert found(catalogue.path, "zebra") == ["alpha"]
 
 
-def test_a_moment_sees_nothing_of_what_is_committed_while_it_lasts(catalogue: Catalogue) -> None:
+def test_a_search_sees_nothing_of_what_is_committed_while_it_lasts(catalogue: Catalogue) -> None:
     publish(catalogue, "alpha", "zebras")
     with closing(SearchReader(catalogue.path)) as reader:
-        with reader.moment() as corpus:
-            assert len(corpus) == 1
+        with reader.transaction() as db:
+            assert rank(db, "giraffe").hits == ()
             catalogue.change("deleted", "alpha")
-            assert corpus.candidates(["zebra"]) == ["alpha"]
-            assert "alpha" in corpus
-        with reader.moment() as corpus:
-            assert len(corpus) == 0
-            assert corpus.candidates(["zebra"]) == []
+            assert [hit.name for hit in rank(db, "zebra").hits] == ["alpha"]
+        assert found(catalogue.path, "zebra") == []
 
 
 def test_in_a_large_library_the_rarest_words_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["dog cat", *["cat"] * 9] * 10
-    corpus = corpus_of({str(at): compose("", text) for at, text in enumerate(texts)})
-    assert len(corpus.candidates(["dog", "cat"])) == statistics.CANDIDATES
-    monkeypatch.setattr(statistics, "MOST_READ", 100)
-    assert len(corpus.candidates(["dog", "cat"])) == 10
-    assert len(corpus.candidates(["cat"])) == statistics.CANDIDATES, "one word is always looked for"
-    assert len(corpus.candidates([*map(str, range(10_000)), "dog"])) == 10
-
-
-def test_words_with_any_signs_are_looked_for_as_they_are() -> None:
-    corpus = corpus_of({"one": Document('say "hi" NEAR*', "1"), "other": Document("plain", "2")}, str.split)
-    for word in ('"hi"', "NEAR*", "say"):
-        assert corpus.candidates([word]) == ["one"], word
-    for word in ('"', "", "OR", "*", "words:plain"):
-        assert corpus.candidates([word]) == [], word
+    documents = {str(at): compose("", text) for at, text in enumerate(texts)}
+    assert len(ranked("dog cat", documents).hits) == ranking.SHOWN
+    monkeypatch.setattr(ranking, "MOST_READ", 99)
+    assert len(ranked("dog cat", documents).hits) == 10
+    assert len(ranked("cat", documents).hits) == ranking.SHOWN, "one word is always looked for"
 
 
 def test_an_index_that_was_made_anew_is_never_taken_for_the_one_before(tmp_path: Path) -> None:
@@ -294,5 +284,5 @@ def test_an_index_that_was_made_anew_is_never_taken_for_the_one_before(tmp_path:
             with closing(sqlite3.connect(path)) as db, db:
                 search_tables.create(db)
             write(path, {name: compose(name, "zebra")})
-            with reader.moment() as corpus:
-                assert corpus.candidates(["zebra"]) == [name]
+            with reader.transaction() as db:
+                assert [hit.name for hit in rank(db, "zebra").hits] == [name]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.library.rows import CatalogueEntry
-from alita_mcp.library.search.search_answer import NEAR_TIE, search_answer, usage_penalty
+from alita_mcp.library.search.answer import NEAR_TIE, search_answer, usage_penalty
 from tests.library.test_search_answer import entry
 
 TODAY, YESTERDAY, LONG_AGO = "2026-11-21T10:00:00.000Z", "2026-11-20T09:00:00Z", "2026-05-01T00:00:00Z"

@@ -46,7 +46,7 @@ def environment(**settings: str | Path) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("ALITA_") or name == "ALITA_DOCKER_IMAGE"
+        if not name.startswith("ALITA_") or name in ("ALITA_DOCKER_IMAGE", "ALITA_EMBEDDER")
     }
     return {**kept, "PYTHONPATH": str(ROOT), **given}
 

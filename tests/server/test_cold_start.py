@@ -22,6 +22,20 @@ HEAVY = {
 }  # fmt: skip
 """What takes long to import and no first answer needs; starlette and uvicorn come with the SDK."""
 
+OPENED = """
+import json, sys
+import anyio
+from alita_mcp.library.opening import open_library
+from alita_mcp.settings import read_settings
+
+async def main():
+    async with open_library(read_settings()) as library:
+        await library.reindex()
+
+anyio.run(main)
+print(json.dumps(sorted(sys.modules)))
+"""
+
 IMPORTED = """
 import json, sys
 import alita_mcp.server.transports.entry, alita_mcp.server.transports.stdio, alita_mcp.app
@@ -75,9 +89,13 @@ def test_search_by_words_loads_nothing_that_only_vectors_need(tmp_path: Path) ->
     assert modules_after(SEARCHED, tmp_path) & HEAVY == set()
 
 
-def test_search_by_meaning_loads_it_and_ends_without_a_panic(tmp_path: Path) -> None:
-    embedder = "alita_mcp.models.embedding.scripted:ScriptedEmbedder"
-    assert modules_after(SEARCHED, tmp_path, embedder=embedder) >= VECTORS - {"numpy"}
+@pytest.mark.extra("search")
+def test_search_by_meaning_is_loaded_at_the_first_search_and_ends_without_a_panic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ALITA_EMBEDDER")
+    assert modules_after(OPENED, tmp_path) & HEAVY == set()
+    assert modules_after(SEARCHED, tmp_path) >= VECTORS
 
 
 def test_the_entry_loads_nothing_but_the_standard_library_before_it_takes_stdout(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def add_actions(tool: Family) -> None:
     out = tool.add("export", export, "write a tool to a folder that runs without alita")
     out.add_argument("name", metavar="NAME")
     out.add_argument("--version", type=tool_version, metavar="N", help="another version than the current one")
-    tool.add("reindex", reindex, "look at every tool's files, and make the search tables anew")
+    tool.add("reindex", reindex, "look at every tool's files, and make the search index anew")
 
 
 async def synthesize(options: argparse.Namespace, output: Output) -> int:

@@ -241,7 +241,7 @@ class Catalogue:
             _journal(db, "purged", name, None, {})
 
     def reindex(self) -> int:
-        """Makes the search tables anew; returns how many tools can be found."""
+        """Makes the search index anew; returns how many tools can be found."""
         with self._transaction() as db:
             return rebuild(db)
 

@@ -1,6 +1,7 @@
-"""Search tables in the catalogue's file, kept up to date in the transaction of every change of a tool.
+"""Full-text index of the tools in the catalogue's file, updated in the transaction of every change of a tool.
 
-Triggers note the names whose rows any process writes; before the commit those tools are read again.
+Triggers note the names whose rows any process writes; before the commit those tools are indexed again. The index is
+derived: `alita tool reindex` makes it anew from the catalogue.
 """
 
 from __future__ import annotations
@@ -8,43 +9,26 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.words.documents import Words, document_of, words_of
-from alita_mcp.library.words.stems import VERSION, stems
-from alita_mcp.library.words.text import Document, Tokens, letter_groups
+from alita_mcp.library.words.documents import Document, document_of
 
+VERSION = 3
+"""Raised when the same tool gives other rows: every library is then indexed anew."""
 AT_ONCE = 500
 
 TABLES = (
+    "CREATE TABLE document (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, hash TEXT NOT NULL)",
     """
-    CREATE TABLE document (
-        id INTEGER PRIMARY KEY,
-        name TEXT NOT NULL UNIQUE,
-        hash TEXT NOT NULL,
-        words TEXT NOT NULL,
-        own INTEGER NOT NULL,
-        agreed INTEGER NOT NULL,
-        head TEXT NOT NULL,
-        letters INTEGER NOT NULL,
-        requests INTEGER NOT NULL
+    CREATE VIRTUAL TABLE document_text USING fts5 (
+        name, description, parameters, requests, tokenize = 'porter unicode61 remove_diacritics 2'
     )
     """,
-    # `ascii` cuts at the spaces between our words and nowhere else
-    """
-    CREATE VIRTUAL TABLE document_text
-    USING fts5 (words, content = 'document', content_rowid = 'id', tokenize = 'ascii')
-    """,
-    "CREATE TABLE term (word TEXT PRIMARY KEY, documents INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE letter_group (letters TEXT PRIMARY KEY, documents INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE search_total (version INTEGER, revision INTEGER, documents INTEGER, words INTEGER, letters INTEGER)",
+    "CREATE TABLE search_total (version INTEGER)",
 )
-"""The first `own` of `words` are what a tool says of itself, the next `agreed` those that its requests have in common.
-`head` are the words of name and description, `letters` the number of their letter groups; `revision` is another number
-after each change, also where they were made anew."""
-NAMES = ("document_text", "document", "term", "letter_group", "search_total")
+NAMES = ("document_text", "document", "search_total", "term", "letter_group")
+"""The last two are of versions before this one."""
 
 UNINDEXED = (
     "CREATE TABLE IF NOT EXISTS unindexed (name TEXT PRIMARY KEY) WITHOUT ROWID",
@@ -72,7 +56,7 @@ _log = logging.getLogger(__name__)
 
 
 def prepare(db: sqlite3.Connection) -> None:
-    """Makes the tables where there are none, and anew where they hold other stems than ours.
+    """Makes the index where there is none, and anew where it is of another version.
 
     Raises:
         LibraryError: this SQLite has no full-text search.
@@ -84,157 +68,94 @@ def prepare(db: sqlite3.Connection) -> None:
         )
     for statement in UNINDEXED:
         db.execute(statement)
-    if _version(db) != VERSION:
+    if _read_version(db) != VERSION:
         rebuild(db)
 
 
-def _version(db: sqlite3.Connection) -> int | None:
+def _read_version(db: sqlite3.Connection) -> int | None:
     there = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'search_total'").fetchone()
     row = db.execute("SELECT version FROM search_total").fetchone() if there else None
     return row[0] if row else None
 
 
 def rebuild(db: sqlite3.Connection) -> int:
-    """Makes the tables anew from the catalogue; returns how many tools can be found."""
+    """Makes the index anew from the catalogue; returns how many tools can be found."""
     create(db)
     db.execute("INSERT OR IGNORE INTO unindexed SELECT name FROM tool")
-    _take_in(db)
-    return int(db.execute("SELECT documents FROM search_total").fetchone()[0])
+    _index_changed(db)
+    return int(db.execute("SELECT count(*) FROM document").fetchone()[0])
 
 
 def create(db: sqlite3.Connection) -> None:
-    """Makes empty tables in place of those that are there, whatever these hold."""
+    """Makes an empty index in place of the one that is there, whatever that holds."""
     for table in NAMES:
-        _drop(db, table)
+        try:
+            db.execute(f"DROP TABLE IF EXISTS {table}")
+        except sqlite3.DatabaseError:  # a full text with damaged rows of its own is not even dropped
+            db.execute("PRAGMA writable_schema = ON")
+            db.execute("DELETE FROM sqlite_master WHERE name = ?", (table,))
+            db.execute("PRAGMA writable_schema = RESET")
+            for part in ("data", "idx", "content", "docsize", "config"):
+                db.execute(f"DROP TABLE IF EXISTS {table}_{part}")
     for statement in TABLES:
         db.execute(statement)
-    db.execute("INSERT INTO search_total VALUES (?, random() / 2, 0, 0, 0)", (VERSION,))
-
-
-def _drop(db: sqlite3.Connection, table: str) -> None:
-    try:
-        db.execute(f"DROP TABLE IF EXISTS {table}")
-    except sqlite3.DatabaseError:  # a full text with damaged rows of its own is not even dropped
-        db.execute("PRAGMA writable_schema = ON")
-        db.execute("DELETE FROM sqlite_master WHERE name = ?", (table,))
-        db.execute("PRAGMA writable_schema = RESET")
-        for part in ("data", "idx", "docsize", "config"):
-            db.execute(f"DROP TABLE IF EXISTS {table}_{part}")
+    db.execute("INSERT INTO search_total VALUES (?)", (VERSION,))
 
 
 def follow(db: sqlite3.Connection) -> None:
-    """Updates the rows of tools changed in this transaction, or before by an alita without these tables.
+    """Indexes the tools changed in this transaction, or before by an alita without this index.
 
-    Damaged tables stop no change of a tool: it is taken in once they are made anew. An alita of other stems, which has
-    made them anew since we opened the library, takes it in by its own.
+    A damaged index stops no change of a tool: the tool is indexed when the index is made anew. Nor does one that an
+    alita of another version has made anew since we opened the library: that one indexes the tool.
     """
-    if db.execute("SELECT 1 FROM unindexed LIMIT 1").fetchone() is None or _version(db) != VERSION:
+    if db.execute("SELECT 1 FROM unindexed LIMIT 1").fetchone() is None or _read_version(db) != VERSION:
         return
     db.execute("SAVEPOINT search")
     try:
-        _take_in(db)
+        _index_changed(db)
         db.execute("SAVEPOINT written")  # has the full text written now, not with the commit
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
         db.execute("ROLLBACK TO search")
-        _log.warning("The search tables cannot be brought up to date (%s); run `alita tool reindex`.", error)
+        _log.warning("The search index cannot be updated (%s); run `alita tool reindex`.", error)
     db.execute("RELEASE search")
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Whether making the tables anew may help: they are corrupt, or not there."""
+    """Whether making the index anew may help: it is corrupt, or not there."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR)
 
 
-def _take_in(db: sqlite3.Connection) -> None:
-    writer = SearchWriter(db)
+def _index_changed(db: sqlite3.Connection) -> None:
     while names := [name for (name,) in db.execute("SELECT name FROM unindexed LIMIT ?", (AT_ONCE,))]:
         documents = read_documents(db, names)
         for name in names:
-            writer.put(name, documents.get(name))
+            put_document(db, name, documents.get(name))
         db.executemany("DELETE FROM unindexed WHERE name = ?", ((name,) for name in names))
-    writer.write()
 
 
 def read_documents(db: sqlite3.Connection, names: Collection[str]) -> dict[str, Document]:
     """Documents of these tools, from the catalogue; without those that cannot be found."""
     documents = {}
-    for name, manifest, others in db.execute(FINDABLE, (json.dumps(list(names)),)):
+    for name, manifest, wordings in db.execute(FINDABLE, (json.dumps(list(names)),)):
         try:
-            documents[name] = document_of(json.loads(manifest), json.loads(others))
+            documents[name] = document_of(json.loads(manifest), json.loads(wordings))
         except (ValueError, LookupError, TypeError, AttributeError):  # it hides no other tool
             _log.warning("%s is not found by search: its row in the catalogue cannot be read.", name)
     return documents
 
 
-class SearchWriter:
-    """Changes of the tables in one transaction: rows at once, counts with `write`, which ends it."""
-
-    def __init__(self, db: sqlite3.Connection, tokens: Tokens = stems) -> None:
-        self._db = db
-        self._tokens = tokens
-        self._terms: Counter[str] = Counter()
-        self._documents = self._words = self._letters = 0
-        self._changed = False
-
-    def put(self, name: str, document: Document | None) -> None:
-        """Sets a tool's document; None removes it from search."""
-        known = self._db.execute(
-            "SELECT id, hash, words, letters FROM document WHERE name = ?", (name,)
-        ).fetchone()
-        if known is not None:
-            row, digest, words, letters = known
-            if document is not None and digest == document.hash:
-                return
-            old = "INSERT INTO document_text (document_text, rowid, words) VALUES ('delete', ?, ?)"
-            self._db.execute(old, (row, words))
-            self._db.execute("DELETE FROM document WHERE id = ?", (row,))
-            self._count(words.split(), letters, -1)
-        if document is not None:
-            self._add(name, document, words_of(document, self._tokens))
-
-    def _add(self, name: str, document: Document, found: Words) -> None:
-        every = (*found.own, *found.lent)
-        words, head = " ".join(every), " ".join(found.head)
-        row = self._db.execute(
-            "INSERT INTO document (name, hash, words, own, agreed, head, letters, requests)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (name, document.hash, words, len(found.own), len(found.agreed), head, found.letters, found.requests),
-        ).lastrowid  # fmt: skip
-        self._db.execute("INSERT INTO document_text (rowid, words) VALUES (?, ?)", (row, words))
-        self._count(every, found.letters, 1)
-
-    def _count(self, words: Collection[str], letters: int, sign: int) -> None:
-        for word in set(words):
-            self._terms[word] += sign
-        self._documents += sign
-        self._words += sign * len(words)
-        self._letters += sign * letters
-        self._changed = True
-
-    def write(self) -> None:
-        """Adds the changes to the counts of all documents."""
-        if not self._changed:
+def put_document(db: sqlite3.Connection, name: str, document: Document | None) -> None:
+    """Indexes a tool's document in place of the one before; None removes it from search."""
+    known = db.execute("SELECT id, hash FROM document WHERE name = ?", (name,)).fetchone()
+    if known is not None:
+        if document is not None and known[1] == document.hash:
             return
-        groups: Counter[str] = Counter()
-        for word, times in self._terms.items():
-            for group in letter_groups(word) if times else ():
-                groups[group] += times
-        self._add_up("term", "word", self._terms)
-        self._add_up("letter_group", "letters", groups)
-        self._db.execute(
-            "UPDATE search_total SET revision = revision + 1, documents = documents + ?, words = words + ?,"
-            " letters = letters + ?",
-            (self._documents, self._words, self._letters),
-        )
-
-    def _add_up(self, table: str, key: str, changes: Mapping[str, int]) -> None:
-        some = sorted((word, times) for word, times in changes.items() if times)
-        self._db.executemany(
-            f"INSERT INTO {table} VALUES (?, ?) ON CONFLICT ({key})"  # noqa: S608 - of our own words
-            " DO UPDATE SET documents = documents + excluded.documents",
-            some,
-        )
-        fewer: Iterable[tuple[str]] = ((word,) for word, times in some if times < 0)
-        self._db.executemany(f"DELETE FROM {table} WHERE {key} = ? AND documents <= 0", fewer)  # noqa: S608
+        db.execute("DELETE FROM document_text WHERE rowid = ?", (known[0],))
+        db.execute("DELETE FROM document WHERE id = ?", (known[0],))
+    if document is not None:
+        entered = db.execute("INSERT INTO document (name, hash) VALUES (?, ?)", (name, document.hash))
+        texts = (document.name, document.description, document.parameters, "\n".join(document.requests))
+        insert = "INSERT INTO document_text (rowid, name, description, parameters, requests) VALUES (?, ?, ?, ?, ?)"
+        db.execute(insert, (entered.lastrowid, *texts))

@@ -1,15 +1,32 @@
-"""Values that a search returns: the tools, best first, and how sure it is that one fits."""
+"""Answer of a search: the tools that it shows, in which order, and how sure it is that one fits."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
 
 from alita_mcp.library.rows import CatalogueEntry
+from alita_mcp.library.search.signature import signature_of
 from alita_mcp.values import Trust, Value
 
 Fit = Literal["match", "possible", "none"]
+
+MATCH_FROM, POSSIBLE_FROM = 0.7, 0.3
+
+ALWAYS_SHOWN = 3
+"""A search shows this many tools even where none fits, so that the asker can judge."""
+
+COMPARABLE = 0.5
+"""Beside a match a tool is shown that has at least this share of its probability."""
+
+NEAR_TIE = 0.9
+"""A tool with this share of another one's probability may stand before it, by its trust and its use."""
+
+FORGOTTEN_DAYS = 30.0
+"""A tool last used this long before another one is out of use beside it."""
 
 
 class SearchHit(Value):
@@ -35,3 +52,68 @@ class SearchAnswer(Value):
     total: int
     """How many tools there are to be found at all."""
     results: tuple[SearchHit, ...]
+
+
+def band(probability: float) -> Fit:
+    """The answer's first word."""
+    if probability >= MATCH_FROM:
+        return "match"
+    return "possible" if probability >= POSSIBLE_FROM else "none"
+
+
+def search_answer(
+    found: Mapping[str, float],
+    entries: Mapping[str, CatalogueEntry],
+    limit: int,
+    total: int,
+    others: Sequence[CatalogueEntry] = (),
+) -> SearchAnswer:
+    """The answer to a search that found these names with these probabilities, best first, among `total` tools.
+
+    Beside a match only comparable tools are shown: what is far less likely is of no use then. Where none
+    matches, `others` are shown if fewer than `ALWAYS_SHOWN` were found.
+    """
+    likely = {name: found[name] for name in found if name in entries and entries[name].state == "enabled"}
+    # Among nearly as likely ones those stand first that are verified, succeed and are in use.
+    newest = max((entries[name].last_used or "" for name in likely), default="")
+    order = sorted(
+        likely, key=lambda name: -likely[name] * (1 - (1 - NEAR_TIE) * usage_penalty(entries[name], newest))
+    )
+    shown = [(entries[name], likely[name]) for name in order]
+    fit = band(shown[0][1] if shown else 0.0)
+    if fit == "match":
+        shown = [(entry, score) for entry, score in shown if score >= COMPARABLE * shown[0][1]]
+    shown = shown[: ALWAYS_SHOWN if fit == "none" else limit]
+    if fit != "match" and len(shown) < min(ALWAYS_SHOWN, limit):
+        more = [(entry, 0.0) for entry in others if entry.name not in likely]
+        shown += more[: ALWAYS_SHOWN - len(shown)]
+    hits = [
+        SearchHit(
+            name=entry.name,
+            version=entry.manifest.version,
+            signature=signature_of(entry.manifest),
+            summary=entry.manifest.summary,
+            trust=entry.manifest.trust,
+            score=round(score, 3),
+            entry=entry,
+        )
+        for entry, score in shown[: max(1, limit)]
+    ]
+    return SearchAnswer(fit=fit, total=total, results=tuple(hits))
+
+
+def usage_penalty(entry: CatalogueEntry, newest: str) -> float:
+    """Penalty of a tool among equally likely ones, from 0 to 1, for low trust, failures and disuse.
+
+    `newest` is when one of those was last used. Trust says more than any use; a few failures say little.
+    """
+    if entry.manifest.trust != "verified":
+        return 1.0
+    failed, last, out_of_use = entry.failures / (entry.calls + 5), entry.last_used or "", 0.0
+    if last < newest:
+        try:
+            behind = datetime.fromisoformat(newest) - datetime.fromisoformat(last)
+            out_of_use = min(behind.total_seconds() / 86_400 / FORGOTTEN_DAYS, 1.0)
+        except (ValueError, TypeError):  # it was never used
+            out_of_use = 1.0
+    return min(0.9, 0.8 * failed + 0.1 * out_of_use)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-VERSION = 2
-"""Raised when the same text gives other stems, or other rows: every library is then indexed anew."""
 LONGEST_BYTES = 40
 """A longer run of letters is no word."""
 

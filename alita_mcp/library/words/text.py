@@ -1,14 +1,8 @@
-"""Documents and queries of word search, and the words they are compared by."""
+"""Text of queries and identifiers, and the words that two texts have in common."""
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-
-Tokens = Callable[[str], list[str]]
 
 MAX_QUERY_CHARACTERS = 2_000
 
@@ -19,42 +13,6 @@ _STOP_WORDS = frozenset(
         " there these they this to was will with you your",
     )
 )
-
-
-@dataclass(frozen=True)
-class Document:
-    """Text that a tool is found by, in its parts."""
-
-    text: str
-    """What it says of itself: name, description, parameters, tags."""
-    hash: str
-    about: str = ""
-    """`name in words: description`, what an embedder is given."""
-    requests: tuple[str, ...] = ()
-    """Requests that it is said to serve."""
-
-
-def compose(
-    name: str,
-    description: str,
-    parameters: Iterable[tuple[str, str]] = (),
-    *,
-    tags: Sequence[str] = (),
-    requests: Sequence[str] = (),
-) -> Document:
-    """A document of these parts; parameters are pairs of name and description."""
-    words = split_words(name)
-    said = [f"{split_words(parameter)} {about}" for parameter, about in parameters]
-    text = " ".join([words, description, *said, *tags])
-    about = f"{words}: {description}"
-    seal = "\0".join([" ".join([text, *requests]), about, *requests]).encode("utf-8", "replace")
-    return Document(text, hashlib.sha256(seal).hexdigest()[:16], about, tuple(requests))
-
-
-def without_request(document: Document, at: int) -> Document:
-    """The document with one of its example requests left out."""
-    left = document.requests
-    return Document(document.text, "", document.about, (*left[:at], *left[at + 1 :]))
 
 
 def split_words(identifier: str) -> str:
@@ -68,11 +26,6 @@ def bounded_query(query: str) -> str:
     """The query as any model can take it: bounded, no lone surrogates, no control characters."""
     text = query[:MAX_QUERY_CHARACTERS].encode("utf-8", "replace").decode()
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-
-
-def clean_query(query: str) -> str:
-    """The query as it is searched for by words: bounded, in lower case, each word once."""
-    return " ".join(dict.fromkeys(bounded_query(query).lower().split()))
 
 
 def plain_tokens(text: str) -> list[str]:
@@ -93,10 +46,3 @@ def words_of(text: str) -> frozenset[str]:
 def likeness(one: frozenset[str], other: frozenset[str]) -> float:
     """Of the words of two texts: the share that both have."""
     return len(one & other) / max(1, len(one | other))
-
-
-@lru_cache(maxsize=2_000)
-def letter_groups(word: str) -> frozenset[str]:
-    """All runs of three and of four letters, with the word's two ends marked."""
-    marked = f"#{word[:40]}#"
-    return frozenset(marked[at : at + size] for size in (3, 4) for at in range(len(marked) - size + 1))

@@ -19,20 +19,25 @@ from alita_mcp.models.recording.redaction import presentable
 
 WEIGHTS = "model.safetensors"
 PREFIX = "model2vec/"
+BUILT_IN = "model2vec/static-minilm-128"
+"""The table that comes with the package, without a key or a network: 30,522 tokens in 128 dimensions of 8 bits."""
 
 
 class Model2vecEmbedder:
     """Sums the vectors of a text's tokens; a fraction of a millisecond a text."""
 
     def __init__(self, source: str) -> None:
-        """`source` is a folder, or the name under which model2vec finds the model.
+        """`source` is `BUILT_IN`, a folder, or the name under which model2vec finds the model.
 
         Raises:
             UsageError: the folder holds no such model.
         """
-        self._source = source
         folder = Path(source).expanduser()
-        self.name = PREFIX + (f"{folder.name}@{_digest(folder)}" if is_folder(source) else source)
+        if source == BUILT_IN:
+            self.name, source = source, str(Path(__file__).with_name("static_minilm"))
+        else:
+            self.name = PREFIX + (f"{folder.name}@{_digest(folder)}" if is_folder(source) else source)
+        self._source = source
         self._model: Any = None
         self._loading = threading.Lock()
 

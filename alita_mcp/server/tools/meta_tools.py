@@ -13,7 +13,7 @@ import mcp_types as types
 from alita_mcp.errors import InvalidArguments, ToolNotFound
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spelled
-from alita_mcp.library.search.ranking import band
+from alita_mcp.library.search.answer import band
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.server.agents.definitions import AGENT_TOOLS

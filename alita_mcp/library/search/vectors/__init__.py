@@ -1,1 +1,0 @@
-"""Vector search: embeddings of tools kept beside the catalogue, and their calibration."""
