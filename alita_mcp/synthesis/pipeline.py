@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 from alita_mcp.errors import ModelError
 from alita_mcp.synthesis.context import Submission
-from alita_mcp.synthesis.duplicates.preexisting_by_examples import find_serving
-from alita_mcp.synthesis.duplicates.preexisting_by_tests import Asked, find_passing, rivals_of
+from alita_mcp.synthesis.duplicates.serving import find_fulfilling, find_passing, find_rivals
 from alita_mcp.synthesis.failures import classify
 from alita_mcp.synthesis.requests.grants import grants_of
 from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, Rejected, rejection
@@ -77,7 +76,7 @@ class Pipeline:
         similar = await library.similar(f"{request.name} {request.description}".strip())
         serving = None
         if not request.update:
-            serving = await find_serving(request.tests, similar, library, self._rehearsal)
+            serving = await find_fulfilling(request.tests, similar, library, self._rehearsal)
         if serving is not None:
             await learn_words(library, serving.tool, request.description, request.use_when)
             return serving
@@ -138,14 +137,14 @@ class Pipeline:
     async def _before_code(self, brief: Brief) -> Exists | list[Suite] | None:
         """A tool that serves already; else the suites, where they had to be drawn to find that out."""
         library, wanted = self._context.library, specified(brief)
-        rivals = () if self._request.update else await rivals_of(wanted, library)
+        rivals = () if self._request.update else await find_rivals(wanted, library)
         if not rivals:
             return None
         await self._on_stage("tests")
         suites = await self._sampler.suites(brief, 1, range(self._work.plan.rounds[0].suites))
         await self._on_stage("duplicates")
-        asked = Asked(wanted, self._request.tests, [suite.fitting(wanted.contract()) for suite in suites])
-        serving = await find_passing(asked, rivals, library, self._rehearsal)
+        tests = [test for suite in suites for test in suite.fitting(wanted.contract())]
+        serving = await find_passing(wanted, self._request.tests, tests, rivals, library, self._rehearsal)
         if serving is None:
             return suites
         await learn_words(library, serving.tool, self._request.description, self._request.use_when)

@@ -22,11 +22,12 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Amend
-from alita_mcp.synthesis.duplicates.duplicates import Compared, Proved, compared
+from alita_mcp.synthesis.duplicates.duplicates import Proved, find_same
 from alita_mcp.synthesis.package_check import PackageCheck
 from alita_mcp.synthesis.requests.outcomes import (
     Created,
     Exists,
+    Lookalike,
     NeedsApproval,
     Outcome,
     Rejected,
@@ -138,20 +139,21 @@ class Publisher:
             draft, verdict = await amend(draft, verdict)
         if verdict.contract is None or verdict.lock is None:
             raise AssertionError("an accepted verdict carries contract and lock")
-        report, beside = verdict.report, Compared()
+        report, similar = verdict.report, tuple[Lookalike, ...]()
         if not follows:
             await on_stage("duplicates")
             library = self._library
             names = await library.similar(" ".join((draft.name, draft.description, *draft.use_when)))
             rehearsal = Rehearsal(self._sandbox, library.read)
-            beside = await compared(Proved(draft, verdict, report.trust), names, library, rehearsal)
-            if beside.serving is not None:
-                await learn_words(library, beside.serving.tool, draft.description, draft.use_when)
-                return beside.serving
+            found = await find_same(Proved(draft, verdict, report.trust), names, library, rehearsal)
+            if isinstance(found, Exists):
+                await learn_words(library, found.tool, draft.description, draft.use_when)
+                return found
+            similar = found
         accepted = AcceptedVersion(
             draft=draft, contract=verdict.contract, lock=verdict.lock, report=report, made_by=made_by
         )
-        return told_apart(await self.publish(accepted, follows, on_stage), beside.similar)
+        return told_apart(await self.publish(accepted, follows, on_stage), similar)
 
     async def _same_draft(self, draft: Draft, newest: int) -> int | None:
         """The number of the current or the newest version, if that is this draft."""
