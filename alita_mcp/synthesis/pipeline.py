@@ -88,7 +88,6 @@ class Pipeline:
         specification = await self._specified(brief, similar)
         if isinstance(specification, Exists | Rejected):
             return specification
-        specification = await self._context.confirmed(specification, self._on_stage)
         return await self._attempts(await self._looking_up.told(brief, specification))
 
     async def _brief(self) -> Brief:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 
 import anyio
 import anyio.lowlevel
@@ -13,7 +12,7 @@ from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.context import Advice, AskPerson, SynthesisContext
+from alita_mcp.synthesis.context import Advice, SynthesisContext
 from alita_mcp.synthesis.jobs.journal import Ending, journalled, mark_request, writers_of
 from alita_mcp.synthesis.package_check import PackageCheck
 from alita_mcp.synthesis.pipeline import Pipeline
@@ -55,12 +54,6 @@ class Toolsmith:
         self._publisher = Publisher(library, sandbox, settings, packages, admit)
         self._context = SynthesisContext(library, sandbox, self._publisher, advised, packages)
 
-    def asking(self, ask_person: AskPerson) -> Toolsmith:
-        """The same toolsmith for a person who can be asked what they mean where a request leaves it open."""
-        other = copy(self)
-        other._context = replace(self._context, ask_person=ask_person)  # noqa: SLF001 - its own
-        return other
-
     def using(self, models: RoleModels) -> Toolsmith:
         """The same toolsmith with its models on another account."""
         other = copy(self)
@@ -100,8 +93,7 @@ class Toolsmith:
         plain = await anyio.to_thread.run_sync(is_script, request)
         if request.code.strip() and not plain:
             return await self._make_from_code(request, models, on_stage)
-        says_what = request.description.strip() or (request.update and request.overrule)
-        if models is not None and not plain and says_what:
+        if models is not None and not plain and request.description.strip():
             return self._refused(request) or await self._write(
                 request, models, on_stage, ending or Ending(request)
             )

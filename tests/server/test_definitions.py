@@ -109,7 +109,6 @@ def test_the_instructions_fit_what_hosts_show() -> None:
                 "varies",
                 "update",
                 "breaks",
-                "overrule",
                 "mode",
                 "from_run",
                 "job_id",

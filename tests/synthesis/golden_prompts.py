@@ -58,9 +58,6 @@ PROMPTS: Mapping[str, Callable[[], Sequence[Message]]] = {
         "Negative numbers are wrong.",
         [{"arguments": {"number": -45}, "expected": 9, "now": "-9"}],
     ),
-    "contradicted": lambda: prompts.contradicted(
-        "negative: ValueError", [{"arguments": {"number": -45}, "expected": 9}]
-    ),
 }
 """By name of the golden file."""
 

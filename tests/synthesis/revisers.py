@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,17 +26,13 @@ NEGATIVE = suite_of((-1, 1), (-989, 26), (77, 14), (10, 1), (-100, 1), (4321, 10
 
 @dataclass
 class Reviser(Script):
-    """A script whose coder also revises, and whose tester also tells what a rule contradicts."""
+    """A script whose coder also revises."""
 
     revision: Any = ""
-    contradict: Callable[[Request], Sequence[int]] | None = None
     revised: list[Request] = field(default_factory=list)
 
     def __call__(self, request: Request) -> Reply:
         text = request.text
-        if "A rule of a tool was changed" in text:
-            self.asked.append(("rule", request))
-            return {"contradict": list(self.contradict(request) if self.contradict else ())}
         if "Revise this published tool" in text and "It failed:" not in text:
             self.asked.append(("revise", request))
             said = self.revision(request) if callable(self.revision) else self.revision

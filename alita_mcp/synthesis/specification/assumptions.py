@@ -1,4 +1,4 @@
-"""Assumed rules: those that a planner had to invent, at most five, and a person's corrections of them.
+"""Assumed rules: those that a planner had to invent, at most five.
 
 The lines are shown to agents and people: each passes what the requests that a tool is found by must pass.
 """
@@ -21,16 +21,11 @@ MAX_NAME = 40
 MAX_RULE = 500
 """Longest rule of a specification."""
 MAX_RULES = 30
-MAX_ANSWER = 300
-"""Longest rule that a person gives instead."""
 MAX_ENTRIES = 50
 """So many that a planner wrote are looked at; of each so many characters."""
 MAX_READ = 1_000
 NAME_WORDS = 4
 """Of a rule without a name so many words are its name."""
-SHOWN_OLD = 100
-AGREES = frozenset({"y", "yes", "ok", "okay", "right", "correct", "true"})
-"""What people write where nothing was to be written."""
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _TAG = re.compile(r"<(?=[\s/]*[a-z!?])", re.IGNORECASE)
 
@@ -62,20 +57,6 @@ def with_assumed(rules: Sequence[str], assumed: Sequence[str]) -> tuple[tuple[st
             named[place] = clipped(f"{name_of(line)}: {named[place]}", MAX_RULE)
         kept.append(line)
     return tuple(named), tuple(kept)
-
-
-def answered(rules: Sequence[str], assumed: Sequence[str], answers: Sequence[str]) -> tuple[str, ...]:
-    """Returns the rules after a person confirmed each assumed line, or said what holds instead."""
-    now = list(rules)
-    for line, answer in zip(assumed, answers, strict=True):
-        said = _one_line(answer, MAX_ANSWER)
-        if not said or said.rstrip(".!").lower() in AGREES:
-            continue
-        name, _, held = line.partition(": ")
-        new = f"{name}: {said} (and not: {clipped(held, SHOWN_OLD)})"
-        place = _place(now, line)
-        now[slice(len(now), None) if place is None else slice(place, place + 1)] = [new]
-    return tuple(now[-MAX_RULES:])
 
 
 def assumed_of(report: VerificationReport) -> tuple[str, ...]:

@@ -233,19 +233,6 @@ def revise(
     ]
 
 
-def contradicted(rule: str, examples: Sequence[dict[str, JsonValue]]) -> list[Message]:
-    """Asks which examples cannot hold together with a rule; who answers never sees code."""
-    listed = _listed(f"{number}: {json.dumps(each)}" for number, each in enumerate(examples, 1))
-    return [
-        _TESTER,
-        _user(
-            f"A rule of a tool was changed:\n{fenced('request', rule)}Examples from before:\n{listed}"
-            "Say which of them cannot hold any longer because of the rule. "
-            'Answer {"contradict": [their numbers]}; leave out each that the rule says nothing about.'
-        ),
-    ]
-
-
 def _listed(lines: Iterable[str]) -> str:
     """Lines of JSON between tags: nothing in them is lost, and none closes a tag."""
     return fenced("finding", "\n".join(lines).replace("<", "\\u003c"), MAX_HELD)
