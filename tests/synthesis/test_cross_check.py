@@ -12,7 +12,7 @@ from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, Rejected
 from alita_mcp.synthesis.review import cross_check
-from alita_mcp.synthesis.review.cross_check import promised
+from alita_mcp.verification.code.interface import promise_in
 from tests.models.openai_server import Fails, Resets
 from tests.synthesis.authors import (
     BROKEN,
@@ -440,7 +440,7 @@ def pick(rows: Rows, limit: int = MOST) -> list[Row]:
 
 
 def test_a_promise_holds_types_signature_and_docstring_alone() -> None:
-    said = promised(PROMISE, "pick")
+    said = promise_in(PROMISE, "pick")
     for part in (
         "MOST = 10",
         "Rows = list['Row']",
@@ -451,5 +451,5 @@ def test_a_promise_holds_types_signature_and_docstring_alone() -> None:
         assert part in said
     for part in ("_help", "4711", "_Machine", "A tag."):
         assert part not in said
-    assert promised("def f(x: int) -> int:\n    return x\n", "f") == "def f(x: int) -> int:\n    ..."
+    assert promise_in("def f(x: int) -> int:\n    return x\n", "f") == "def f(x: int) -> int:\n    ..."
     assert json.dumps(said)

@@ -8,13 +8,14 @@ from alita_mcp.synthesis.failures import classify
 from alita_mcp.synthesis.pipeline import ended_by
 from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.synthesis.requests.signatures import takes
-from alita_mcp.synthesis.revision.published import Predecessor, revised_draft, signature_in
+from alita_mcp.synthesis.revision.published import Predecessor, revised_draft
 from alita_mcp.synthesis.specification.values import fits
 from alita_mcp.synthesis.writing.blind_tests import BlindTests
 from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode, CandidateSampler
 from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import Draft, Example, ToolContract, WrittenFrom
 from alita_mcp.verification.agreement.matrix import Prepared, prepare, run_row
+from alita_mcp.verification.code.interface import signature_in
 from alita_mcp.verification.code.source import normal_form
 from alita_mcp.verification.examples.suite import MAX_EXAMPLES
 from alita_mcp.verification.findings import failed

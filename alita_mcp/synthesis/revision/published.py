@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import copy
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -15,8 +13,7 @@ from alita_mcp.synthesis.specification.values import Specification, WrittenCode
 from alita_mcp.synthesis.updating import is_named
 from alita_mcp.values import Check, Draft, Example, StoredVersion, ToolContract
 from alita_mcp.verification.agreement.matrix import Prepared
-from alita_mcp.verification.code.function import find_function
-from alita_mcp.verification.code.source import parse_code
+from alita_mcp.verification.code.interface import signature_in
 from alita_mcp.verification.static.wording import MAX_REQUESTS
 
 
@@ -75,19 +72,6 @@ class Predecessor:
         return [old for old in self.version.examples if not is_named(old, *request.breaks)]
 
 
-def signature_in(code: str, name: str) -> str:
-    """The `def` line of a tool, behind the imports, aliases and classes that its annotations name."""
-    tree = parse_code(code)
-    bare = copy.copy(find_function(tree, name))
-    bare.body, bare.decorator_list = [ast.Pass()], []
-    named, used = _names_in(bare), list[ast.stmt]()
-    for node in reversed(tree.body):  # what is named stands before what names it
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and named & _defined_by(node):
-            named |= _names_in(node)
-            used.insert(0, node)
-    return "\n".join((*map(ast.unparse, used), ast.unparse(bare).removesuffix(":\n    pass")))
-
-
 def revised_draft(version: StoredVersion, written: WrittenCode, request: SynthesisRequest) -> Draft:
     """Makes the next version's draft: the request's own examples, and all that the request does not change."""
     before, asked = version.draft, grants_of(request)
@@ -101,18 +85,3 @@ def revised_draft(version: StoredVersion, written: WrittenCode, request: Synthes
             "varies": tuple(sorted(set(request.varies))) or before.varies,
         }
     )
-
-
-def _names_in(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-
-
-def _defined_by(node: ast.stmt) -> set[str]:
-    match node:
-        case ast.Import(names=names) | ast.ImportFrom(names=names):
-            return {(each.asname or each.name).partition(".")[0] for each in names}
-        case ast.ClassDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
-            return {name}
-        case ast.AnnAssign(target=ast.Name(id=name)):
-            return {name}
-    return set()
