@@ -79,7 +79,7 @@ def test_a_version_is_specified_by_its_code_as_far_as_that_is_short() -> None:
     assert specification is not None
     assert set(specification.contract().input_schema["properties"]) == {"points", "scale"}
     assert specification.rules == ("empty: 0", "a: b")
-    long = code.replace("x: int", f"x: int\n    {'y' * 2_000}: int")
+    long = code.replace("x: int", "x: int" + "".join(f"\n    field_{n}: int" for n in range(150)))
     assert predecessor(long).specification() is None
 
 

@@ -11,19 +11,19 @@ from alita_mcp.verification.code.source import parse_code
 
 def signature_in(code: str, name: str) -> str:
     """The `def` line of a tool, behind the imports, aliases and classes of data that its annotations name."""
-    *used, bare = _interface(code, name)
+    used, bare = _interface(code, name)
     return "\n".join((*map(ast.unparse, used), ast.unparse(bare).removesuffix(":\n    pass")))
 
 
 def promise_in(code: str, name: str) -> str:
     """The same with the docstring."""
-    *used, bare = _interface(code, name)
+    used, bare = _interface(code, name)
     said = ast.get_docstring(find_function(parse_code(code), name), clean=False)
     bare.body = [ast.Expr(ast.Constant(... if said is None else said))]
     return "\n".join(map(ast.unparse, (*used, bare)))
 
 
-def _interface(code: str, name: str) -> list[ast.stmt]:
+def _interface(code: str, name: str) -> tuple[list[ast.stmt], ast.FunctionDef | ast.AsyncFunctionDef]:
     tree = parse_code(code)
     bare = copy.copy(find_function(tree, name))
     bare.body, bare.decorator_list = [ast.Pass()], []
@@ -34,7 +34,7 @@ def _interface(code: str, name: str) -> list[ast.stmt]:
         if named & _defined_by(node):
             named |= _names_in(node)
             used.insert(0, node)
-    return [*used, bare]
+    return used, bare
 
 
 def _names_in(node: ast.AST) -> set[str]:

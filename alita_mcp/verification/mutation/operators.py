@@ -51,12 +51,12 @@ def mistakes_at(node: ast.AST) -> Mistakes:
                 yield _changed(node, op=_ARITHMETIC[type(operator)]())
             yield ast.Assign([target], value, lineno=node.lineno)
             yield ast.Pass()
-        case ast.Compare(ops=operators):
-            for place, operator in enumerate(operators):
-                for other in _ORDER[type(operator)]:
-                    yield _changed(node, ops=[*operators[:place], other(), *operators[place + 1 :]])
-        case ast.BoolOp(op=operator, values=values):
-            yield _changed(node, op=ast.Or() if isinstance(operator, ast.And) else ast.And())
+        case ast.Compare(ops=comparisons):
+            for place, comparison in enumerate(comparisons):
+                for other in _ORDER[type(comparison)]:
+                    yield _changed(node, ops=[*comparisons[:place], other(), *comparisons[place + 1 :]])
+        case ast.BoolOp(op=joined, values=values):
+            yield _changed(node, op=ast.Or() if isinstance(joined, ast.And) else ast.And())
             for place in range(len(values)):
                 kept = _without(values, place)
                 yield kept[0] if len(kept) == 1 else _changed(node, values=kept)
