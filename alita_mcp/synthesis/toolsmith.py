@@ -27,7 +27,7 @@ from alita_mcp.synthesis.resubmission import raise_trust, same_tool
 from alita_mcp.synthesis.review.cross_check import CrossCheck
 from alita_mcp.synthesis.revision.revision import Revision
 from alita_mcp.synthesis.scripts.from_runs import FromRuns
-from alita_mcp.synthesis.scripts.scripts import is_script, output_of
+from alita_mcp.synthesis.scripts.scripts import is_script
 from alita_mcp.synthesis.track_record import raise_proven, read_agreed_before
 from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import Draft, Manifest, StoredVersion, VerificationReport
@@ -101,8 +101,7 @@ class Toolsmith:
         text = f"{request.name} {request.description}".strip()
         similar = await self._library.similar(text)
         abilities = await told_abilities(self._sandbox)
-        printed = await output_of(request.code, self._sandbox) if plain else None
-        return ask_for_code(request, similar, abilities, printed)
+        return ask_for_code(request, similar, abilities)
 
     async def _write(
         self, request: SynthesisRequest, models: Models, on_stage: ReportStage, ending: Ending
