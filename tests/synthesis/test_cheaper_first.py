@@ -16,7 +16,7 @@ from tests.synthesis.authors import (
     COUNT,
     EDGES,
     GOOD,
-    LOOPED,
+    LISTED,
     PLAIN,
     ROOT,
     SIGNED,
@@ -141,7 +141,7 @@ async def test_each_pair_is_run_once_when_the_matrix_is_extended(
 ) -> None:
     ran: list[tuple[str, int]] = []
     run = sandbox.run
-    others = [LOOPED, COUNT, PLAIN]
+    others = [LISTED, COUNT, PLAIN]
     suites = [GOOD, EDGES, suite_of((31, 4), (8, 8), (-77, 14), (20, 2), (44, 8), (6, 6))]
 
     async def counted(job: Job, broker: Broker | None = None) -> RunResult:

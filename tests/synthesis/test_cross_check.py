@@ -19,7 +19,7 @@ from tests.synthesis.authors import (
     COUNT,
     EDGES,
     GOOD,
-    LOOPED,
+    LISTED,
     PLAIN,
     REQUEST,
     ROOT,
@@ -380,7 +380,7 @@ async def test_a_quarantined_version_is_replaced_by_code_without_tests(bench: Op
         code = next(file for file in folder.rglob("*.py") if "return sum" in file.read_text())
         code.chmod(0o600)
         code.write_text(code.read_text().replace("abs", "int"))
-        outcome = await made.make(**{**GIVEN, "code": LOOPED}, update=True)
+        outcome = await made.make(**{**GIVEN, "code": LISTED}, update=True)
         assert isinstance(outcome, Created), outcome
         assert (outcome.version, outcome.tests) == (2, "12/12, 12 written by models")
 
@@ -389,7 +389,7 @@ async def test_an_update_is_held_to_old_examples_and_asked_about_like_any_code(b
     script = Script(suites=[GOOD, EDGES])
     async with bench(script) as made:
         await made.make(**GIVEN, tests=THIN)
-        outcome = await made.make(**{**GIVEN, "code": LOOPED}, update=True)
+        outcome = await made.make(**{**GIVEN, "code": LISTED}, update=True)
         assert isinstance(outcome, Created), outcome
         assert (outcome.version, outcome.trust) == (2, "provisional")
         assert outcome.kept.startswith("v1 stays current")

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, Valid
 from alita_mcp.library.grants.hosts import MAX_HOSTS
 from alita_mcp.synthesis.requests.fences import unfenced
 from alita_mcp.synthesis.requests.modes import Mode
-from alita_mcp.synthesis.requests.outcomes import Rejected, rejection
+from alita_mcp.synthesis.requests.outcomes import Rejected
 from alita_mcp.values import Example, Recorded, Value, Varying
 from alita_mcp.verification.code.function import public_functions
 from alita_mcp.verification.code.source import parse_code
@@ -105,10 +105,7 @@ def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") ->
         return request
     if request.from_run:
         return BOTH
-    try:
-        request = request.model_copy(update={"code": unfenced(request.code)})
-    except ContractError as broken:
-        return rejection(broken.check)
+    request = request.model_copy(update={"code": unfenced(request.code)})
     return request.model_copy(update=taken_from_code(request))
 
 
