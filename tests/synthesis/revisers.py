@@ -12,7 +12,7 @@ from tests.models.openai_server import Reply, Request
 from tests.synthesis.authors import Script, coded, module, suite_of
 from tests.synthesis.bench import Bench
 
-FLAT = module('digits = str(number) if number > 0 else "0"', "return sum(int(digit) for digit in digits)")
+FLAT = module('digits = "0" + str(max(number, 0))', "return sum(int(digit) for digit in digits)")
 """Right for numbers that are not negative; 0 for all others."""
 OWN = suite_of((123, 6), (0, 0), (99, 18), (1000, 1), (5, 5))["tests"]
 """Examples of a caller's that say nothing of negative numbers."""

@@ -79,7 +79,8 @@ def test_a_version_is_specified_by_its_code_as_far_as_that_is_short() -> None:
     assert specification is not None
     assert set(specification.contract().input_schema["properties"]) == {"points", "scale"}
     assert specification.rules == ("empty: 0", "a: b")
-    long = code.replace("x: int", "x: int" + "".join(f"\n    field_{n}: int" for n in range(150)))
+    fields = "".join(f"\n    {'y' * 60}_{n}: Literal['{'z' * 60}']" for n in range(19))
+    long = code.replace("Optional, ", "Literal, Optional, ").replace("x: int", f"x: int{fields}")
     assert predecessor(long).specification() is None
 
 

@@ -402,7 +402,8 @@ async def test_a_signature_that_is_too_long_for_a_specification_is_told_as_text(
     wide = "from typing import Literal\n\n\n" + FLAT.replace("number: int)", head).replace(
         "whole number.\n", described, 2
     ).replace(described, "whole number.\n", 1)
-    fixed = wide.replace('str(number) if number > 0 else "0"', "str(abs(number))")
+    fixed = wide.replace("max(number, 0)", "abs(number)")
+
     script = Reviser(revision=coded(fixed), suites=[NEGATIVE])
     async with bench(script) as made:
         await publish(made, wide)
