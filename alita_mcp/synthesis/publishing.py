@@ -5,7 +5,8 @@ A tool that some client could not list is refused, and one that asks for grants 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -21,7 +22,6 @@ from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.context import Amend
 from alita_mcp.synthesis.duplicates.duplicates import Proved, find_same
 from alita_mcp.synthesis.package_check import PackageCheck
 from alita_mcp.synthesis.requests.outcomes import (
@@ -40,10 +40,12 @@ from alita_mcp.synthesis.specification.assumptions import assumed_of
 from alita_mcp.synthesis.updating import Carried, carried_over
 from alita_mcp.values import AcceptedVersion, Draft, Manifest, VerificationReport
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
-from alita_mcp.verification.verify import verify
+from alita_mcp.verification.verify import Verdict, verify
 
 Admit = Callable[[Manifest], tuple[str, ...]]
 """Returns the reasons why some clients could not list the tool of a manifest."""
+Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
+"""Amends an accepted draft and its verdict before they are stored: more in the report, perhaps more examples."""
 
 
 class Publisher:
@@ -110,21 +112,14 @@ class Publisher:
         carried: Carried | Rejected = Carried(draft)
         if standing:
             await on_stage("update")
-            carried = await self._carried(draft, breaks, on_stage)
+            with suppress(ToolUnavailable):  # quarantined: a new version is the way out
+                replaced = await self._library.read(draft.name)
+                rehearsal = Rehearsal(self._sandbox, self._library.read)
+                carried = await carried_over(draft, replaced, breaks, rehearsal, on_stage)
         if isinstance(carried, Rejected):
             return carried
         outcome = await self._prove_and_publish(carried.draft, standing, on_stage, amend, made_by)
         return broken_told(outcome, carried.broken)
-
-    async def _carried(
-        self, draft: Draft, breaks: Sequence[dict[str, Any]], on_stage: ReportStage
-    ) -> Carried | Rejected:
-        try:
-            replaced = await self._library.read(draft.name)
-        except ToolUnavailable:
-            return Carried(draft)  # quarantined: a new version is the way out
-        rehearsal = Rehearsal(self._sandbox, self._library.read)
-        return await carried_over(draft, replaced, breaks, rehearsal, on_stage)
 
     async def _prove_and_publish(
         self, draft: Draft, follows: int, on_stage: ReportStage, amend: Amend | None, made_by: str

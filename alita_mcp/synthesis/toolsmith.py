@@ -72,14 +72,12 @@ class Toolsmith:
         models = self._models.open(fresh=PLANS[mode].fresh) if self._models is not None else None
         async with journalled(self._library, request, models) as ending:
             ending.note(outcome := await self._make(request, on_stage, models, ending))
-        if models is not None and ending.agreed:
-            await self._raise_proven(models)
+        if (
+            models is not None and ending.agreed
+        ):  # earlier tools that this synthesis proves can have their grants now
+            for raised in await raise_proven(self._library, writers_of(models)):
+                await self._publisher.unless_granted(raised.manifest, raised.report)
         return outcome
-
-    async def _raise_proven(self, models: Models) -> None:
-        """Raises the earlier tools that this synthesis proves; what they ask for can be granted then."""
-        for raised in await raise_proven(self._library, writers_of(models)):
-            await self._publisher.unless_granted(raised.manifest, raised.report)
 
     async def _make(
         self,

@@ -14,7 +14,7 @@ from alita_mcp.library.trust.trust import is_lower
 from alita_mcp.library.words.text import likeness, words_of
 from alita_mcp.synthesis.duplicates.comparison import Comparison, inputs_for, published_tool, tool_of
 from alita_mcp.synthesis.requests.outcomes import Exists, Lookalike
-from alita_mcp.synthesis.requests.signatures import Names, parameter_maps, renamed, results_alike
+from alita_mcp.synthesis.requests.signatures import Names, parameter_map, renamed, results_alike
 from alita_mcp.values import Draft, Example, Schema, StoredVersion, Trust
 from alita_mcp.verification.examples.judgement import ShownRange
 from alita_mcp.verification.findings import brief
@@ -79,29 +79,26 @@ async def _compare_with(
         return None  # equal results would be chance, and others prove nothing
     if manifest.grants != draft.grants or not results_alike(result, manifest.output_schema):
         return None
-    sounds_alike = _likeness(draft, known) >= LIKE_WORDS
-    if not draft.grants.is_pure and not sounds_alike:
+    way, sounds_alike = parameter_map(wanted, manifest.input_schema), _likeness(draft, known) >= LIKE_WORDS
+    if way is None or not (draft.grants.is_pure or sounds_alike):
         return None  # what is made up for a rehearsal is the same for many a tool
     name, version = manifest.name, manifest.version
-    lookalike: Lookalike | None = None
-    for way in parameter_maps(wanted, manifest.input_schema):
-        found = await _compare(proved, known, way, library, rehearsal)
-        difference = found.difference
-        if await found.confirm():
-            where = "" if draft.grants.is_pure else " in rehearsal"
-            why = f"same results on {found.alike} inputs{where}{renamed(way)}"
-            if not is_lower(manifest.trust, than=proved.trust):
-                return Exists(tool=name, version=version, why=why)
-            differs = (
-                f"{name} gives the {why}, but is only {manifest.trust}: send this code again as {name} "
-                "with update=true, or disable it"
-            )
-            return Lookalike(name=name, version=version, differs=differs)
-        if difference is not None and sounds_alike and lookalike is None:
-            case = brief(difference.arguments)
-            differs = f"with {case}: {draft.name} gives {difference.one}, {name} gives {difference.other}"
-            lookalike = Lookalike(name=name, version=version, differs=differs)
-    return lookalike
+    found = await _compare(proved, known, way, library, rehearsal)
+    if await found.confirm():
+        where = "" if draft.grants.is_pure else " in rehearsal"
+        why = f"same results on {found.alike} inputs{where}{renamed(way)}"
+        if not is_lower(manifest.trust, than=proved.trust):
+            return Exists(tool=name, version=version, why=why)
+        differs = (
+            f"{name} gives the {why}, but is only {manifest.trust}: send this code again as {name} "
+            "with update=true, or disable it"
+        )
+        return Lookalike(name=name, version=version, differs=differs)
+    seen = found.difference
+    if seen is None or not sounds_alike:
+        return None
+    differs = f"with {brief(seen.arguments)}: {draft.name} gives {seen.one}, {name} gives {seen.other}"
+    return Lookalike(name=name, version=version, differs=differs)
 
 
 async def _compare(

@@ -17,7 +17,7 @@ from alita_mcp.synthesis.requests.outcomes import Exists
 from alita_mcp.synthesis.requests.signatures import (
     Names,
     by_name_and_place,
-    parameter_maps,
+    parameter_map,
     renamed,
     results_alike,
 )
@@ -61,8 +61,8 @@ async def find_rivals(specification: Specification, library: Library) -> tuple[s
         except AlitaError:
             continue
         results = results_alike(contract.output_schema, known.manifest.output_schema)
-        ways = parameter_maps(contract.input_schema, known.manifest.input_schema)
-        if name != specification.name and _is_steady(known) and results and ways:
+        way = parameter_map(contract.input_schema, known.manifest.input_schema)
+        if name != specification.name and _is_steady(known) and results and way is not None:
             fitting.append(name)
     return tuple(fitting)
 
@@ -82,12 +82,12 @@ async def find_passing(
         return None
 
     async def serve(known: StoredVersion) -> Exists | None:
-        for way in parameter_maps(specification.contract().input_schema, known.manifest.input_schema):
-            if await _fulfils(known, way, [*own, *suite], library, rehearsal):
-                yours = f"your {len(own)} examples and " if own else ""
-                tests = f"{len(suite)} tests that were written for this request"
-                return _exists(known, f"it passes {yours}{tests}{renamed(way)}")
-        return None
+        way = parameter_map(specification.contract().input_schema, known.manifest.input_schema)
+        if way is None or not await _fulfils(known, way, [*own, *suite], library, rehearsal):
+            return None
+        yours = f"your {len(own)} examples and " if own else ""
+        tests = f"{len(suite)} tests that were written for this request"
+        return _exists(known, f"it passes {yours}{tests}{renamed(way)}")
 
     return await _first(serve, names, library)
 
