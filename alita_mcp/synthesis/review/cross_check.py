@@ -44,9 +44,7 @@ ONE_CALL_S = 10.0
 EVENT = "cross_check"
 RAISED_BY_TESTS = {"examples", "properties", "mutation"}
 """Gates whose soft findings more tests could take away."""
-FIX = (
-    "Fix the code, or say in the description what is meant; or give 3 tests of your own: they are the judge."
-)
+FIX = "Correct the code, or say in the description what is meant; or give 3 tests of your own: they are the judge."
 
 
 class CrossCheck:
