@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from alita_mcp.library.library import Library
+from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.runs.store import RunStore
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.package_check import PackageCheck
-from alita_mcp.synthesis.publishing import Publisher
+from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, Rejected
+from alita_mcp.values import Draft
+from alita_mcp.verification.verify import Verdict
+
+Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
+"""Amends an accepted draft and its verdict before they are stored: more in the report, perhaps more examples."""
+
+
+class Submission(Protocol):
+    """Protocol for proving and publishing drafts; `Publisher` fills it."""
+
+    def standing(self, name: str, *, update: bool) -> int | Exists | Rejected:
+        """The version that a draft of this name would follow (0: a new name), or why it may not be published."""
+        ...
+
+    async def submit(
+        self,
+        draft: Draft,
+        on_stage: ReportStage,
+        *,
+        update: bool,
+        breaks: Sequence[dict[str, Any]] = (),
+        amend: Amend | None = None,
+        made_by: str = "",
+    ) -> Outcome:
+        """A draft through all gates and into the library; `breaks` as `SynthesisRequest` has them."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -27,6 +56,6 @@ class SynthesisContext:
 
     library: Library
     sandbox: Sandbox
-    submission: Publisher
+    submission: Submission
     advice: Advice
     packages: PackageCheck

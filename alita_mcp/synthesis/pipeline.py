@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from alita_mcp.errors import ModelError
+from alita_mcp.synthesis.context import Submission
 from alita_mcp.synthesis.duplicates.serving import find_fulfilling, find_passing, find_rivals
 from alita_mcp.synthesis.failures import classify
-from alita_mcp.synthesis.publishing import Publisher
 from alita_mcp.synthesis.requests.grants import grants_of
 from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.synthesis.requests.request import SynthesisRequest
@@ -284,7 +284,7 @@ def without_agreement(selection: Selection, **changed: int) -> Selection:
 
 
 def named(
-    specification: Specification, request: SynthesisRequest, submission: Publisher
+    specification: Specification, request: SynthesisRequest, submission: Submission
 ) -> Exists | Rejected | None:
     """Returns why a tool may not be published under the name that its planner chose; None when it may."""
     if request.name and specification.name != request.name:

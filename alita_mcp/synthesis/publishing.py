@@ -5,7 +5,7 @@ A tool that some client could not list is refused, and one that asks for grants 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,6 +22,7 @@ from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
+from alita_mcp.synthesis.context import Amend
 from alita_mcp.synthesis.duplicates.duplicates import Proved, find_same
 from alita_mcp.synthesis.package_check import PackageCheck
 from alita_mcp.synthesis.requests.outcomes import (
@@ -40,12 +41,10 @@ from alita_mcp.synthesis.specification.assumptions import assumed_of
 from alita_mcp.synthesis.updating import Carried, carried_over
 from alita_mcp.values import AcceptedVersion, Draft, Manifest, VerificationReport
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
-from alita_mcp.verification.verify import Verdict, verify
+from alita_mcp.verification.verify import verify
 
 Admit = Callable[[Manifest], tuple[str, ...]]
 """Returns the reasons why some clients could not list the tool of a manifest."""
-Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
-"""Amends an accepted draft and its verdict before they are stored: more in the report, perhaps more examples."""
 
 
 class Publisher:
