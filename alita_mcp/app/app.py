@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from alita_mcp.app.approvals import Approvals
-from alita_mcp.app.asking import asking_about_assumptions
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity, Learning, open_learning
@@ -39,7 +38,6 @@ from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Advice
 from alita_mcp.synthesis.jobs.jobs import GoesOn, Job, Jobs, SynthesisJob, T, Wait, open_jobs
-from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
 from alita_mcp.synthesis.publishing import Admit
 from alita_mcp.synthesis.requests.outcomes import Created, Outcome, Rejected, Working
 from alita_mcp.synthesis.requests.request import SynthesisRequest
@@ -152,25 +150,17 @@ class App:
         """
         return await self.answer(self.jobs.find(job_id), on_stage)
 
-    def begin(self, request: SynthesisRequest, person: PendingQuestions | None = None) -> SynthesisJob:
-        """Starts a synthesis, or finds the same one under way; what its planner assumes is asked of `person`.
+    def begin(self, request: SynthesisRequest) -> SynthesisJob:
+        """Starts a synthesis, or finds the same one under way.
 
         Raises:
             UsageError: too many are under way.
         """
-        key = request.model_dump_json()
-        thorough = (request.mode or self.settings.synthesis_mode) == "thorough"
-        person = person if thorough and not request.code.strip() else None
-        if person is not None:  # a client that joins a job is asked its questions
-            key = f"{person.owner} {key}" if person.owner else ""
-        toolsmith = (
-            self.toolsmith.asking(asking_about_assumptions(person, self.jobs)) if person else self.toolsmith
-        )
 
         async def work(enter: ReportStage) -> Outcome:
-            return await toolsmith.make(request, enter)
+            return await self.toolsmith.make(request, enter)
 
-        return self.jobs.start(work, key, self._holds, person)
+        return self.jobs.start(work, request.model_dump_json(), self._holds)
 
     def _holds(self, outcome: Outcome) -> bool:
         """Whether an outcome from a while ago is still true."""

@@ -13,12 +13,9 @@ from alita_mcp.runs.store import RunStore
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.package_check import PackageCheck
 from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, Rejected
-from alita_mcp.synthesis.specification.values import Specification
 from alita_mcp.values import Draft
 from alita_mcp.verification.verify import Verdict
 
-AskPerson = Callable[[str, Sequence[str]], Awaitable[Sequence[str] | None]]
-"""Asks about a tool's assumed lines; returns for each what is to hold instead, if anything. None: no answer."""
 Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
 """Amends an accepted draft and its verdict before they are stored: more in the report, perhaps more examples."""
 
@@ -62,13 +59,3 @@ class SynthesisContext:
     submission: Submission
     advice: Advice
     packages: PackageCheck
-    ask_person: AskPerson | None = None
-    """Asks the person for whom a tool is made; None where no person is to be asked."""
-
-    async def confirmed(self, specification: Specification, on_stage: ReportStage) -> Specification:
-        """A specification after the person for whom it is made was asked, if they can be, about what it assumes."""
-        if self.ask_person is None or not specification.assumed:
-            return specification
-        await on_stage("assumptions")
-        answers = await self.ask_person(specification.name, specification.assumed)
-        return specification if answers is None else specification.answered(answers)

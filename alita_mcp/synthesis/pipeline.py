@@ -1,9 +1,8 @@
 """Pipeline in which models write a tool: test suites blind to the code, candidates blind to the tests.
 
 The specification, a look-up of what it asks, then up to `attempts` times: two candidates and a suite side by side, the
-pass matrix, a selection by agreement, the gates. Where they disagree, a judge is asked about the inputs on which they
-differ, then more is drawn; where mutants survive, more suites are. What still fails is mended at most twice against one
-set of suites; then all is drawn anew.
+pass matrix, a selection by agreement, the gates. Where they disagree, more of both is drawn; where mutants survive,
+more suites are. What still fails is mended at most twice against one set of suites; then all is drawn anew.
 """
 
 from __future__ import annotations
@@ -12,18 +11,15 @@ from dataclasses import dataclass, replace
 
 from alita_mcp.errors import ModelError
 from alita_mcp.synthesis.context import Submission
-from alita_mcp.synthesis.duplicates.preexisting_by_examples import find_serving
-from alita_mcp.synthesis.duplicates.preexisting_by_tests import Asked, find_passing, rivals_of
+from alita_mcp.synthesis.duplicates.serving import find_fulfilling, find_passing, find_rivals
 from alita_mcp.synthesis.failures import classify
 from alita_mcp.synthesis.requests.grants import grants_of
-from alita_mcp.synthesis.requests.modes import Width
 from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.synthesis.requests.template import told_lacks
 from alita_mcp.synthesis.specification.aliases import learn_words
 from alita_mcp.synthesis.specification.values import Specification, Suite
 from alita_mcp.synthesis.writing import prompts
-from alita_mcp.synthesis.writing.adjudication import Adjudication
 from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode, CandidateSampler
 from alita_mcp.synthesis.writing.evidence import amended, verifies
 from alita_mcp.synthesis.writing.judging import (
@@ -66,7 +62,6 @@ class Pipeline:
         self._rounds = Rounds(work, self._sampler)
         advice, packages = work.context.advice, work.context.packages
         self._looking_up = LookingUp(advice.research, packages, work.on_stage)
-        self._adjudication = Adjudication(self._sampler)
         self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
     async def make(self) -> Outcome:
@@ -81,7 +76,7 @@ class Pipeline:
         similar = await library.similar(f"{request.name} {request.description}".strip())
         serving = None
         if not request.update:
-            serving = await find_serving(request.tests, similar, library, self._rehearsal)
+            serving = await find_fulfilling(request.tests, similar, library, self._rehearsal)
         if serving is not None:
             await learn_words(library, serving.tool, request.description, request.use_when)
             return serving
@@ -93,7 +88,6 @@ class Pipeline:
         specification = await self._specified(brief, similar)
         if isinstance(specification, Exists | Rejected):
             return specification
-        specification = await self._context.confirmed(specification, self._on_stage)
         return await self._attempts(await self._looking_up.told(brief, specification))
 
     async def _brief(self) -> Brief:
@@ -142,14 +136,14 @@ class Pipeline:
     async def _before_code(self, brief: Brief) -> Exists | list[Suite] | None:
         """A tool that serves already; else the suites, where they had to be drawn to find that out."""
         library, wanted = self._context.library, specified(brief)
-        rivals = () if self._request.update else await rivals_of(wanted, library)
+        rivals = () if self._request.update else await find_rivals(wanted, library)
         if not rivals:
             return None
         await self._on_stage("tests")
         suites = await self._sampler.suites(brief, 1, range(self._work.plan.rounds[0].suites))
         await self._on_stage("duplicates")
-        asked = Asked(wanted, self._request.tests, [suite.fitting(wanted.contract()) for suite in suites])
-        serving = await find_passing(asked, rivals, library, self._rehearsal)
+        tests = [test for suite in suites for test in suite.fitting(wanted.contract())]
+        serving = await find_passing(wanted, self._request.tests, tests, rivals, library, self._rehearsal)
         if serving is None:
             return suites
         await learn_words(library, serving.tool, self._request.description, self._request.use_when)
@@ -186,31 +180,15 @@ class Pipeline:
     ) -> tuple[Round, Selection | NoSelection, ModelError | None]:
         """A round that is large enough to decide, its verdict, and the error that kept it from growing."""
         found = judge(current)
-        for width in (None, *self._work.plan.rounds[1:]):
+        for width in self._work.plan.rounds[1:]:
             if isinstance(found, Selection) and not found.disputed:
                 break
             try:
-                if width is None:
-                    current = await self._adjudicated(brief, current, found)
-                else:
-                    current = await self._rounds.widened(brief, current, width)
+                current = await self._rounds.widened(brief, current, width)
             except ModelError as failure:
                 return current, found, failure
             found = judge(current)
         return current, found, None
-
-    async def _adjudicated(self, brief: Brief, current: Round, found: Selection | NoSelection) -> Round:
-        """The round without tests that a judge strikes, and with another candidate where it finds the first wrong."""
-        if len(self._work.plan.rounds) == 1 or not (isinstance(found, NoSelection) or found.disputed):
-            return current
-        await self._on_stage("judge")
-        ruling = await self._adjudication.rule(brief, current, found.number)
-        current = replace(current, struck=ruling.struck)
-        if not ruling.is_wrong:
-            return current
-        asked = current.asked
-        wider = Width(candidates=asked.candidates + 1, suites=asked.suites)
-        return await self._rounds.widened(brief, current, wider)
 
     async def _line(self, brief: Brief, current: Round, selection: Selection, repairs: int) -> Outcome:
         """The chosen candidate through all gates with the tests that stand, mended where a gate refuses it."""

@@ -6,6 +6,7 @@ A tool that some client could not list is refused, and one that asks for grants 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -22,11 +23,12 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Amend
-from alita_mcp.synthesis.duplicates.duplicates import Compared, Proved, compared
+from alita_mcp.synthesis.duplicates.duplicates import Proved, find_same
 from alita_mcp.synthesis.package_check import PackageCheck
 from alita_mcp.synthesis.requests.outcomes import (
     Created,
     Exists,
+    Lookalike,
     NeedsApproval,
     Outcome,
     Rejected,
@@ -109,21 +111,14 @@ class Publisher:
         carried: Carried | Rejected = Carried(draft)
         if standing:
             await on_stage("update")
-            carried = await self._carried(draft, breaks, on_stage)
+            with suppress(ToolUnavailable):  # quarantined: a new version is the way out
+                replaced = await self._library.read(draft.name)
+                rehearsal = Rehearsal(self._sandbox, self._library.read)
+                carried = await carried_over(draft, replaced, breaks, rehearsal, on_stage)
         if isinstance(carried, Rejected):
             return carried
         outcome = await self._prove_and_publish(carried.draft, standing, on_stage, amend, made_by)
         return broken_told(outcome, carried.broken)
-
-    async def _carried(
-        self, draft: Draft, breaks: Sequence[dict[str, Any]], on_stage: ReportStage
-    ) -> Carried | Rejected:
-        try:
-            replaced = await self._library.read(draft.name)
-        except ToolUnavailable:
-            return Carried(draft)  # quarantined: a new version is the way out
-        rehearsal = Rehearsal(self._sandbox, self._library.read)
-        return await carried_over(draft, replaced, breaks, rehearsal, on_stage)
 
     async def _prove_and_publish(
         self, draft: Draft, follows: int, on_stage: ReportStage, amend: Amend | None, made_by: str
@@ -138,20 +133,21 @@ class Publisher:
             draft, verdict = await amend(draft, verdict)
         if verdict.contract is None or verdict.lock is None:
             raise AssertionError("an accepted verdict carries contract and lock")
-        report, beside = verdict.report, Compared()
+        report, similar = verdict.report, tuple[Lookalike, ...]()
         if not follows:
             await on_stage("duplicates")
             library = self._library
             names = await library.similar(" ".join((draft.name, draft.description, *draft.use_when)))
             rehearsal = Rehearsal(self._sandbox, library.read)
-            beside = await compared(Proved(draft, verdict, report.trust), names, library, rehearsal)
-            if beside.serving is not None:
-                await learn_words(library, beside.serving.tool, draft.description, draft.use_when)
-                return beside.serving
+            found = await find_same(Proved(draft, verdict, report.trust), names, library, rehearsal)
+            if isinstance(found, Exists):
+                await learn_words(library, found.tool, draft.description, draft.use_when)
+                return found
+            similar = found
         accepted = AcceptedVersion(
             draft=draft, contract=verdict.contract, lock=verdict.lock, report=report, made_by=made_by
         )
-        return told_apart(await self.publish(accepted, follows, on_stage), beside.similar)
+        return told_apart(await self.publish(accepted, follows, on_stage), similar)
 
     async def _same_draft(self, draft: Draft, newest: int) -> int | None:
         """The number of the current or the newest version, if that is this draft."""

@@ -14,7 +14,7 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.jobs.recorded import confirmed_by, superseded_by
 from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, rejection
-from alita_mcp.values import AcceptedVersion, Check, Draft, Grants, StoredVersion, VerificationReport
+from alita_mcp.values import AcceptedVersion, Draft, Grants, StoredVersion
 from alita_mcp.verification.examples.suite import own_examples
 from alita_mcp.verification.verify import verify
 
@@ -61,9 +61,14 @@ async def raise_trust(
     kept = superseded_by(own, known.examples, known.report.recorded)
     whole = known.draft.model_copy(update={"examples": (*kept, *more), "recorded": recorded})
     verdict = await verify(whole, sandbox, on_stage, library.read)
-    report, before = _with_origin(verdict.report, known.report), known.manifest.trust
+    # what the report before tells of how the tool came to be no gate finds out again
+    origin = {field: getattr(known.report, field) for field in ("agreement", "usage", "written_from")}
+    report, before = verdict.report.model_copy(update=origin), known.manifest.trust
     if report.failure is not None:
-        return _refused(known, report.failure)
+        found, version = rejection(report.failure), known.manifest.version
+        reason = f"{draft.name} v{version} stays {before}; with your examples: {found.reason}"
+        fix = f"{found.fix} If the tool is wrong, send corrected code with update=true.".strip()
+        return found.model_copy(update={"reason": reason, "fix": fix})
     if before == "verified" or is_lower(report.trust, before):
         return _unchanged(known, f"it passes {_counted(len(more))} of yours too and stays {before}; {UPDATE}")
     if not (more or confirms) and report.trust == before:
@@ -77,21 +82,11 @@ async def raise_trust(
     except NameTaken:
         now = await library.read(draft.name, known.manifest.version)
         return _unchanged(now, "somebody else gave it more examples meanwhile; send yours again")
-    return _raised(known, accepted, len(more))
-
-
-def _with_origin(report: VerificationReport, before: VerificationReport) -> VerificationReport:
-    """A new report with what the one before tells of how the tool came to be, which no gate finds out again."""
-    origin = {field: getattr(before, field) for field in ("agreement", "usage", "written_from")}
-    return report.model_copy(update=origin)
-
-
-def _raised(known: StoredVersion, accepted: AcceptedVersion, more: int) -> Exists:
-    before, after, report = known.manifest.trust, accepted.report.trust, accepted.report
+    after = report.trust
     change = f"stays {after}" if before == after else f"was raised from {before} to {after}"
     return _standing(known).model_copy(
         update={
-            "why": f"the same tool; its trust {change} by {_counted(more)}, without a new version",
+            "why": f"the same tool; its trust {change} by {_counted(len(more))}, without a new version",
             "trust_before": before,
             "trust": after,
             "tests": f"{report.examples_passed}/{report.examples_total}",
@@ -115,18 +110,6 @@ def _standing(known: StoredVersion) -> Exists:
         tests=f"{report.examples_passed}/{report.examples_total}",
         to_raise_trust=what_would_raise(report),
         report=f"alita://tools/{manifest.name}/v{manifest.version}/report",
-    )
-
-
-def _refused(known: StoredVersion, failure: Check) -> Outcome:
-    """The failing gate's own answer, and that the published version stands as it did."""
-    manifest = known.manifest
-    found = rejection(failure)
-    return found.model_copy(
-        update={
-            "reason": f"{manifest.name} v{manifest.version} stays {manifest.trust}; with your examples: {found.reason}",
-            "fix": f"{found.fix} If the tool is wrong, send corrected code with update=true.".strip(),
-        }
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 
 import anyio
 import anyio.lowlevel
@@ -13,7 +12,7 @@ from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.context import Advice, AskPerson, SynthesisContext
+from alita_mcp.synthesis.context import Advice, SynthesisContext
 from alita_mcp.synthesis.jobs.journal import Ending, journalled, mark_request, writers_of
 from alita_mcp.synthesis.package_check import PackageCheck
 from alita_mcp.synthesis.pipeline import Pipeline
@@ -28,7 +27,7 @@ from alita_mcp.synthesis.resubmission import raise_trust, same_tool
 from alita_mcp.synthesis.review.cross_check import CrossCheck
 from alita_mcp.synthesis.revision.revision import Revision
 from alita_mcp.synthesis.scripts.from_runs import FromRuns
-from alita_mcp.synthesis.scripts.scripts import is_script, output_of
+from alita_mcp.synthesis.scripts.scripts import is_script
 from alita_mcp.synthesis.track_record import raise_proven, read_agreed_before
 from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import Draft, Manifest, StoredVersion, VerificationReport
@@ -55,12 +54,6 @@ class Toolsmith:
         self._publisher = Publisher(library, sandbox, settings, packages, admit)
         self._context = SynthesisContext(library, sandbox, self._publisher, advised, packages)
 
-    def asking(self, ask_person: AskPerson) -> Toolsmith:
-        """The same toolsmith for a person who can be asked what they mean where a request leaves it open."""
-        other = copy(self)
-        other._context = replace(self._context, ask_person=ask_person)  # noqa: SLF001 - its own
-        return other
-
     def using(self, models: RoleModels) -> Toolsmith:
         """The same toolsmith with its models on another account."""
         other = copy(self)
@@ -79,14 +72,12 @@ class Toolsmith:
         models = self._models.open(fresh=PLANS[mode].fresh) if self._models is not None else None
         async with journalled(self._library, request, models) as ending:
             ending.note(outcome := await self._make(request, on_stage, models, ending))
-        if models is not None and ending.agreed:
-            await self._raise_proven(models)
+        if (
+            models is not None and ending.agreed
+        ):  # earlier tools that this synthesis proves can have their grants now
+            for raised in await raise_proven(self._library, writers_of(models)):
+                await self._publisher.unless_granted(raised.manifest, raised.report)
         return outcome
-
-    async def _raise_proven(self, models: Models) -> None:
-        """Raises the earlier tools that this synthesis proves; what they ask for can be granted then."""
-        for raised in await raise_proven(self._library, writers_of(models)):
-            await self._publisher.unless_granted(raised.manifest, raised.report)
 
     async def _make(
         self,
@@ -100,8 +91,7 @@ class Toolsmith:
         plain = await anyio.to_thread.run_sync(is_script, request)
         if request.code.strip() and not plain:
             return await self._make_from_code(request, models, on_stage)
-        says_what = request.description.strip() or (request.update and request.overrule)
-        if models is not None and not plain and says_what:
+        if models is not None and not plain and request.description.strip():
             return self._refused(request) or await self._write(
                 request, models, on_stage, ending or Ending(request)
             )
@@ -109,8 +99,7 @@ class Toolsmith:
         text = f"{request.name} {request.description}".strip()
         similar = await self._library.similar(text)
         abilities = await told_abilities(self._sandbox)
-        printed = await output_of(request.code, self._sandbox) if plain else None
-        return ask_for_code(request, similar, abilities, printed)
+        return ask_for_code(request, similar, abilities)
 
     async def _write(
         self, request: SynthesisRequest, models: Models, on_stage: ReportStage, ending: Ending

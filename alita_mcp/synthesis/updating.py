@@ -54,7 +54,12 @@ async def carried_over(
     version = f"{replaced.manifest.name} v{replaced.manifest.version}"
     for named in breaks:
         if not any(is_named(old, named) for old in replaced.examples):
-            return _stranger(named, version)
+            return Rejected(
+                stage="examples",
+                reason=f"breaks: {version} has no example with these arguments.",
+                case=shown_arguments(named),
+                fix="Name the arguments of its examples, as inspect_tool with source=true shows them.",
+            )
     prepared = await prepare(draft, rehearsal, on_stage)
     kept_to = [old for old in replaced.examples if not is_named(old, *breaks)]
     given_up = [old for old in replaced.examples if is_named(old, *breaks)]
@@ -72,7 +77,15 @@ async def carried_over(
     new = [example for example in draft.examples if written_example(example) not in there]
     recorded = carried_marks(draft, replaced, new)
     whole = draft.model_copy(update={"examples": (*held, *new), "recorded": recorded})
-    return Carried(whole, tuple(_broken(*each) for each in broken))
+    given = tuple(
+        Broken(
+            arguments=shown_arguments(old.arguments),
+            expected=wanted(old) if check.expected is None else check.expected,
+            got=check.got,
+        )
+        for old, check in broken
+    )
+    return Carried(whole, given)
 
 
 async def _changed(
@@ -127,20 +140,6 @@ def _named(cases: Iterable[Arguments]) -> Iterator[Arguments]:
         if room < 0:
             return
         yield arguments
-
-
-def _stranger(named: Arguments, version: str) -> Rejected:
-    return Rejected(
-        stage="examples",
-        reason=f"breaks: {version} has no example with these arguments.",
-        case=shown_arguments(named),
-        fix="Name the arguments of its examples, as inspect_tool with source=true shows them.",
-    )
-
-
-def _broken(old: Example, check: Check) -> Broken:
-    expected = wanted(old) if check.expected is None else check.expected
-    return Broken(arguments=shown_arguments(old.arguments), expected=expected, got=check.got)
 
 
 def is_named(example: Example, *breaks: object) -> bool:

@@ -114,7 +114,7 @@ def _structured(text: str, seed: int, solver: Solver) -> dict[str, Any]:
     tool = next((each for name, each in solver.written.items() if name in text), None)
     if '"plans"' in text:
         return {"plans": [_plan("reuse", 0.5), _plan("run_once", 0.6)]}
-    if tool is None or "Decide between outcomes" in text:
+    if tool is None:
         return {"claims": [], "verdicts": [], "facts": [], "lessons": []}
     if "Specify a tool" in text:
         return tool.specification

@@ -18,7 +18,7 @@ from alita_mcp.settings import Settings
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, Outcome, Rejected
 from alita_mcp.synthesis.requests.request import read_request
 from tests.models.openai_server import openai_server
-from tests.synthesis.authors import COUNT, EDGES, GOOD, LOOPED, PLAIN, REQUEST, SPEC, WRONG, Script, suite_of
+from tests.synthesis.authors import COUNT, EDGES, GOOD, LISTED, PLAIN, REQUEST, SPEC, WRONG, Script, suite_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover, pytest.mark.embedded_first]
 
@@ -68,7 +68,7 @@ async def publish(app: App, code: str, name: str, says: str, *pairs: tuple[int, 
 
 async def publish_twin(app: App) -> None:
     says = "Adds up the decimal digits of a number."
-    await publish(app, LOOPED, "cross_total", says, (123, 6), (0, 0), (-45, 9))
+    await publish(app, LISTED, "cross_total", says, (123, 6), (0, 0), (-45, 9))
 
 
 async def test_a_request_without_examples_is_answered_with_the_tool_that_is_there_before_any_code_is_written(
@@ -80,7 +80,7 @@ async def test_a_request_without_examples_is_answered_with_the_tool_that_is_ther
         outcome = await ask(app, description=REQUEST)
         assert isinstance(outcome, Exists), outcome
         assert outcome.tool == "cross_total"
-        assert outcome.why == "it passes 6 of 6 tests that were written for this request"
+        assert outcome.why == "it passes 6 tests that were written for this request"
         assert script.count("code") == 0, "no candidate is drawn for what exists"
         assert (script.count("spec"), script.count("tests")) == (1, 1)
         assert app.library.entry("cross_total").wordings == (REQUEST,)
@@ -104,7 +104,7 @@ async def test_a_duplicate_that_the_tests_do_not_show_is_recognised_before_it_is
 
 
 async def test_a_tool_that_sounds_alike_and_does_something_else_is_published_beside_it(opened: Make) -> None:
-    script = Script(candidates=[PLAIN, PLAIN, LOOPED])
+    script = Script(candidates=[PLAIN, PLAIN, LISTED])
     async with opened(script) as app:
         says = "Counts the decimal digits of a whole number."
         await publish(app, COUNT, "digit_count", says, (123, 3), (0, 1), (-45, 2))

@@ -187,19 +187,6 @@ def test_a_file_of_requests_stands_alone(alita: Alita, request_file: Path) -> No
     assert "--name" in said.err
 
 
-def test_a_rule_is_overruled_on_the_command_line_but_not_for_code(
-    alita: Alita, request_file: Path, tmp_path: Path
-) -> None:
-    code = tmp_path / "double.py"
-    code.write_text(REQUEST["code"], encoding="utf-8")
-    said = alita("synthesize", "--code", str(code), "--overrule", "empty input", "return 0")
-    assert said.status == 1
-    assert "overrule: code is taken as it is" in said.out
-    beside = alita("synthesize", str(request_file), "--overrule", "empty input", "return 0")
-    assert beside.status == 2
-    assert "--overrule" in beside.err
-
-
 def test_an_unknown_field_in_a_request_is_named(alita: Alita, tmp_path: Path) -> None:
     said = alita("synthesize", str(written(tmp_path / "r.json", {**REQUEST, "colour": "red"})))
     assert said.status == 1

@@ -1,4 +1,4 @@
-"""A published tool is revised over the protocol: a complaint, an overruled rule, and what the answers say."""
+"""A published tool is revised over the protocol: a complaint, and what the answers say."""
 
 from __future__ import annotations
 
@@ -36,12 +36,3 @@ async def test_a_complaint_is_mended_and_the_next_call_gives_the_right_result(
             assert ran["result"] == 9
             nameless = await called(client, "synthesize_tool", update=True, description=COMPLAINT)
             assert nameless.structured_content["reason"] == "update: the request names no tool."
-            rule = json.dumps({"empty input": "0"})
-            unknown = await called(client, "synthesize_tool", name="digit_sum", update=True, overrule=rule)
-            assert "no rule of the name 'empty input'" in text_of(unknown)
-            many = {str(number): "x" for number in range(10_000)}
-            flood = await called(client, "synthesize_tool", name="digit_sum", update=True, overrule=many)
-            assert flood.is_error
-            assert len(text_of(flood)) < 1_600
-            nothing = await called(client, "synthesize_tool", name="digit_sum", update=True, overrule="")
-            assert nothing.structured_content["status"] == "needs_code"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,9 +38,7 @@ def module(*lines: str) -> str:
 
 
 PLAIN = module("return sum(int(digit) for digit in str(abs(number)))")
-LOOPED = module(
-    "total, rest = 0, abs(number)", "while rest:", "    total += rest % 10", "    rest //= 10", "return total"
-)
+LISTED = module("digits = [int(digit) for digit in str(abs(number))]", "return sum(digits)")
 ROOT = module("rest = abs(number)", "return 1 + (rest - 1) % 9 if rest else 0")
 """The digital root: right up to 18, wrong behind it."""
 SIGNED = module(
@@ -72,10 +69,8 @@ class Script:
 
     spec: Any = field(default_factory=lambda: SPEC)
     suites: Sequence[Any] = (GOOD, EDGES, GOOD)
-    candidates: Sequence[Any] = (PLAIN, PLAIN, LOOPED)
+    candidates: Sequence[Any] = (PLAIN, PLAIN, LISTED)
     repairs: Callable[[Request], Any] | None = None
-    judge: Any = field(default_factory=lambda: {"verdicts": []})
-    """What a judge answers, or a function that says the right letter of one case."""
     asked: list[tuple[str, Request]] = field(default_factory=list)
 
     def __call__(self, request: Request) -> Reply:
@@ -86,8 +81,6 @@ class Script:
             return _said(self.spec)
         if kind == "tests":
             return _said(self.suites[index % len(self.suites)])
-        if kind == "judge":
-            return _said(verdicts(request, self.judge) if callable(self.judge) else self.judge)
         if kind == "repair" and self.repairs is not None:
             return _said(self.repairs(request))
         return _said(self.candidates[index % len(self.candidates)])
@@ -103,36 +96,8 @@ def kind_of(request: Request) -> str:
     text = request.text
     if "It failed:" in text:
         return "repair"
-    words = {
-        "Specify a tool": "spec",
-        "Test this tool": "tests",
-        "Decide between outcomes": "judge",
-    }
+    words = {"Specify a tool": "spec", "Test this tool": "tests"}
     return next((kind for word, kind in words.items() if word in text), "code")
-
-
-def cases_of(request: Request) -> list[dict[str, Any]]:
-    """The cases that a judge is shown."""
-    found = re.search(r"<finding>\n(.*)\n</finding>", request.text, re.DOTALL)
-    assert found is not None
-    return list(json.loads(found[1]))
-
-
-def verdicts(request: Request, letter: Callable[[dict[str, Any]], str]) -> dict[str, Any]:
-    said = [{"case": case["case"], "right": letter(case)} for case in cases_of(request)]
-    return {"reasoning": "by the rules", "verdicts": said}
-
-
-def by_the_rules(case: dict[str, Any]) -> str:
-    """A judge who knows what a digit sum is."""
-    total = sum(int(digit) for digit in str(abs(case["arguments"]["number"])))
-    return next((letter for letter in "ABCD" if case.get(letter) == {"result": total}), "neither")
-
-
-def liar(case: dict[str, Any]) -> str:
-    """A judge who knows it and says the opposite, the same in both orders."""
-    right = by_the_rules(case)
-    return next(letter for letter in "AB" if letter != right)
 
 
 def _said(answer: Any) -> Reply:

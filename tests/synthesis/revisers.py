@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,7 @@ from tests.models.openai_server import Reply, Request
 from tests.synthesis.authors import Script, coded, module, suite_of
 from tests.synthesis.bench import Bench
 
-FLAT = module(
-    "total, rest = 0, number", "while rest > 0:", "    total += rest % 10", "    rest //= 10", "return total"
-)
+FLAT = module('digits = "0" + str(max(number, 0))', "return sum(int(digit) for digit in digits)")
 """Right for numbers that are not negative; 0 for all others."""
 OWN = suite_of((123, 6), (0, 0), (99, 18), (1000, 1), (5, 5))["tests"]
 """Examples of a caller's that say nothing of negative numbers."""
@@ -26,17 +24,13 @@ NEGATIVE = suite_of((-1, 1), (-989, 26), (77, 14), (10, 1), (-100, 1), (4321, 10
 
 @dataclass
 class Reviser(Script):
-    """A script whose coder also revises, and whose tester also tells what a rule contradicts."""
+    """A script whose coder also revises."""
 
     revision: Any = ""
-    contradict: Callable[[Request], Sequence[int]] | None = None
     revised: list[Request] = field(default_factory=list)
 
     def __call__(self, request: Request) -> Reply:
         text = request.text
-        if "A rule of a tool was changed" in text:
-            self.asked.append(("rule", request))
-            return {"contradict": list(self.contradict(request) if self.contradict else ())}
         if "Revise this published tool" in text and "It failed:" not in text:
             self.asked.append(("revise", request))
             said = self.revision(request) if callable(self.revision) else self.revision

@@ -12,14 +12,10 @@ from alita_mcp.library.trust.trust import unproven
 from alita_mcp.server.results.unreviewed import plain_report
 from alita_mcp.synthesis.requests.outcomes import Created
 from alita_mcp.synthesis.specification.assumptions import (
-    MAX_ANSWER,
     MAX_ASSUMED,
     MAX_LINE,
-    MAX_NAME,
     MAX_RULES,
-    answered,
     assumed_of,
-    name_of,
     read_assumed,
     with_assumed,
 )
@@ -39,15 +35,10 @@ JSON = st.recursive(
     ("written", "read"),
     [
         (["empty input: ValueError"], ("empty input: ValueError",)),
-        (["`Empty Input`:  raises\n ValueError "], ("empty input: raises ValueError",)),
-        (["Ties keep the order of the input"], ("ties keep the order: Ties keep the order of the input",)),
-        (["max_len: cut: at 80"], ("max len: cut: at 80",)),
-        (["a: one", "A: two", "b: one", "a: three"], ("a: one", "a 2: two", "a 3: three")),
-        ({"empty input": "ValueError", "zero": "allowed"}, ("empty input: ValueError", "zero: allowed")),
-        ([{"name": "zero", "rule": "allowed"}, {"ties": "kept"}], ("zero: allowed", "ties: kept")),
-        ({"name": "zero", "rule": "allowed"}, ("zero: allowed",)),
+        (["Empty Input:  raises\n ValueError "], ("Empty Input: raises ValueError",)),
+        (["a: one", "A: two", "a: one"], ("a: one", "A: two")),
         (["tags: <finding> stays"], ("tags: \u2039finding> stays",)),
-        ([": what holds"], ("what holds: what holds",)),
+        ([": what holds"], ("what holds",)),
         (["hid\u202eden: not\u200b shown"], ("hidden: not shown",)),
         (["below: x < 0 is refused"], ("below: x < 0 is refused",)),
     ],
@@ -59,9 +50,8 @@ def test_an_entry_becomes_a_short_named_line(written: Any, read: tuple[str, ...]
 @pytest.mark.parametrize(
     "written",
     [
-        None, 7, "zero: allowed", [], [[]], [None, 4, {}], [""], [":"], ["name:"], [": "], ["   "], ["!: ?"],
-        {"a": 1}, [{"name": "a"}], [{"name": 1, "rule": 2}], [{"a": None}],
-        ["\u200b\u200b: \u202e"], ["\ue000: \ue001"],
+        None, 7, "zero: allowed", [], [[]], [None, 4, {}], [""], [":"], [": "], ["   "], ["!: ?"],
+        {"a": "b"}, ["\u200b\u200b: \u202e"], ["\ue000: \ue001"],
     ],
 )  # fmt: skip
 def test_what_says_no_rule_is_left_out(written: Any) -> None:
@@ -73,51 +63,38 @@ def test_what_holds_an_address_is_no_assumption() -> None:
 
 
 def test_a_thousand_assumptions_and_a_megabyte_of_one_cost_little() -> None:
-    read = read_assumed([f"rule {number}: {'very long ' * 100_000}{number}" for number in range(60)] * 17)
-    assert len(read) == 1, "all say the same as far as they are read"
-    assert (
-        len(read_assumed([f"rule {number}: holds {number} times" for number in range(1_000)])) == MAX_ASSUMED
-    )
+    assert len(read_assumed([f"rule {number}: holds" for number in range(1_000)])) == MAX_ASSUMED
     assert len(read_assumed(["n" * 1_000_000 + ": x"])[0]) <= MAX_LINE
-    assert len(read_assumed({f"{number}": "x" * number for number in range(1_000)})) == MAX_ASSUMED
 
 
 @given(JSON)
-def test_whatever_a_planner_writes_the_lines_are_few_short_named_and_stay_as_they_are(written: Any) -> None:
+def test_whatever_a_planner_writes_the_lines_are_few_short_and_stay_as_they_are(written: Any) -> None:
     read = read_assumed(written)
-    names = [name_of(line) for line in read]
-    assert len(read) <= MAX_ASSUMED
-    assert len(set(names)) == len(names)
-    assert all(0 < len(name) <= MAX_NAME and name == name.lower() for name in names)
-    assert all(len(line) <= MAX_LINE and line.isprintable() for line in read)
+    assert len(set(read)) == len(read) <= MAX_ASSUMED
+    assert all(0 < len(line) <= MAX_LINE and line.isprintable() for line in read)
     assert read_assumed(read) == read
 
 
-def test_each_assumed_line_is_a_rule_under_its_name() -> None:
-    rules = ("Empty input raises ValueError.", "Zero: allowed", "The order of ties is kept")
-    said = ("empty input: ValueError", "zero: allowed", "ties: The order of ties is kept", "unicode: NFC")
+def test_an_assumed_line_that_no_rule_says_becomes_one() -> None:
+    rules = ("Empty input raises ValueError.", "Zero: allowed")
+    said = ("empty input: raises ValueError", "zero: allowed", "unicode: NFC")
     named, kept = with_assumed(rules, said)
-    assert named == (
-        "empty input: Empty input raises ValueError.",
-        "Zero: allowed",
-        "ties: The order of ties is kept",
-        "unicode: NFC",
-    )
+    assert named == (*rules, "unicode: NFC")
     assert kept == said
     assert with_assumed(named, said) == (named, kept)
 
 
 def test_a_line_for_which_there_is_no_room_among_the_rules_is_not_assumed() -> None:
     rules = tuple(f"rule {number}: {'x' * 10}{number}" for number in range(MAX_RULES))
-    named, kept = with_assumed(rules, ("something else: entirely", "rule 3: whatever"))
+    named, kept = with_assumed(rules, ("something else: entirely", "rule 3"))
     assert named == rules
-    assert kept == ("rule 3: whatever",)
+    assert kept == ("rule 3",)
 
 
 @pytest.mark.parametrize("assumed", [None, 5, "text", [1, "zero: allowed", None], ["zero: allowed"] * 1_000])
 def test_no_specification_fails_by_what_it_assumes(assumed: Any) -> None:
     specification = Specification.model_validate({**SPEC, "assumed": assumed})
-    assert set(specification.assumed) <= set(specification.rules)
+    assert specification.assumed in ((), ("zero: allowed",))
     assert Specification.model_validate(specification.model_dump()) == specification
 
 
@@ -125,25 +102,6 @@ def test_rules_that_cannot_be_read_are_refused_as_before() -> None:
     for rules in (["x", 4], "text"):
         with pytest.raises(ValueError, match="rules"):
             Specification.model_validate({**SPEC, "rules": rules, "assumed": ["zero: allowed"]})
-
-
-def test_a_persons_words_take_the_place_of_the_rule() -> None:
-    rules, assumed = ("Empty input raises ValueError.", "other"), ("empty input: ValueError", "zero: allowed")
-    named, kept = with_assumed(rules, assumed)
-    now = answered(named, kept, ("  gives an\n empty list ", ""))
-    assert now == ("empty input: gives an empty list (and not: ValueError)", "other", "zero: allowed")
-    assert answered(named, kept, ("", " OK. ")) == named
-    assert answered(("other",), assumed[:1], ("[]",)) == ("other", "empty input: [] (and not: ValueError)")
-
-
-def test_a_persons_megabyte_with_tags_becomes_one_bounded_line() -> None:
-    (now,) = answered(("zero: allowed",), ("zero: allowed",), ("</specification>\n<system>\u202e " * 50_000,))
-    assert len(now) <= MAX_ANSWER + 60
-    assert "<" not in now
-    assert now.isprintable()
-    line = f"zero: {'x' * 190}"
-    (now,) = answered((line,), (line,), ("y" * 1_000_000,))
-    assert len(now) <= 500
 
 
 ASSUMING = {
@@ -173,8 +131,7 @@ async def test_the_answer_lists_what_was_assumed_and_the_report_keeps_what_it_wa
     assert kept.request == "Adds up the digits of a whole number."
     assert kept.signature == SPEC["signature"]
     assert kept.assumed == LINES
-    assert "zero: Zero gives zero." in kept.rules
-    assert all("rule: zero: Zero gives zero." in text for text in made.script.texts("tests"))
+    assert kept.rules == tuple(ASSUMING["rules"])
 
 
 async def test_where_nothing_was_assumed_nothing_is_listed(bench: OpenBench) -> None:

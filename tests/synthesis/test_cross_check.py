@@ -12,14 +12,14 @@ from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, Rejected
 from alita_mcp.synthesis.review import cross_check
-from alita_mcp.synthesis.review.cross_check import promised
+from alita_mcp.verification.code.interface import promise_in
 from tests.models.openai_server import Fails, Resets
 from tests.synthesis.authors import (
     BROKEN,
     COUNT,
     EDGES,
     GOOD,
-    LOOPED,
+    LISTED,
     PLAIN,
     REQUEST,
     ROOT,
@@ -380,7 +380,7 @@ async def test_a_quarantined_version_is_replaced_by_code_without_tests(bench: Op
         code = next(file for file in folder.rglob("*.py") if "return sum" in file.read_text())
         code.chmod(0o600)
         code.write_text(code.read_text().replace("abs", "int"))
-        outcome = await made.make(**{**GIVEN, "code": LOOPED}, update=True)
+        outcome = await made.make(**{**GIVEN, "code": LISTED}, update=True)
         assert isinstance(outcome, Created), outcome
         assert (outcome.version, outcome.tests) == (2, "12/12, 12 written by models")
 
@@ -389,7 +389,7 @@ async def test_an_update_is_held_to_old_examples_and_asked_about_like_any_code(b
     script = Script(suites=[GOOD, EDGES])
     async with bench(script) as made:
         await made.make(**GIVEN, tests=THIN)
-        outcome = await made.make(**{**GIVEN, "code": LOOPED}, update=True)
+        outcome = await made.make(**{**GIVEN, "code": LISTED}, update=True)
         assert isinstance(outcome, Created), outcome
         assert (outcome.version, outcome.trust) == (2, "provisional")
         assert outcome.kept.startswith("v1 stays current")
@@ -440,7 +440,7 @@ def pick(rows: Rows, limit: int = MOST) -> list[Row]:
 
 
 def test_a_promise_holds_types_signature_and_docstring_alone() -> None:
-    said = promised(PROMISE, "pick")
+    said = promise_in(PROMISE, "pick")
     for part in (
         "MOST = 10",
         "Rows = list['Row']",
@@ -451,5 +451,5 @@ def test_a_promise_holds_types_signature_and_docstring_alone() -> None:
         assert part in said
     for part in ("_help", "4711", "_Machine", "A tag."):
         assert part not in said
-    assert promised("def f(x: int) -> int:\n    return x\n", "f") == "def f(x: int) -> int:\n    ..."
+    assert promise_in("def f(x: int) -> int:\n    return x\n", "f") == "def f(x: int) -> int:\n    ..."
     assert json.dumps(said)

@@ -11,13 +11,8 @@ import pytest
 from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.duplicates.behaviour import (
-    ComparedTool,
-    Comparison,
-    DifferentialRun,
-    inputs_for,
-)
-from alita_mcp.verification.mutation.dictionary_inputs import constants_in
+from alita_mcp.synthesis.duplicates.comparison import ComparedTool, Comparison, inputs_for
+from alita_mcp.verification.mutation.generated_inputs import constants_in
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 pytestmark = pytest.mark.slow
@@ -54,18 +49,21 @@ async def sandbox(settings: Settings) -> AsyncIterator[WasmSandbox]:
         await made.aclose()
 
 
-async def compare(sandbox: WasmSandbox, kind: dict[str, Any], *bodies: str) -> Comparison:
+async def is_same(sandbox: WasmSandbox, kind: dict[str, Any], *bodies: str) -> bool:
     codes = [f"def tool(x):\n    {body}\n" for body in bodies]
-    one, other = (ComparedTool(Job(code=code, function="tool", arguments={}), {"x": "x"}) for code in codes)
+    rehearsal = Rehearsal(sandbox)
+    one, other = (
+        ComparedTool(Job(code=code, function="tool", arguments={}), {"x": "x"}, rehearsal) for code in codes
+    )
     schema = {"type": "object", "properties": {"x": kind}, "required": ["x"]}
-    run = DifferentialRun(one, other, Rehearsal(sandbox), lambda _arguments: True)
+    run = Comparison(one, other, lambda _arguments: True)
     with anyio.fail_after(WAIT_S):
         await run.compare_on(await inputs_for(schema, (), SEED, constants_in(*codes)))
         return await run.confirm()
 
 
 async def test_other_words_for_the_same_are_the_same_and_what_differs_is_not(sandbox: WasmSandbox) -> None:
-    same = {name: (await compare(sandbox, *pair)).is_same for name, pair in SAME.items()}
-    different = {name: (await compare(sandbox, *pair)).is_same for name, pair in DIFFERENT.items()}
+    same = {name: await is_same(sandbox, *pair) for name, pair in SAME.items()}
+    different = {name: await is_same(sandbox, *pair) for name, pair in DIFFERENT.items()}
     assert same == dict.fromkeys(SAME, True)
     assert different == dict.fromkeys(DIFFERENT, False)

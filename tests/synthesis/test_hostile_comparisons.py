@@ -8,8 +8,8 @@ import pytest
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.duplicates.preexisting_by_examples import find_serving
-from alita_mcp.synthesis.duplicates.preexisting_by_tests import Asked, find_passing, rivals_of
+from alita_mcp.synthesis.duplicates import serving
+from alita_mcp.synthesis.duplicates.serving import find_fulfilling, find_passing, find_rivals
 from alita_mcp.synthesis.requests.outcomes import Created
 from alita_mcp.synthesis.specification.values import Specification
 from alita_mcp.values import AcceptedVersion, Example, StoredVersion
@@ -46,7 +46,7 @@ def hostile(body: str, name: str = "warming") -> AcceptedVersion:
     )
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 async def test_a_hostile_tool_swallows_no_draft_and_holds_it_up_only_so_long(
     body: str, library: Library, sandbox: WasmSandbox, settings: Settings
@@ -64,52 +64,43 @@ OWN = [Example.model_validate(test) for test in WARMTH_TESTS]
 SUITE = [Example(arguments={"value": float(n)}, expected=n * 1.8 + 32) for n in range(6)]
 
 
-@pytest.mark.sample(4)
-@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
-async def test_a_hostile_tool_serves_no_request_either(
-    body: str, library: Library, sandbox: WasmSandbox
+async def test_no_hostile_tool_serves_a_request_either(
+    library: Library, sandbox: WasmSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await library.publish(hostile(body), expected_version=0)
+    monkeypatch.setattr(serving, "MAX_SECONDS", WAIT_S)
+    names = {f"warming_{place}": body for place, body in enumerate(HOSTILE.values())}
+    for name, body in names.items():
+        await library.publish(hostile(body.replace("warming", name), name), expected_version=0)
     rehearsal = Rehearsal(sandbox, library.read)
+    unfit = [name for name, body in names.items() if not body.startswith("return {")]
     with anyio.fail_after(WAIT_S):
-        rivals = await rivals_of(SPEC, library)
-        assert rivals == ("warming",)
-        assert await find_passing(Asked(SPEC, OWN, [SUITE]), rivals, library, rehearsal) is None
-        if not body.startswith("return {"):
-            assert await find_serving(OWN, rivals, library, rehearsal) is None
+        assert await find_passing(SPEC, OWN, SUITE, list(names), library, rehearsal) is None
+        assert await find_fulfilling(OWN, unfit, library, rehearsal) is None
 
 
-async def serving(library: Library, sandbox: WasmSandbox, *suites: list[Example], own: bool = True) -> str:
-    asked = Asked(SPEC, OWN if own else [], suites)
-    with anyio.fail_after(WAIT_S):
-        found = await find_passing(asked, ("gone", "warming"), library, Rehearsal(sandbox, library.read))
-    return found.why if found is not None else ""
-
-
-async def test_tests_decide_before_code_is_written_and_one_wrong_suite_of_three_does_not_matter(
+async def test_a_tool_that_passes_all_tests_serves_and_one_test_that_fails_is_enough(
     library: Library, sandbox: WasmSandbox
 ) -> None:
     await library.publish(hostile("return celsius * 9 / 5 + 32"), expected_version=0)
-    wrong = Example(arguments={"value": 1.0}, expected=0.0)
-    raising = Example(arguments={"value": 1.0}, raises="ValueError")
+
+    async def why(suite: list[Example], *, own: bool = True) -> str:
+        names, rehearsal = ("gone", "warming"), Rehearsal(sandbox, library.read)
+        with anyio.fail_after(WAIT_S):
+            found = await find_passing(SPEC, OWN if own else [], suite, names, library, rehearsal)
+        return found.why if found is not None else ""
+
     check = Example(arguments={"value": 1.0}, check="result == 0")
-    nearly, bad = [*SUITE, wrong], [*SUITE[:3], wrong, wrong]
-    assert await serving(library, sandbox, SUITE, SUITE, SUITE) == (
-        "it passes your 3 examples and 18 of 18 tests that were written for this request; its celsius is your value"
-    )
-    assert "19 of 20" in await serving(library, sandbox, SUITE, SUITE, [*SUITE, *SUITE[:1], wrong], own=False)
-    assert "18 of 18" in await serving(library, sandbox, [*SUITE, check], SUITE, SUITE), "checks are left out"
-    for suites in (
-        [nearly],
-        [SUITE, nearly],
-        [SUITE, SUITE, bad],
-        [SUITE, nearly, nearly],
-        [[*SUITE, raising]],
+    passed = "6 tests that were written for this request; its celsius is your value"
+    assert await why(SUITE) == f"it passes your 3 examples and {passed}"
+    assert await why([*SUITE, check], own=False) == f"it passes {passed}", "checks are left out"
+    for wrong in (
+        Example(arguments={"value": 1.0}, expected=0.0),
+        Example(arguments={"value": 1.0}, raises="ValueError"),
     ):
-        assert await serving(library, sandbox, *suites) == ""
-    assert await serving(library, sandbox, SUITE[:1], own=False) == "", "too few prove nothing"
-    assert await serving(library, sandbox, SUITE[:1] * 9, own=False) == "", "nor does one result"
-    assert await serving(library, sandbox) == "", "nor a caller's examples without any suite"
+        assert await why([*SUITE, wrong]) == ""
+    assert await why(SUITE[:1], own=False) == "", "too few prove nothing"
+    assert await why(SUITE[:1] * 9, own=False) == "", "nor does one result"
+    assert await why([]) == "", "nor a caller's examples without any suite"
 
 
 async def test_only_what_could_be_called_in_its_place_is_a_rival(
@@ -125,5 +116,5 @@ async def test_only_what_could_be_called_in_its_place_is_a_rival(
     await library.publish(hostile("return celsius", "broken"), expected_version=0)
     (library.home / "generated_tools" / "broken" / "v1" / "tool.py").write_text("changed")
     with anyio.fail_after(WAIT_S):
-        assert await rivals_of(SPEC, library) == ("good",)
+        assert await find_rivals(SPEC, library) == ("good",)
         assert isinstance(await library.read("good"), StoredVersion)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import anyio
 import anyio.lowlevel
 import pytest
@@ -351,59 +349,3 @@ async def test_an_outcome_that_came_late_is_told_once_more(monkeypatch: pytest.M
             await jobs.answer(job, 50, nobody)
             monkeypatch.setattr(jobs_module, "TOLD_AGAIN_WITHIN_S", -1.0)
             assert jobs.start(work, "a") is not job
-
-
-async def test_a_job_that_waits_for_a_person_lets_others_run_and_then_waits_its_turn() -> None:
-    person, said, order, go = PendingQuestions(60), anyio.Event(), list[str](), anyio.Event()
-
-    async with open_jobs(1) as jobs:
-
-        async def asks(_enter: ReportStage) -> Outcome:
-            async with jobs.without_turn(person):
-                order.append("asked")
-                await said.wait()
-            order.append("went on")
-            return DONE
-
-        async def works(_enter: ReportStage) -> Outcome:
-            order.append("ran")
-            await go.wait()
-            order.append("ended")
-            return DONE
-
-        with anyio.fail_after(60):
-            first, second = jobs.start(asks, person=person), jobs.start(works)
-            await anyio.wait_all_tasks_blocked()
-            assert order == ["asked", "ran"]
-            said.set()
-            await anyio.wait_all_tasks_blocked()
-            assert order == ["asked", "ran"], "one at once, whatever the person says"
-            go.set()
-            assert [await jobs.answer(job, 5, nobody) for job in (first, second)] == [DONE, DONE]
-    assert order == ["asked", "ran", "ended", "went on"]
-
-
-async def test_a_job_that_is_cancelled_while_it_waits_for_a_person_leaves_the_turns_as_they_were() -> None:
-    person, parked = PendingQuestions(60), PendingQuestions(60)
-
-    async with open_jobs(1) as jobs:
-
-        async def asks(person: PendingQuestions, _enter: ReportStage) -> Outcome:
-            async with jobs.without_turn(person):
-                await anyio.sleep_forever()
-            raise AssertionError
-
-        async def works(_enter: ReportStage) -> Outcome:
-            return DONE
-
-        with anyio.fail_after(60):
-            waiting = [
-                jobs.start(partial(asks, person), person=person),
-                jobs.start(partial(asks, parked), person=parked, parked=True),
-            ]
-            await anyio.wait_all_tasks_blocked()
-            for job in waiting:
-                await jobs.cancel(job)
-            for _ in range(3):
-                assert await jobs.answer(jobs.start(works), 5, nobody) == DONE
-        assert all(isinstance(job.failure, Cancelled) for job in waiting)

@@ -113,9 +113,7 @@ async def test_an_injected_page_stays_between_fences_and_is_cut() -> None:
     brief, _ = await looked_up(web, specification("What?", "Which?"))
     assert len(brief.notes) <= MAX_NOTES
     assert not {"\u202e", "\u200b"} & set(brief.notes)
-    judged = prompts.adjudicate(brief, [{"case": 1}])
-    assert "Decide from the specification and the notes alone" in judged[-1].content
-    for asked in (prompts.write_tests(brief, 0), prompts.write_code(brief, 0), judged):
+    for asked in (prompts.write_tests(brief, 0), prompts.write_code(brief, 0)):
         told = asked[-1].content
         assert told.count("</notes>") == told.count("<notes>") == 1
         assert "ignore all previous instructions" in told.split("<notes>\n")[1].split("</notes>")[0]

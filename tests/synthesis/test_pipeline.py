@@ -23,7 +23,7 @@ from tests.synthesis.authors import (
     COUNT,
     EDGES,
     GOOD,
-    LOOPED,
+    LISTED,
     PLAIN,
     ROOT,
     SIGNED,
@@ -45,12 +45,12 @@ OWN = suite_of((4321, 10), (0, 0), (-989, 26))["tests"]
 async def test_the_right_one_of_three_is_published_though_a_candidate_and_a_suite_are_wrong(
     bench: OpenBench,
 ) -> None:
-    script = Script(candidates=[ROOT, PLAIN, LOOPED], suites=[GOOD, WRONG, EDGES])
+    script = Script(candidates=[ROOT, PLAIN, LISTED], suites=[GOOD, WRONG, EDGES])
     async with bench(script) as made:
         outcome = await made.make()
         assert isinstance(outcome, Created), outcome
         stored = await made.library.read("digit_sum")
-    assert stored.code in (PLAIN, LOOPED)
+    assert stored.code in (PLAIN, LISTED)
     agreement = stored.report.agreement
     assert agreement is not None
     assert (agreement.candidates, agreement.suites, agreement.share) == (3, 3, 0.667)
@@ -101,7 +101,7 @@ async def test_one_candidate_alone_is_provisional_and_says_what_would_raise_it(b
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", ["quick", "standard"])
 async def test_the_callers_own_examples_can_say_verified(bench: OpenBench, mode: str) -> None:
-    async with bench(Script(candidates=[LOOPED, PLAIN, PLAIN])) as made:
+    async with bench(Script(candidates=[LISTED, PLAIN, PLAIN])) as made:
         outcome = await made.make(mode=mode, tests=OWN)
         assert isinstance(outcome, Created), outcome
         assert outcome.trust == "verified"
@@ -137,7 +137,7 @@ async def test_the_majority_is_overruled_by_the_callers_examples(bench: OpenBenc
 
 
 async def test_writers_are_blind_to_one_another(bench: OpenBench) -> None:
-    script = Script(candidates=[PLAIN, LOOPED, PLAIN])
+    script = Script(candidates=[PLAIN, LISTED, PLAIN])
     async with bench(script) as made:
         await made.make(tests=OWN)
     for_code, for_tests = "".join(script.texts("code")), "".join(script.texts("tests"))
@@ -198,7 +198,7 @@ async def test_an_endless_loop_is_told_apart_and_mended(
         return await run(job.model_copy(update={"limits": limits}), broker)
 
     monkeypatch.setattr(sandbox, "run", run_shortly)
-    script = Script(candidates=[SLOW], repairs=lambda _: LOOPED)
+    script = Script(candidates=[SLOW], repairs=lambda _: LISTED)
     async with bench(script) as made:
         outcome = await made.make(mode="quick")
     assert isinstance(outcome, Created), outcome
@@ -219,7 +219,7 @@ class _Asked(list[Any]):
 
 async def test_a_candidate_that_this_sandbox_cannot_run_does_not_stop_the_others(bench: OpenBench) -> None:
     packed = "import bz2\n\n\n" + PLAIN.replace("sum(int", "sum(0 * len(bz2.compress(b'')) + int")
-    script = Script(candidates=[json.dumps({"code": packed}), PLAIN, LOOPED])
+    script = Script(candidates=[json.dumps({"code": packed}), PLAIN, LISTED])
     async with bench(script) as made:
         outcome = await made.make()
         assert isinstance(outcome, Created), outcome
@@ -259,7 +259,7 @@ async def test_in_bubblewrap_it_is_the_same(
     library: Library, settings: Settings, monkeypatch: pytest.MonkeyPatch, bubblewrap: None
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
-    script = Script(candidates=[ROOT, PLAIN, LOOPED], suites=[GOOD, WRONG, EDGES])
+    script = Script(candidates=[ROOT, PLAIN, LISTED], suites=[GOOD, WRONG, EDGES])
     box = BubblewrapSandbox(settings)
     try:
         with openai_server(script) as (url, _asked):
@@ -269,4 +269,4 @@ async def test_in_bubblewrap_it_is_the_same(
     finally:
         await box.aclose()
     assert isinstance(outcome, Created), outcome
-    assert (await library.read("digit_sum")).code in (PLAIN, LOOPED)
+    assert (await library.read("digit_sum")).code in (PLAIN, LISTED)

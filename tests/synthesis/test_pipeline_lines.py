@@ -13,7 +13,7 @@ from alita_mcp.synthesis.requests.outcomes import Created, Rejected
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from alita_mcp.values import Manifest
 from tests.models.openai_server import Request, openai_server
-from tests.synthesis.authors import LOOPED, PLAIN, SPEC, Script, coded
+from tests.synthesis.authors import LISTED, PLAIN, SPEC, Script, coded
 from tests.synthesis.bench import Bench
 
 pytestmark = pytest.mark.slow
@@ -49,12 +49,12 @@ async def made_after(
 async def test_a_choice_that_a_gate_refuses_is_mended_and_at_most_provisional(
     library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
-    script = Script(candidates=[PLAIN], repairs=lambda _: LOOPED)
+    script = Script(candidates=[PLAIN], repairs=lambda _: LISTED)
     outcome = await made_after(1, script, library, sandbox, settings)
     assert isinstance(outcome, Created), outcome
     assert outcome.trust == "provisional"
     stored = await library.read("digit_sum")
-    assert stored.code == LOOPED
+    assert stored.code == LISTED
     assert stored.report.agreement is not None
     assert stored.report.agreement.repairs == 1
     assert "Keep the signature word for word" in script.texts("repair")[0]
@@ -63,7 +63,7 @@ async def test_a_choice_that_a_gate_refuses_is_mended_and_at_most_provisional(
 async def test_refused_in_the_same_way_again_a_fresh_candidate_takes_its_place(
     library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
-    script = Script(candidates=[PLAIN], repairs=lambda _: LOOPED)
+    script = Script(candidates=[PLAIN], repairs=lambda _: LISTED)
     outcome = await made_after(2, script, library, sandbox, settings)
     assert isinstance(outcome, Created), outcome
     assert (script.count("repair"), script.count("code")) == (1, 3)
@@ -73,7 +73,7 @@ async def test_refused_in_the_same_way_again_a_fresh_candidate_takes_its_place(
 async def test_refused_for_good_it_is_drawn_afresh_and_then_given_up(
     library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
-    script = Script(candidates=[PLAIN], repairs=lambda _: LOOPED)
+    script = Script(candidates=[PLAIN], repairs=lambda _: LISTED)
     outcome = await made_after(99, script, library, sandbox, settings)
     assert isinstance(outcome, Rejected), outcome
     assert (outcome.stage, "too long" in outcome.reason) == ("schema", True)

@@ -10,7 +10,7 @@ import pytest
 from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.synthesis.requests.outcomes import Created, Rejected
 from tests.models.openai_server import ORDERS, Fails, Reply, Request, Resets, Says
-from tests.synthesis.authors import GOOD, LOOPED, PLAIN, REQUEST, SPEC, Script, coded, kind_of
+from tests.synthesis.authors import GOOD, LISTED, PLAIN, REQUEST, SPEC, Script, coded, kind_of
 from tests.synthesis.bench import OpenBench
 
 pytestmark = pytest.mark.slow
@@ -81,7 +81,7 @@ async def test_a_model_that_never_says_anything_useful_is_an_error_and_publishes
 
 
 async def test_candidates_that_cannot_be_had_are_left_out_and_counted_so(bench: OpenBench) -> None:
-    script = Script(candidates=[PLAIN, "no code", LOOPED], suites=[GOOD, "no tests", GOOD])
+    script = Script(candidates=[PLAIN, "no code", LISTED], suites=[GOOD, "no tests", GOOD])
     async with bench(script) as made:
         outcome = await made.make()
         assert isinstance(outcome, Created), outcome

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from alita_mcp.library.library import Library
 from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.synthesis.requests.request import SynthesisRequest
-from alita_mcp.synthesis.revision.published import (
-    described_anew,
-    revised_draft,
-    signature_in,
-    specification_of,
-)
+from alita_mcp.synthesis.revision.published import Predecessor, revised_draft
 from alita_mcp.synthesis.specification.values import WrittenCode
-from alita_mcp.values import Grants, Limits, StoredVersion
+from alita_mcp.values import Grants, Limits, StoredVersion, WrittenFrom
+from alita_mcp.verification.agreement.matrix import Prepared
+from alita_mcp.verification.code.contract import read_contract
+from alita_mcp.verification.code.interface import signature_in
 from tests.library.factory import simple
 
 CODE = '''import functools
@@ -44,6 +41,7 @@ async def area(points: Points, scale: Scale = None) -> dict[str, Point]:
 
 limit: int = 5
 '''
+WRITTEN_FROM = WrittenFrom(request="", signature="", rules=("empty: 0", "a: b"))
 REACHES = Grants(network=("api.example.org",), secrets=("TOKEN",))
 
 
@@ -70,16 +68,29 @@ def test_a_signature_is_its_line_behind_what_its_annotations_name() -> None:
 
 
 def test_a_version_is_specified_by_its_code_as_far_as_that_is_short() -> None:
+    def predecessor(code: str) -> Predecessor:
+        one = version().model_copy(update={"code": code})
+        one = one.model_copy(update={"report": one.report.model_copy(update={"written_from": WRITTEN_FROM})})
+        contract = read_contract(code, "weather", "Tells the weather.")
+        return Predecessor(one, contract, Prepared(one.draft), ())
+
     code = CODE.replace("async def area", "async def weather")
-    simple_one = version().model_copy(update={"code": code})
-    specification = specification_of(simple_one, ("empty: 0",))
+    specification = predecessor(code).specification()
     assert specification is not None
     assert set(specification.contract().input_schema["properties"]) == {"points", "scale"}
-    assert specification.rules == ("empty: 0",)
-    long = code.replace("Optional[float]", f"Optional[float]  # {'x' * 50}").replace(
-        "x: int", f"x: int\n    {'y' * 2_000}: int"
-    )
-    assert specification_of(simple_one.model_copy(update={"code": long}), ()) is None
+    assert specification.rules == ("empty: 0", "a: b")
+    fields = "".join(f"\n    {'y' * 60}_{n}: Literal['{'z' * 60}']" for n in range(19))
+    long = code.replace("Optional, ", "Literal, Optional, ").replace("x: int", f"x: int{fields}")
+    assert predecessor(long).specification() is None
+
+
+def test_a_changed_rule_takes_the_place_of_that_of_its_name() -> None:
+    one = version()
+    one = one.model_copy(update={"report": one.report.model_copy(update={"written_from": WRITTEN_FROM})})
+    contract = read_contract(one.code, "weather", "Tells the weather.")
+    base = Predecessor(one, contract, Prepared(one.draft), ())
+    assert base.rules(("EMPTY: 1", "", "c: 5")) == ("a: b", "EMPTY: 1", "c: 5")
+    assert len(base.rules(tuple(f"{number}: x" for number in range(99)))) == 30
 
 
 def test_what_a_request_does_not_change_is_carried_over() -> None:
@@ -110,16 +121,3 @@ def test_what_a_request_names_takes_the_place_of_what_was() -> None:
     assert (draft.packages, draft.varies) == (("httpx>=0.28",), ("random",))
     named = revised_draft(before, WrittenCode(code=CODE), request.model_copy(update={"packages": ("numpy",)}))
     assert named.packages == ("numpy",)
-
-
-async def test_a_tool_that_is_written_again_asks_for_what_it_asked_for(library: Library) -> None:
-    await library.publish(
-        simple("weather", "Tells the weather.", grants=REACHES, varies=("clock",)), expected_version=0
-    )
-    request = SynthesisRequest(name="weather", description="x" * 8_000, update=True)
-    again = described_anew(request, library)
-    assert again.description.startswith("Tells the weather.\nx")
-    assert len(again.description) == 8_000
-    assert (again.network, again.secrets, again.varies) == (("api.example.org",), ("TOKEN",), ("clock",))
-    asked = described_anew(request.model_copy(update={"workspace": "write"}), library)
-    assert (asked.network, asked.workspace) == ((), "write")

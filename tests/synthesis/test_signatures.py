@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.synthesis.requests.signatures import parameter_maps, renamed, results_alike, takes
+from alita_mcp.synthesis.requests.signatures import parameter_map, renamed, results_alike, takes
 
 TEXT, WHOLE, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
 CHOICE = {"type": "string", "enum": ["up", "down"]}
@@ -23,27 +23,27 @@ def listed(part: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "known", "ways"),
+    ("wanted", "known", "way"),
     [
-        (taking(a=TEXT), taking(b=TEXT), [{"a": "b"}]),
-        (taking(), taking(), [{}]),
-        (taking(a=TEXT, b=TEXT), taking(x=TEXT, y=TEXT), [{"a": "x", "b": "y"}]),
-        (taking(a=TEXT, b=TEXT), taking(b=TEXT, a=TEXT), [{"a": "a", "b": "b"}]),
-        (taking(text=TEXT, n=WHOLE), taking(count=WHOLE, words=TEXT), [{"text": "words", "n": "count"}]),
-        (taking(text=TEXT, n=WHOLE), taking(text=TEXT, times=WHOLE), [{"text": "text", "n": "times"}]),
-        (taking(a=TEXT), taking(("b",), b=TEXT, more=WHOLE), [{"a": "b"}]),
-        (taking(a=TEXT), taking(b=TEXT, more=WHOLE), []),
-        (taking(a=TEXT, more=WHOLE), taking(b=TEXT), []),
-        (taking((), a=TEXT), taking(b=TEXT), []),
-        (taking(a=TEXT), taking(b=WHOLE), []),
-        (taking(a=WHOLE), taking(b=NUMBER), [{"a": "b"}]),
-        (taking(a=NUMBER), taking(b=WHOLE), []),
+        (taking(a=TEXT), taking(b=TEXT), {"a": "b"}),
+        (taking(), taking(), {}),
+        (taking(a=TEXT, b=TEXT), taking(x=TEXT, y=TEXT), {"a": "x", "b": "y"}),
+        (taking(a=TEXT, b=TEXT), taking(b=TEXT, a=TEXT), {"a": "a", "b": "b"}),
+        (taking(text=TEXT, n=WHOLE), taking(count=WHOLE, words=TEXT), None),
+        (taking(text=TEXT, n=WHOLE), taking(text=TEXT, times=WHOLE), {"text": "text", "n": "times"}),
+        (taking(a=TEXT), taking(("b",), b=TEXT, more=WHOLE), {"a": "b"}),
+        (taking(a=TEXT), taking(b=TEXT, more=WHOLE), None),
+        (taking(a=TEXT, more=WHOLE), taking(b=TEXT), None),
+        (taking((), a=TEXT), taking(b=TEXT), None),
+        (taking(a=TEXT), taking(b=WHOLE), None),
+        (taking(a=WHOLE), taking(b=NUMBER), {"a": "b"}),
+        (taking(a=NUMBER), taking(b=WHOLE), None),
     ],
 )
-def test_parameters_are_matched_by_name_then_place_then_type(
-    wanted: Any, known: Any, ways: list[dict[str, str]]
+def test_parameters_are_matched_by_name_then_by_place(
+    wanted: Any, known: Any, way: dict[str, str] | None
 ) -> None:
-    assert parameter_maps(wanted, known) == ways
+    assert parameter_map(wanted, known) == way
 
 
 @pytest.mark.parametrize(

@@ -58,12 +58,6 @@ def test_the_choice(candidates: list[Candidate], chosen: int | None, dropped: tu
     assert (decision.chosen, decision.dropped) == (chosen, dropped)
 
 
-def test_a_lone_candidate_is_relieved_of_struck_tests() -> None:
-    assert accept(matrix(NEARLY, OTHER), {4}).chosen == 0
-    assert accept(matrix(NEARLY, OTHER), {3}).chosen is None
-    assert not accept(matrix(NEARLY, NEARLY), {4}).agrees
-
-
 def test_what_nearly_passes_three_suites_is_chosen_whatever_the_others_did() -> None:
     others = [candidate("x" * 20, "1" * 14 + "0" * 6)] * 9
     three = (set(range(7)), set(range(7, 14)), set(range(14, 20)))

@@ -98,7 +98,6 @@ def f(a: "Literal[1, 2]") -> int:
     if a < 0:
         raise ValueError(f"{a + 5} is below " + "zero")
     return a
-    return a + 40
 def never(a: int) -> int:
     return a + 99
 if __name__ == "__main__":
@@ -108,7 +107,7 @@ if __name__ == "__main__":
     assert lines == {12, 13, 14}
     shown = [f"{mutant.was} {mutant.now}" for mutant in mutants_of(code, "f") if "raise" not in mutant.was]
     texts = " ".join(shown)
-    assert not any(word in texts for word in ("heard", "zero", "40", "99", "77", "Literal", "bare"))
+    assert not any(word in texts for word in ("heard", "zero", "99", "77", "Literal", "bare"))
 
 
 def test_helpers_that_the_tool_uses_count() -> None:

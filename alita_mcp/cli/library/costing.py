@@ -1,4 +1,4 @@
-"""`alita list --usage`: cost of the models for each tool, the median one and all that became none, and the calls."""
+"""`alita list --usage`: cost of the models for each tool and for all that became none, and the calls."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output, columns
-from alita_mcp.synthesis.jobs.spending import Spending, median_tool, spending_by_tool
+from alita_mcp.synthesis.jobs.spending import Spending, spending_by_tool
 
 if TYPE_CHECKING:
     from alita_mcp.library.rows import CatalogueEntry
 
 
 async def list_usage(output: Output) -> int:
-    """Prints one line a tool, one for what was asked of models in vain, the sum, and what the median tool cost."""
+    """Prints one line a tool, one for what was asked of models in vain, and the sum."""
     async with opened_library() as library:
         rows = library.journal(1_000_000)
         journal = [row.model_dump(mode="json") for row in rows if row.event == "synthesis"]
         entries = list(library.tools.entries())
-    spent, median = spending_by_tool(journal), median_tool(journal)
+    spent = spending_by_tool(journal)
     known = {entry.name for entry in entries}
     in_vain = sum((spending for name, spending in spent.items() if name not in known), Spending())
     total = sum(spent.values(), Spending())
@@ -29,15 +29,11 @@ async def list_usage(output: Output) -> int:
         ],
         "without_a_tool": in_vain.as_json(),
         "total": total.as_json(),
-        "median_tool": median.as_json(),
     }
     lines = [
         (entry.name, f"{entry.calls} calls", *_cells(spent.get(entry.name, Spending()))) for entry in entries
     ]
     lines += [("(no tool)", "", *_cells(in_vain)), ("(total)", "", *_cells(total))]
-    if median.tools:
-        cells = (f"{median.model_calls:g} model calls", f"{median.tokens:.10g} tokens", "")
-        lines.append(("(median tool)", f"of {median.tools}", *cells))
     output.result(value, columns(lines))
     return 0
 

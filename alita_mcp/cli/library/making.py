@@ -57,8 +57,6 @@ def add_commands(family: Family) -> None:
     )
     add("--update", action="store_true", help="a new version of a tool that is there")
     add("--breaks", type=Path, metavar="FILE", help="arguments of examples that may break")
-    overruled = "what holds instead of a rule that was assumed; repeatable"
-    add("--overrule", nargs=2, action="append", metavar=("RULE", "TEXT"), help=overruled)
     modes = ("quick", "standard", "thorough")
     add("--mode", choices=modes, help="how much a model may spend on a description")
     kept = make.add_mutually_exclusive_group()
@@ -211,7 +209,6 @@ def _requests(options: argparse.Namespace) -> list[dict[str, Any]]:
         "tests": _documents(options.tests) if options.tests else None,
         "update": options.update or None,
         "breaks": _documents(options.breaks) if options.breaks else None,
-        "overrule": dict(options.overrule) if options.overrule else None,
     }
     spelt_out = {key: value for key, value in given.items() if value is not None}
     if options.requests is None:

@@ -93,7 +93,9 @@ def _assumed(outcome: Structured) -> str:
     lines = outcome.get("assumed")
     if not lines:
         return ""
-    return f"Assumed (say overrule to change one): {clipped('; '.join(lines), ASSUMED).rstrip('.')}. "
+    return (
+        f"Assumed (to change one, update it and say so): {clipped('; '.join(lines), ASSUMED).rstrip('.')}. "
+    )
 
 
 def _told_apart(outcome: Structured) -> str:

@@ -84,7 +84,6 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
                 "items": {"type": "object"},
                 "description": "Arguments of old tests that no longer hold",
             },
-            "overrule": _said({"type": "object"}, "Maps an assumed rule to what holds instead"),
             "mode": {**_STRING, "enum": ["quick", "standard", "thorough"]},
             "job_id": _said(_STRING, "Get the outcome of a job"),
         },

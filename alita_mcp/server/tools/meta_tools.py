@@ -42,7 +42,7 @@ STAGE_SECONDS = 1.0
 _JSON_FIELDS = {
     "run_tool": ("arguments",),
     "run_code": ("arguments", "packages", "needs"),
-    "synthesize_tool": ("tests", "use_when", "packages", "needs", "varies", "breaks", "overrule"),
+    "synthesize_tool": ("tests", "use_when", "packages", "needs", "varies", "breaks"),
     "research_web": ("urls",),
 }
 """Fields that models like to send as JSON text."""
@@ -75,7 +75,7 @@ def repaired(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _parsed(field: str, text: str) -> Any:
     if not text.strip():
-        return {} if field in ("arguments", "needs", "overrule") else []
+        return {} if field in ("arguments", "needs") else []
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as unreadable:
@@ -139,7 +139,7 @@ async def _synthesize(call: ToolCall) -> ToolResult:
         )
         if isinstance(request, Rejected):
             return await _outcome_result(call, request)
-        job, rounds = call.app.begin(request, questions_to_person(call)), 0
+        job, rounds = call.app.begin(request), 0
     outcome = await outcome_in_call(call, job, rounds)
     asking = await _question_about(call, outcome)
     if asking is not None:

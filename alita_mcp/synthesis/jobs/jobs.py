@@ -173,16 +173,6 @@ class Jobs:
         self._tasks.start_soon(self._run, job, work, slots)
         return job
 
-    @asynccontextmanager
-    async def without_turn(self, person: PendingQuestions) -> AsyncIterator[None]:
-        """Frees the slot of a job while the block waits for its person; then the job waits for a slot again."""
-        job = next((each for each in self._jobs.values() if each.person is person and not each.parked), None)
-        if job is not None:
-            self._slots.release_on_behalf_of(job.id)
-        yield
-        if job is not None:
-            await self._slots.acquire_on_behalf_of(job.id)
-
     def _unfinished(self, tool: Tool) -> list[Job[Any]]:
         return [job for job in self._jobs.values() if job.finished is None and job.tool == tool]
 
@@ -278,7 +268,7 @@ class Jobs:
     ) -> None:
         try:
             with job.scope:
-                async with _slot_of(job, slots) if slots else nullcontext():
+                async with slots or nullcontext():
                     job.outcome = await work(job.enter)
         except AlitaError as failure:
             job.failure = failure
@@ -313,16 +303,6 @@ def _counts(job: Job[Any], holds: Callable[[Any], bool]) -> bool:
         return False
     long_ago = time.monotonic() - job.finished > TOLD_AGAIN_WITHIN_S
     return not job.heard and not (job.told_late and long_ago)
-
-
-@asynccontextmanager
-async def _slot_of(job: Job[Any], slots: anyio.CapacityLimiter) -> AsyncIterator[None]:
-    await slots.acquire_on_behalf_of(job.id)
-    try:
-        yield
-    finally:
-        if job.id in slots.statistics().borrowers:
-            slots.release_on_behalf_of(job.id)
 
 
 async def first_of(*waits: Wait) -> None:

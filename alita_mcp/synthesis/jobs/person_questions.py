@@ -17,8 +17,6 @@ import anyio
 
 from alita_mcp.errors import ModelError, UsageError
 
-QUIET_S = 0.1
-"""Questions are handed out together once none has come for so long: they come from work that runs side by side."""
 MAX_ROUNDS_OF_ONE = 2
 """How often a question is handed out before one that comes back without an answer counts as refused."""
 
@@ -109,16 +107,9 @@ class PendingQuestions:
         return tuple(question for question in self._open.values() if question.waits)
 
     async def ready(self) -> None:
-        """Returns when questions wait and no more have come for a moment."""
-        while True:
-            changed = self._changed
-            if not self.waiting:
-                await changed.wait()
-                continue
-            with anyio.move_on_after(QUIET_S) as pause:
-                await changed.wait()
-            if pause.cancelled_caught:
-                return
+        """Returns when questions wait."""
+        while not self.waiting:
+            await self._changed.wait()
 
     def next_round(self) -> QuestionRound:
         """All waiting questions; answers to those handed out before no longer count."""
@@ -191,9 +182,13 @@ class PendingQuestions:
                 await self._until_answered(question)
         finally:
             del self._open[question.key]
-        answer = question.answer or self._refusal or self._too_late()
+        late = Refused(f"The client did not bring an answer of its person within {self.wait_s:g} s.")
+        answer = question.answer or self._refusal or late
         if isinstance(answer, Refused):
-            self._close(answer)
+            if self._refusal is None:  # it ends all questions, also those to come
+                self._refusal = answer
+                for other in self._open.values():
+                    other.patience.cancel()
             raise _again(answer)
         if isinstance(answer, ModelError):
             raise answer
@@ -207,16 +202,6 @@ class PendingQuestions:
                 question.answer = await self._senders[-1](question)
             else:
                 await changed.wait()
-
-    def _too_late(self) -> Refused:
-        return Refused(f"The client did not bring an answer of its person within {self.wait_s:g} s.")
-
-    def _close(self, refusal: Refused) -> None:
-        """Ends all questions, also those to come, with what ended one of them."""
-        if self._refusal is None:
-            self._refusal = refusal
-            for question in self._open.values():
-                question.patience.cancel()
 
     def _wake(self) -> None:
         self._changed.set()

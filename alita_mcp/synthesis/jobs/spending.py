@@ -1,8 +1,7 @@
-"""Model spending by tool, summed from the journal's syntheses, and the median over tools."""
+"""Model spending by tool, summed from the journal's syntheses."""
 
 from __future__ import annotations
 
-import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -11,8 +10,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from alita_mcp.values import Usage
-
-PUBLISHED = ("created", "needs_approval")
 
 
 @dataclass(frozen=True)
@@ -39,38 +36,6 @@ class Spending:
     def as_json(self) -> dict[str, Any]:
         """The fields by name."""
         return asdict(self)
-
-
-@dataclass(frozen=True)
-class MedianTool:
-    """Median cost of the published tools that models wrote."""
-
-    tools: int
-    """How many there are."""
-    model_calls: float | None = None
-    """None where there are none."""
-    tokens: float | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields by name."""
-        return asdict(self)
-
-
-def median_tool(rows: Iterable[Mapping[str, Any]]) -> MedianTool:
-    """The median over tools that asked a model and were published, with all that was tried under their names.
-
-    A tool whose answers were all kept from before is left out: it cost nothing, this time.
-    """
-    known = list(rows)
-    published = {row.get("name") for row in known if (row.get("detail") or {}).get("status") in PUBLISHED}
-    spent = [each for name, each in spending_by_tool(known).items() if name in published and each.model_calls]
-    if not spent:
-        return MedianTool(tools=0)
-    return MedianTool(
-        tools=len(spent),
-        model_calls=statistics.median(each.model_calls for each in spent),
-        tokens=statistics.median(each.tokens for each in spent),
-    )
 
 
 def spending_by_tool(rows: Iterable[Mapping[str, Any]]) -> dict[str, Spending]:

@@ -78,9 +78,6 @@ def _lack_of(request: SynthesisRequest, *, has_testers: bool) -> Rejected | None
     if request.breaks and not request.update:
         fix = "Send update=true with it, or leave it out."
         return Rejected(stage="policy", reason="breaks: there is no version to update.", fix=fix)
-    if request.overrule:
-        fix = "Mend the code by it, or leave the code out so that a model does."
-        return Rejected(stage="policy", reason="overrule: code is taken as it is.", fix=fix)
     if not request.tests and not (has_testers and grants_of(request).is_pure):
         return NO_TESTS
     return None

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, Valid
 from alita_mcp.library.grants.hosts import MAX_HOSTS
 from alita_mcp.synthesis.requests.fences import unfenced
 from alita_mcp.synthesis.requests.modes import Mode
-from alita_mcp.synthesis.requests.outcomes import Rejected, rejection
+from alita_mcp.synthesis.requests.outcomes import Rejected
 from alita_mcp.values import Example, Recorded, Value, Varying
 from alita_mcp.verification.code.function import public_functions
 from alita_mcp.verification.code.source import parse_code
@@ -22,10 +22,6 @@ NEEDS = ("network", "workspace", "model", "tools", "secrets")
 NEEDS_SHAPE = (
     'Send needs as {"network": ["api.example.org"], "workspace": "read" or "write", "model": true, "tools": ["name"], '
     '"secrets": ["NAME"]}, only what the code uses.'
-)
-OVERRULE_SHAPE = (
-    'Send overrule as {"empty input": "return an empty list"}: at most 5 names of rules that an answer listed as '
-    "`assumed`, each with what is to hold instead, in at most 300 characters."
 )
 MAX_WHERE = 80
 MAX_TEXT = 64_000
@@ -40,8 +36,6 @@ BOTH = Rejected(
     fix="Leave out code, or send it with tests and without from_run.",
 )
 
-RuleName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
-RuleText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
 RunId = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
 MAX_RUNS = 50
 """One tool is made of at most so many runs."""
@@ -71,8 +65,6 @@ class SynthesisRequest(Value):
     update: bool = False
     breaks: tuple[dict[str, JsonValue], ...] = Field(default=(), max_length=200)
     """Arguments of those examples of the replaced version that are not to hold any longer."""
-    overrule: dict[RuleName, RuleText] = Field(default_factory=dict, max_length=5)
-    """What is to hold instead of rules that the writer of the tool assumed, by their names."""
     mode: Mode | None = None
     """How much a model may spend on it; None: as the settings say."""
     made_by: str = Field(default="", exclude=True)
@@ -84,15 +76,8 @@ class SynthesisRequest(Value):
 
     @property
     def full_description(self) -> str:
-        """The description, and what its author says of rules and of results that vary."""
-        said = "\n".join((self.description, *self.rules)).strip() if self.overrule else self.description
-        return f"{said}\n{variation(self.varies)}" if self.varies else said
-
-    @property
-    def rules(self) -> tuple[str, ...]:
-        """The rules that the request itself gives, each on one line."""
-        lines = (f"{name}: {text}" for name, text in self.overrule.items())
-        return tuple(" ".join(line.split()) for line in lines)
+        """The description, and what its author says of results that vary."""
+        return f"{self.description}\n{variation(self.varies)}" if self.varies else self.description
 
 
 def variation(varies: Sequence[Varying]) -> str:
@@ -120,10 +105,7 @@ def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") ->
         return request
     if request.from_run:
         return BOTH
-    try:
-        request = request.model_copy(update={"code": unfenced(request.code)})
-    except ContractError as broken:
-        return rejection(broken.check)
+    request = request.model_copy(update={"code": unfenced(request.code)})
     return request.model_copy(update=taken_from_code(request))
 
 
@@ -133,7 +115,7 @@ def _unreadable(invalid: ValidationError) -> Rejected:
     field = str(problem["loc"][0]) if problem["loc"] else ""
     reason = f"{where or 'the request'}: {problem['msg'].removeprefix('Value error, ')}."
     fix = f"Send {field[:MAX_WHERE] or 'the request'} as the input schema says."
-    shapes = {"tests": EXAMPLE_SHAPE, "overrule": OVERRULE_SHAPE, **dict.fromkeys(NEEDS, NEEDS_SHAPE)}
+    shapes = {"tests": EXAMPLE_SHAPE, **dict.fromkeys(NEEDS, NEEDS_SHAPE)}
     fix = shapes.get(field, fix)
     return Rejected(stage="examples" if field == "tests" else "schema", reason=reason, fix=fix)
 

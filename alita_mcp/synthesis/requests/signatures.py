@@ -1,8 +1,7 @@
-"""Compatibility of two tools' signatures: parameters matched by name, place and type; results by type."""
+"""Compatibility of two tools' signatures: parameters matched by name and place, results by type."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,15 +11,14 @@ Names = Mapping[str, str]
 """A tool's parameter names to those of another tool."""
 
 
-def parameter_maps(wanted: Schema, known: Schema) -> list[Names]:
-    """The ways to call the `known` tool with the arguments of the `wanted` one, the likeliest first; none fits: none.
+def parameter_map(wanted: Schema, known: Schema) -> Names | None:
+    """How to call the `known` tool with the arguments of the `wanted` one: by name, then by place; None: not at all.
 
     The known tool must take all that the wanted one takes, and need nothing more.
     """
     parts, known_parts = wanted.get("properties", {}), known.get("properties", {})
-    ways = [by_name_and_place(list(parts), list(known_parts)), _by_type(wanted, known)]
-    fitting = [way for way in ways if way is not None and _fits(way, wanted, known)]
-    return fitting[:1] if fitting[1:] == fitting[:1] else fitting
+    way = by_name_and_place(list(parts), list(known_parts))
+    return way if way is not None and _fits(way, wanted, known) else None
 
 
 def takes(known: Schema, wanted: Schema) -> bool:
@@ -70,21 +68,6 @@ def by_name_and_place(wanted: Sequence[str], known: Sequence[str]) -> dict[str, 
     left = [name for name in wanted if name not in same]
     free = [name for name in known if name not in same]
     return same | dict(zip(left, free, strict=False)) if len(left) <= len(free) else None
-
-
-def _by_type(wanted: Schema, known: Schema) -> Names | None:
-    """Parameters of one type are the same, where no two have the same."""
-    parts, known_parts = wanted.get("properties", {}), known.get("properties", {})
-    kinds = {_kind(part): name for name, part in parts.items()}
-    known_kinds = {_kind(part): name for name, part in known_parts.items()}
-    counted = Counter(map(_kind, known_parts.values()))
-    if len(kinds) < len(parts) or any(counted[kind] != 1 for kind in kinds):
-        return None
-    return {name: known_kinds[kind] for kind, name in kinds.items()}
-
-
-def _kind(schema: Schema) -> str:
-    return repr(_shape(schema))
 
 
 def _shape(schema: Schema) -> Any:

@@ -12,7 +12,6 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.requests.outcomes import NeedsCode
 from alita_mcp.synthesis.requests.request import SynthesisRequest
-from alita_mcp.synthesis.requests.script_template import function_of
 from alita_mcp.values import TOOL_NAME
 
 CODE_RULES = (
@@ -45,21 +44,21 @@ RULES = (
 
 
 _USE_WHEN = "…in the words of another request…"
+_SCRIPT = (
+    "The code is a script: make it one function that takes what the script reads and returns what it prints. Or run it "
+    "with run_code, and name its runs in from_run."
+)
 
 
 def ask_for_code(
-    request: SynthesisRequest,
-    similar: tuple[str, ...],
-    sandbox: tuple[str, ...] = (),
-    printed: str | None = None,
+    request: SynthesisRequest, similar: tuple[str, ...], sandbox: tuple[str, ...] = ()
 ) -> NeedsCode:
     """Returns the `needs_code` outcome: call `synthesize_tool` again with the template's fields filled in.
 
-    A plain script comes back as a function that does the same; `printed` is its output without any input.
     `sandbox` are sentences on what code can do there.
     """
-    rules, filled = _filled(request, printed)
-    return NeedsCode(template=filled, rules=rules, sandbox=sandbox, similar=similar)
+    rules = (_SCRIPT, *RULES) if request.code.strip() else RULES
+    return NeedsCode(template=_fill(request), rules=rules, sandbox=sandbox, similar=similar)
 
 
 async def told_abilities(sandbox: Sandbox) -> tuple[str, ...]:
@@ -78,10 +77,8 @@ async def told_lacks(sandbox: Sandbox) -> tuple[str, ...]:
         return ()
 
 
-def _filled(request: SynthesisRequest, printed: str | None) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """The rules, and the arguments of the next request as far as they are known."""
-    if request.code.strip():
-        return _function_instead(request, printed)
+def _fill(request: SynthesisRequest) -> dict[str, Any]:
+    """The arguments of the next request as far as they are known."""
     name = request.name if _can_name_a_function(request.name) else _name_from(request.description)
     description = request.description.strip() or "Say in one sentence what the tool does."
     code = (
@@ -93,35 +90,16 @@ def _filled(request: SynthesisRequest, printed: str | None) -> tuple[tuple[str, 
         '        raise ValueError("text is empty")\n'
         "    return text[:limit]\n"
     )
-    return RULES, {
+    tests: list[dict[str, Any]] = [
+        {"arguments": {"text": "abcdef", "limit": 3}, "expected": "abc"},
+        {"arguments": {"text": "ab"}, "expected": "ab"},
+        {"arguments": {"text": ""}, "raises": "ValueError"},
+    ]
+    return {
         "name": name,
         "description": description,
         "code": code,
-        "tests": [
-            {"arguments": {"text": "abcdef", "limit": 3}, "expected": "abc"},
-            {"arguments": {"text": "ab"}, "expected": "ab"},
-            {"arguments": {"text": ""}, "raises": "ValueError"},
-        ],
-        "use_when": [_USE_WHEN],
-    }
-
-
-def _function_instead(
-    request: SynthesisRequest, printed: str | None
-) -> tuple[tuple[str, ...], dict[str, Any]]:
-    wanted = request.name if _can_name_a_function(request.name) else _name_from(request.description)
-    description = request.description.strip() or "Say in one sentence what the tool does."
-    function = function_of(request.code, wanted, _first_line(description))
-    rules = (
-        "The code was a script: it is a function now, with a parameter for each input. Name and type them.",
-        *RULES,
-    )
-    return rules, {
-        "name": wanted,
-        "description": description,
-        "code": function.code,
-        "tests": [test.as_json() for test in request.tests]
-        or [{"arguments": function.arguments, "expected": "…" if printed is None else printed.strip()}],
+        "tests": tests,
         "use_when": list(request.use_when) or [_USE_WHEN],
     }
 

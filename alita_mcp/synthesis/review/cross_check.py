@@ -7,7 +7,6 @@ it gave none, what two writers agree on stands for them, as thin evidence. A mod
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
 from functools import partial
 
@@ -23,16 +22,13 @@ from alita_mcp.synthesis.requests.modes import Mode
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, Outcome, Rejected, rejection
 from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.synthesis.requests.template import told_lacks
-from alita_mcp.synthesis.review.questions import AGREE, Answers, heard_of, questions_of, usable
+from alita_mcp.synthesis.review.questions import AGREE, Answers, heard_of, usable
 from alita_mcp.synthesis.writing.candidate_sampler import CandidateSampler
 from alita_mcp.synthesis.writing.evidence import RAISE
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.values import Agreement, Check, Draft, Trust
 from alita_mcp.verification.agreement.matrix import Prepared, prepare, run_row
-from alita_mcp.verification.code.function import find_function
-from alita_mcp.verification.code.names import Names, names_of
-from alita_mcp.verification.code.records import record_type_of
-from alita_mcp.verification.code.source import parse_code
+from alita_mcp.verification.code.interface import promise_in
 from alita_mcp.verification.examples.suite import MAX_EXAMPLES
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify
@@ -46,11 +42,9 @@ RUN_S = 60.0
 ONE_CALL_S = 10.0
 """A call that takes longer says nothing: writers cannot know what is slow."""
 EVENT = "cross_check"
-MENDED_BY_TESTS = {"examples", "properties", "mutation"}
+RAISED_BY_TESTS = {"examples", "properties", "mutation"}
 """Gates whose soft findings more tests could take away."""
-FIX = (
-    "Mend the code, or say in the description what is meant; or give 3 tests of your own: they are the judge."
-)
+FIX = "Correct the code, or say in the description what is meant; or give 3 tests of your own: they are the judge."
 
 
 class CrossCheck:
@@ -64,11 +58,8 @@ class CrossCheck:
         mode: Mode,
         on_stage: ReportStage,
     ) -> None:
-        self._context = context
-        self._request = request
-        self._models = models
-        self._mode = mode
-        self._on_stage = on_stage
+        self._context, self._request, self._models = context, request, models
+        self._mode, self._on_stage = mode, on_stage
         self._rehearsal = Rehearsal(context.sandbox, context.library.read)
         self._questions: tuple[str, ...] = ()
         self._written = 0
@@ -79,107 +70,119 @@ class CrossCheck:
         Raises:
             SandboxError: the sandbox failed, which says nothing about the draft.
         """
-        outcome = await (self._tested(draft) if draft.examples else self._untested(draft))
+        request = self._request
+        if draft.examples:
+            outcome = await self._context.submission.submit(
+                draft,
+                self._on_stage,
+                update=request.update,
+                breaks=request.breaks,
+                made_by=request.made_by,
+                amend=self._review if draft.grants.is_pure else None,
+            )
+        else:
+            outcome = await self._submit_untested(draft)
         if not isinstance(outcome, Created):
             return outcome
         written = f", {self._written} written by models" if self._written else ""
         return outcome.model_copy(update={"questions": self._questions, "tests": f"{outcome.tests}{written}"})
 
-    async def _tested(self, draft: Draft) -> Outcome:
-        request = self._request
-        return await self._context.submission.submit(
-            draft,
-            self._on_stage,
-            update=request.update,
-            breaks=request.breaks,
-            made_by=request.made_by,
-            amend=self._review if draft.grants.is_pure else None,
-        )
-
     async def _review(self, draft: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
         """A draft that passed with tests of its own: as it was, or with blind tests that make it verified."""
         weak = {check.stage for check in verdict.report.checks if not check.passed}
-        if not weak & MENDED_BY_TESTS:
+        if not weak & RAISED_BY_TESTS:
             return draft, verdict
         try:
-            answers = await self._answers(await prepare(draft, self._rehearsal, self._on_stage))
+            answers = await self._ask(await prepare(draft, self._rehearsal, self._on_stage))
         except SandboxError as failure:
             await self._journal({"status": "failed", "reason": failure.message})
             answers = None
         if answers is None:
-            return draft, self._with(verdict, None)
-        more = _missing_from(draft, answers)
-        if weak <= MENDED_BY_TESTS and not answers.failing and answers.writers >= AGREE and more.examples:
-            whole = draft.model_copy(update={"examples": (*draft.examples, *more.examples)})
+            return draft, self._amend(verdict, None)
+        there = [example.arguments for example in draft.examples]
+        new = tuple(test for test in answers.upheld if test.arguments not in there)
+        more = new[: MAX_EXAMPLES - len(draft.examples)]
+        if weak <= RAISED_BY_TESTS and not answers.failing and answers.writers >= AGREE and more:
+            whole = draft.model_copy(update={"examples": (*draft.examples, *more)})
             better = await verify(whole, self._context.sandbox, self._on_stage, self._context.library.read)
             if better.report.trust == "verified":
-                self._written = len(more.examples)
-                said = (
-                    f"{self._written} tests that {answers.writers} writers made blind to the code hold, too"
-                )
+                self._written = len(more)
+                said = f"{len(more)} tests that {answers.writers} writers made blind to the code hold, too"
                 stands = Check(stage="agreement", passed=True, hard=False, message=said)
-                return whole, self._with(better, answers.agreement(), stands)
-        return draft, self._with(verdict, answers.agreement())
+                return whole, self._amend(better, answers.agreement(), stands)
+        return draft, self._amend(verdict, answers.agreement())
 
-    async def _untested(self, draft: Draft) -> Outcome:
+    async def _submit_untested(self, draft: Draft) -> Outcome:
         """A draft without tests: those of models stand for them, or the answer says why they do not."""
         request, submission = self._request, self._context.submission
         standing = submission.standing(draft.name, update=request.update)
         if isinstance(standing, Exists | Rejected):
             return standing
-        known = await self._replaced(draft) if standing else None
+        known = None
+        if standing:
+            try:
+                known = (await self._context.library.read(draft.name)).draft
+            except AlitaError:
+                known = None  # quarantined: a new version is the way out
         if known is not None and known == draft.model_copy(update={"examples": known.examples}):
-            return await submission.submit(
-                known, self._on_stage, update=True
-            )  # which is there, word for word
+            return await submission.submit(known, self._on_stage, update=True)  # is there, word for word
         prepared = await prepare(draft, self._rehearsal, self._on_stage)
         if prepared.failure is not None:
             return rejection(prepared.failure)
-        answers = await self._answers(prepared)
+        answers = await self._ask(prepared)
         if answers is None:
             return NO_TESTS
+        writers = "a model" if answers.writers == 1 else f"{answers.writers} writers"
         kept = answers.upheld[: MAX_EXAMPLES - len(known.examples if known else ())]
         if answers.is_refuted or not kept:
-            return self._unsupported(answers)
+            counts = f"{len(answers.failing)} of {len(answers.heard)}"
+            said = f"no tests were handed in, and {counts} that {writers} made from the description fail"
+            return Rejected(stage="agreement", reason=f"{said}: {'; '.join(self._questions)}", fix=FIX)
         self._written = len(kept)
+        said = (
+            f"no tests were handed in; {len(kept)} of {len(answers.heard)} that {writers} made blind to the code "
+            "stand for them"
+        )
+        thin = Check(stage="agreement", passed=False, hard=False, message=said, fix=RAISE)
+
+        async def amend(draft: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
+            return draft, self._amend(verdict, answers.agreement(), thin, trust="provisional")
+
         outcome = await submission.submit(
             draft.model_copy(update={"examples": kept}),
             self._on_stage,
             update=request.update,
             breaks=request.breaks,
-            amend=partial(self._provisional, answers),
+            amend=amend,
             made_by=request.made_by,
         )
-        return self._by_models(outcome) if isinstance(outcome, Rejected) else outcome
+        if isinstance(outcome, Rejected):  # it may speak of tests that the caller has never seen
+            whose = f"with {len(kept)} tests that models wrote, as none were handed in: {outcome.reason}"
+            return outcome.model_copy(update={"reason": whose})
+        return outcome
 
-    async def _replaced(self, draft: Draft) -> Draft | None:
-        try:
-            return (await self._context.library.read(draft.name)).draft
-        except AlitaError:
-            return None  # quarantined: a new version is the way out
-
-    async def _answers(self, prepared: Prepared) -> Answers | None:
+    async def _ask(self, prepared: Prepared) -> Answers | None:
         """What blind tests say of the draft; None where none could be had or used, which the journal tells."""
         try:
-            answers = await self._asked(prepared)
+            answers = await self._run_blind_tests(prepared)
         except ModelError as failure:
             await self._journal({"status": "failed", "reason": failure.message})
             return None
-        if not answers.heard or prepared.contract is None:
+        if not answers.heard:
             await self._journal({"status": "failed", "reason": "no test of a model could be used"})
             return None
-        self._questions = questions_of(answers.heard)
+        self._questions = answers.questions()
         counts = {"suites": answers.suites, "tests": len(answers.heard), "failing": len(answers.failing)}
         await self._journal({"status": "asked", **counts})
         return answers
 
-    async def _asked(self, prepared: Prepared) -> Answers:
+    async def _run_blind_tests(self, prepared: Prepared) -> Answers:
         """Suites by several writers, each run by itself, so that one that hangs silences no other."""
         draft, contract = prepared.draft, prepared.contract
         if prepared.failure is not None or contract is None:
             return Answers((), 0)
         await self._on_stage("tests")
-        promise = await anyio.to_thread.run_sync(promised, draft.code, draft.name)
+        promise = await anyio.to_thread.run_sync(promise_in, draft.code, draft.name)
         brief = Brief(
             request=f"{self._request.full_description or draft.description}\n\n{promise}",
             sandbox=await told_lacks(self._rehearsal.sandbox),
@@ -196,84 +199,24 @@ class CrossCheck:
         heard = []
         with anyio.move_on_after(RUN_S):
             for writer, suite in enumerate(suites):
-                tests = await anyio.to_thread.run_sync(usable, suite.fitting(contract), draft, contract)
+                read = partial(usable, suite.fitting(contract), draft, contract)
+                tests = await anyio.to_thread.run_sync(read)
                 _, row = await run_row(hasty, tests, self._rehearsal)
                 heard += list(heard_of(writer, tests, row)) if row is not None else []
         return Answers(tuple(heard), len(suites))
 
-    async def _provisional(self, answers: Answers, draft: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
-        """A version whose tests are all by models, as it is to be stored."""
-        said = (
-            f"no tests were handed in; {self._written} of {len(answers.heard)} that {answers.writers} "
-            f"{'writer' if answers.writers == 1 else 'writers'} made blind to the code stand for them"
-        )
-        thin = Check(stage="agreement", passed=False, hard=False, message=said, fix=RAISE)
-        return draft, self._with(verdict, answers.agreement(), thin, trust="provisional")
-
-    def _with(
+    def _amend(
         self, verdict: Verdict, agreement: Agreement | None, *checks: Check, trust: Trust | None = None
     ) -> Verdict:
         """The verdict with what models said and cost."""
         report, usage = verdict.report, self._models.usage
-        told = {
+        added = {
             "trust": trust or report.trust,
             "checks": (*report.checks, *checks),
             "agreement": agreement or report.agreement,
             "usage": usage if usage.calls or usage.cached else report.usage,
         }
-        return verdict.model_copy(update={"report": report.model_copy(update=told)})
-
-    def _unsupported(self, answers: Answers) -> Rejected:
-        """The answer for code that nothing speaks for."""
-        failing, count = len(answers.failing), len(answers.heard)
-        writers = "a model" if answers.writers == 1 else f"{answers.writers} writers"
-        said = (
-            f"no tests were handed in, and {failing} of {count} that {writers} made from the description fail"
-        )
-        return Rejected(stage="agreement", reason=f"{said}: {'; '.join(self._questions)}", fix=FIX)
-
-    def _by_models(self, rejected: Rejected) -> Rejected:
-        """A gate's rejection, which may speak of tests that the caller has never seen."""
-        said = f"with {self._written} tests that models wrote, as none were handed in: {rejected.reason}"
-        return rejected.model_copy(update={"reason": said})
+        return verdict.model_copy(update={"report": report.model_copy(update=added)})
 
     async def _journal(self, detail: dict[str, object]) -> None:
         await self._context.library.record(EVENT, self._request.name, detail)
-
-
-def _missing_from(draft: Draft, answers: Answers) -> Draft:
-    """The draft with those upheld tests only whose calls its own tests do not make, as far as there is room."""
-    there = [example.arguments for example in draft.examples]
-    new = tuple(test for test in answers.upheld if test.arguments not in there)
-    return draft.model_copy(update={"examples": new[: MAX_EXAMPLES - len(draft.examples)]})
-
-
-def promised(code: str, name: str) -> str:
-    """Returns a module's interface alone: types, the `def` line and its docstring."""
-    tree = parse_code(code)
-    names, function = names_of(tree), find_function(tree, name)
-    said = ast.get_docstring(function, clean=False)
-    function.body = [ast.Expr(ast.Constant(... if said is None else said))]
-    function.decorator_list = []
-    return "\n".join([*_types(function, names), ast.unparse(function)])
-
-
-def _types(function: ast.AST, names: Names) -> list[str]:
-    """The module's own types and constants that a signature names, as far as they are data."""
-    found: dict[str, str] = {}
-    pending = [function]
-    while pending:
-        for node in ast.walk(pending.pop()):
-            word = getattr(node, "id", getattr(node, "value", None))
-            if not isinstance(word, str) or word in found:
-                continue
-            definition, alias = names.classes.get(word), names.aliases.get(word)
-            if definition is not None and record_type_of(definition, names) is not None:
-                fields = [each for each in definition.body if isinstance(each, ast.AnnAssign)]
-                definition.body = [*fields] or [ast.Pass()]
-                found[word] = ast.unparse(definition)
-                pending.append(definition)
-            elif alias is not None:
-                found[word] = f"{word} = {ast.unparse(alias)}"
-                pending.append(alias)
-    return list(reversed(found.values()))

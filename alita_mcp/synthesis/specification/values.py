@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -21,7 +20,7 @@ from pydantic import (
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.synthesis.requests.request import MAX_TEXT
 from alita_mcp.synthesis.specification.aliases import is_plain, says_nothing_new
-from alita_mcp.synthesis.specification.assumptions import MAX_ASSUMED, answered, read_assumed, with_assumed
+from alita_mcp.synthesis.specification.assumptions import MAX_ASSUMED, read_assumed, with_assumed
 from alita_mcp.values import TOOL_NAME, Example, ToolContract, Value, WrittenFrom
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.examples.conditions import read_condition
@@ -137,11 +136,6 @@ class Specification(Written):
     def told(self, request: str) -> WrittenFrom:
         """Part of the specification that a report keeps."""
         return WrittenFrom(request=request, signature=self.signature, rules=self.rules, assumed=self.assumed)
-
-    def answered(self, answers: Sequence[str]) -> Specification:
-        """After a person had a look: nothing is assumed any longer, and what they wrote holds."""
-        rules = answered(self.rules, self.assumed, answers)
-        return self.model_copy(update={"rules": rules, "assumed": ()})
 
     def contract(self) -> ToolContract:
         """Contract that the signature declares.

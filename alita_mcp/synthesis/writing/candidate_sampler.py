@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import anyio
-from pydantic import BaseModel
 
 from alita_mcp.errors import AlitaError, BudgetSpent, ModelError
 from alita_mcp.models.interface import Message
@@ -30,7 +29,6 @@ AT_ONCE = 4
 R = TypeVar("R")
 S = TypeVar("S")
 T = TypeVar("T")
-V = TypeVar("V", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -128,15 +126,6 @@ class CandidateSampler:
             repairs=candidate.repairs + 1,
             saw_tests=candidate.saw_tests or shows_test,
         )
-
-    async def verdicts(self, messages: Sequence[Message], shape: type[V], attempt: int) -> V:
-        """Asks the judge for verdicts on outcomes.
-
-        Raises:
-            ModelError: the model did not answer.
-        """
-        number = seed(attempt, 0)
-        return (await ask(self._models.role("judge"), messages, shape, temperature=0.0, seed=number)).value
 
     async def _candidate(self, brief: Brief, index: int, number: int) -> CandidateCode:
         asked = prompts.write_code(brief, index)

@@ -29,8 +29,6 @@ class Round:
     attempt: int
     asked: Width
     """How many candidates and suites were asked for, those that could not be had included."""
-    struck: frozenset[int] = frozenset()
-    """Tests that a judge found to be wrong: they refuse nothing any longer, and prove nothing."""
     blind: bool = True
     """Whether no candidate was mended, or drawn anew, after it failed a test or an example."""
 
@@ -40,12 +38,6 @@ class Round:
         return frozenset(
             number for number, row in enumerate(self.held_out) if row is not None and not all(row.passes)
         )
-
-    def failing(self, number: int) -> frozenset[int]:
-        """Tests that a candidate fails; all of them where it cannot be run."""
-        row = self.matrix.rows[number]
-        tests = frozenset(range(len(self.matrix.tests)))
-        return tests if row is None else frozenset(test for test in tests if not row.passes[test])
 
 
 def empty_round(attempt: int) -> Round:
@@ -61,7 +53,7 @@ class Selection:
     kept: tuple[Example, ...]
     agreement: Agreement
     disputed: bool = False
-    """Whether more is to be drawn: no other candidate behaves alike, and no judge relieved it of what it fails."""
+    """Whether more is to be drawn: no other candidate behaves alike."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +68,14 @@ class NoSelection:
 
 def judge(current: Round) -> Selection | NoSelection:
     """Selects the majority's candidate, else one that passes nearly all, or says why there is none."""
-    decision = accept(current.matrix.as_matrix(current.barred), current.struck)
+    decision = accept(current.matrix.as_matrix(current.barred))
     if decision.chosen is None:
         return _no_selection(current, decision)
-    relieved = bool(decision.dropped) and current.struck.issuperset(decision.dropped)
     return Selection(
         number=decision.chosen,
         kept=tuple(current.matrix.tests[test] for test in decision.kept),
         agreement=_agreement(current, decision, decision.chosen),
-        disputed=len(decision.alike) < MAJORITY and not relieved,
+        disputed=len(decision.alike) < MAJORITY,
     )
 
 
@@ -124,11 +115,7 @@ def _no_selection(current: Round, decision: Decision) -> NoSelection:
     if number in current.barred and held_out is not None:
         told = _hidden_failure(held_out, current.matrix.candidates[number].draft)
         return NoSelection(number, told, shows_test=False)
-    failed = [
-        check
-        for test, check in enumerate(row.checks)
-        if check is not None and not check.passed and test not in current.struck
-    ]
+    failed = [check for check in row.checks if check is not None and not check.passed]
     if not failed:
         return NoSelection(number, _no_majority(current, decision), shows_test=False)
     return NoSelection(number, _test_failures(failed, row, current, decision), shows_test=True)

@@ -60,7 +60,8 @@ class LookingUp:
         if self._web is None or not (questions or libraries):
             return specified
         await self._on_stage("research")
-        answers = [Answered(question=each, problem=_late()) for each in questions]
+        late = f"not answered within {CAPS.seconds:g} s"
+        answers = [Answered(question=each, problem=late) for each in questions]
         checked: tuple[PackageFacts, ...] = ()
         silent: tuple[str, ...] = ()
         urls = tuple(dict.fromkeys(url.rstrip(".,;:!?") for url in _URL.findall(brief.request)))[:MAX_URLS]
@@ -71,7 +72,10 @@ class LookingUp:
         looked_up = LookedUp(
             sources=_sources(answers),
             packages=checked,
-            notes=(*silent, *(_problem(each) for each in answers if each.problem)),
+            notes=(
+                *silent,
+                *(seen(f"{each.question[:MAX_NOTE]} - {each.problem}") for each in answers if each.problem),
+            ),
         )
         return specified.model_copy(update={"notes": in_words(answers, looked_up), "looked_up": looked_up})
 
@@ -144,16 +148,8 @@ def _sources(answers: Sequence[Answered]) -> tuple[Source, ...]:
     return tuple(found.values())[:MAX_SOURCES]
 
 
-def _problem(answered: Answered) -> str:
-    return seen(f"{answered.question[:MAX_NOTE]} - {answered.problem}")
-
-
 def _nothing(found: Researched) -> str:
     why = [*(f"{each.backend}: {each.reason}" for each in found.failed), *found.unread]
     if found.stopped == "seconds":
         why.append(f"the {CAPS.seconds:g} s were over")
     return f"nothing was found{': ' if why else ''}{'; '.join(why)}"[:MAX_NOTE]
-
-
-def _late() -> str:
-    return f"not answered within {CAPS.seconds:g} s"

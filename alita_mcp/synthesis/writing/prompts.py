@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
@@ -36,10 +36,6 @@ _TESTER = Message(
     content=f"You write tests for small Python tools from their specification alone. {_DATA}{_JSON}",
 )
 _CODER = Message(role="system", content=f"You write small, exact Python tools. {_DATA}{_JSON}")
-_JUDGE = Message(
-    role="system",
-    content=f"You decide from a specification what a small Python tool gives for a call. {_DATA}{_JSON}",
-)
 
 _CODE_SHAPE = (
     'Answer {"reasoning": "the cases that are easily got wrong, at most 60 words", "code": "the whole module", '
@@ -235,33 +231,6 @@ def revise(
             f"Examples that must hold; `now` is what the code gives instead:\n{held}Rules:\n{_RULES}\n{wanted}"
         ),
     ]
-
-
-def contradicted(rule: str, examples: Sequence[dict[str, JsonValue]]) -> list[Message]:
-    """Asks which examples cannot hold together with a rule; who answers never sees code."""
-    listed = _listed(f"{number}: {json.dumps(each)}" for number, each in enumerate(examples, 1))
-    return [
-        _TESTER,
-        _user(
-            f"A rule of a tool was changed:\n{fenced('request', rule)}Examples from before:\n{listed}"
-            "Say which of them cannot hold any longer because of the rule. "
-            'Answer {"contradict": [their numbers]}; leave out each that the rule says nothing about.'
-        ),
-    ]
-
-
-def adjudicate(brief: Brief, cases: Sequence[Mapping[str, JsonValue]]) -> list[Message]:
-    """Asks which of several outcomes of a call is right; says nothing of who claims which."""
-    told = _told(brief)
-    known = "specification and the notes" if brief.notes else "specification"
-    shown = fenced("finding", json.dumps(cases), MAX_SCRIPT)
-    wanted = (
-        "For each case, the letters stand for outcomes of one call with these arguments. Decide from the "
-        f"{known} alone, case by case, which is right: its letter, `neither` if none is, `unclear` if the "
-        'specification does not say. Answer {"reasoning": "case by case, in short", "verdicts": '
-        '[{"case": 1, "right": "A"}, …]}.'
-    )
-    return [_JUDGE, _user(f"Decide between outcomes.\n{told}{shown}{wanted}")]
 
 
 def _listed(lines: Iterable[str]) -> str:

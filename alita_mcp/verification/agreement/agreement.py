@@ -6,7 +6,7 @@ Pure functions: nothing is run and nothing is asked here.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from alita_mcp.values import Value
@@ -63,8 +63,8 @@ class Decision(Value):
     """Tests that contradict them."""
 
 
-def accept(matrix: Matrix, struck: Collection[int] = ()) -> Decision:
-    """The candidate to prove, from those that behave alike on every call; `struck` tests refuse nothing.
+def accept(matrix: Matrix) -> Decision:
+    """The candidate to prove, from those that behave alike on every call.
 
     The most candidates times passed tests win (CodeT, arXiv 2207.10397); of those that pass nearly all, if any do.
     """
@@ -91,8 +91,8 @@ def accept(matrix: Matrix, struck: Collection[int] = ()) -> Decision:
     kept = passed(best)
     dropped = tuple(sorted(set(tests) - set(kept)))
     # chosen is (1) what nearly passes several suites, (2) a majority that passes half of the tests, and
-    # (3) a lone candidate that no test contradicts, but for those that were struck
-    standing = len(kept) >= HALF * len(tests) and (len(best) >= MAJORITY or set(dropped) <= set(struck))
+    # (3) a lone candidate that no test contradicts
+    standing = len(kept) >= HALF * len(tests) and (len(best) >= MAJORITY or not dropped)
     return Decision(
         chosen=best[0] if reliable or standing else None,
         agrees=MAJORITY <= len(best) == len(matrix.candidates) and not dropped and len(tests) >= FEWEST_TESTS,

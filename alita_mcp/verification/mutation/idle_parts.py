@@ -14,56 +14,54 @@ from itertools import islice
 import anyio
 
 from alita_mcp.verification.examples.trials import each_of
-from alita_mcp.verification.mutation.mutants import Change, sites
+from alita_mcp.verification.mutation.mutants import Change
 from alita_mcp.verification.mutation.reach import SETTLED, Reach
 
 MAX_PARTS = 80
 """So many are tried, outer ones first."""
 MAX_SECONDS = 5.0
 
-Same = Callable[[str], Awaitable[bool]]
 
-
-async def without_idle_parts(tree: ast.Module, function: str, same: Same) -> bool:
-    """Removes the parts of a tree without which `same` still holds; returns whether there were any.
+async def without_idle_parts(
+    tree: ast.Module, function: str, is_same: Callable[[str], Awaitable[bool]]
+) -> bool:
+    """Removes the parts of a tree without which the code `is_same`; returns whether there were any.
 
     Raises:
-        AlitaError: what `same` raises.
+        AlitaError: what `is_same` raises.
     """
-    changes = sorted(islice(_changes(tree, function), MAX_PARTS), key=lambda each: each.line)
+    own = {each.name for each in tree.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+    changes = sorted(
+        islice(_changes(tree, Reach(tree, function), own), MAX_PARTS), key=lambda each: each.line
+    )
     idle: set[int] = set()
 
     async def look(numbered: tuple[int, str]) -> None:
         place, code = numbered
-        if code and await same(code):
+        if code and await is_same(code):
             idle.add(place)
 
     await each_of(enumerate([change.written(tree) for change in changes]), look, MAX_SECONDS)
-    return await _taken_out(tree, [changes[place] for place in sorted(idle)], same)
-
-
-async def _taken_out(tree: ast.Module, changes: list[Change], same: Same) -> bool:
-    """Each may be idle only as long as another is there."""
     found = False
     with anyio.move_on_after(MAX_SECONDS):
-        for change in changes:
+        for place in sorted(idle):  # each may be idle only as long as another is there
+            change = changes[place]
             before, after = ast.unparse(tree), change.written(tree)
-            if after == before or (found and not await same(after)):
+            if after == before or (found and not await is_same(after)):
                 continue
             change.put(change.instead)
             found = True
     return found
 
 
-def _changes(tree: ast.Module, function: str) -> Iterator[Change]:
-    own = {each.name for each in tree.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
-    for parent, field, place, node in sites(tree, Reach(tree, function)):
-        for instead in _without(node, own, parent):
-            yield Change(parent, field, place, node, instead, getattr(node, "lineno", 0), 0)
+def _changes(tree: ast.Module, reach: Reach, own: set[str]) -> Iterator[Change]:
+    for site in reach.sites(tree):
+        for instead in _rest_of(site[3], own, site[0]):
+            yield Change(site, instead, getattr(site[3], "lineno", 0))
 
 
-def _without(node: ast.AST, own: set[str], parent: ast.AST) -> Iterator[ast.AST]:
-    """What could be left of a node that only looks whether all is well."""
+def _rest_of(node: ast.AST, own: set[str], parent: ast.AST) -> Iterator[ast.AST]:
+    """What could be left of a node that only looks whether all is well; `own` are the functions of the tool."""
     match node:
         case ast.If():
             for taken in (False, True):
@@ -75,12 +73,6 @@ def _without(node: ast.AST, own: set[str], parent: ast.AST) -> Iterator[ast.AST]
         case ast.Match(cases=cases) if len(cases) > 1:
             for place in range(len(cases)):
                 yield ast.Match(node.subject, [*cases[:place], *cases[place + 1 :]], lineno=node.lineno)
-        case ast.expr():
-            yield from _expressions(node, own, parent)
-
-
-def _expressions(node: ast.expr, own: set[str], parent: ast.AST) -> Iterator[ast.expr]:
-    match node:
         case ast.IfExp(body=body, orelse=orelse):
             yield from (body, orelse)
         case ast.BoolOp(values=values):
@@ -91,13 +83,8 @@ def _expressions(node: ast.expr, own: set[str], parent: ast.AST) -> Iterator[ast
             yield from args
         case ast.Subscript(value=ast.Dict() | ast.List() | ast.Tuple(), slice=key, ctx=ast.Load()):
             yield key
-        case ast.BinOp(left=left, right=right) if _decides(node, own):
+        case ast.BinOp(left=left, right=right) if any(
+            isinstance(part, ast.Compare | ast.BoolOp) or (isinstance(part, ast.Name) and part.id in own)
+            for part in ast.walk(node)
+        ):  # arithmetic with a comparison, or with what a function of the tool says
             yield from (left, right)
-
-
-def _decides(node: ast.BinOp, own: set[str]) -> bool:
-    """Whether an operand is a comparison, or what a function of the tool says."""
-    return any(
-        isinstance(part, ast.Compare | ast.BoolOp) or (isinstance(part, ast.Name) and part.id in own)
-        for part in ast.walk(node)
-    )

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.interface import Job, RunResult
@@ -27,8 +26,10 @@ VERIFIED_FROM = 0.8
 VERIFIED_IN_REHEARSAL_FROM = 0.4
 """The same for tools with grants: examples do not see what a tool sends out, only a stand-in does."""
 
-_SLOWEST_TIMES = 3
+_SLOWEST_TIMES = 5
 _STEPS = (1.0, 3.0, 10.0, 30.0)
+_CPU_SHARE = 0.4
+"""What a mutant may compute of its time: a loop without an end is over sooner, and a busy machine ends no other one."""
 _NAMED = 3
 _LOOKS_AT_ITSELF = frozenset({
     "inspect", "dis", "linecache", "traceback", "getsource", "getsourcelines", "_getframe", "currentframe",
@@ -80,16 +81,16 @@ async def mutation_gate(
 def looks_at_itself(code: str) -> bool:
     """Whether the code could inspect itself and detect a mutation."""
     for node in _nodes(module_of(code)):
-        names: set[str] = set()
         match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
-                names = {name}
-            case ast.Import(names=aliases):
-                names = {alias.name for alias in aliases}
-            case ast.ImportFrom(module=module, names=aliases):
-                names = {module or "", *(alias.name for alias in aliases)}
-        if names & _LOOKS_AT_ITSELF:
-            return True
+            case (
+                ast.Name(id=name)
+                | ast.Attribute(attr=name)
+                | ast.Constant(value=str(name))
+                | ast.alias(name=name)
+                | ast.ImportFrom(module=str(name))
+            ):
+                if name in _LOOKS_AT_ITSELF:
+                    return True
     return False
 
 
@@ -104,15 +105,14 @@ async def _control(subject: RehearsedDraft, trials: Sequence[Trial]) -> Way | No
     """The way to run mutants in which the code itself passes its examples; None when there is none."""
     for limits in _tight(subject.draft, trials):
         for way in _ways(subject, limits):
+
+            async def run(code: str, trial: Trial, way: Way = way) -> RunResult:
+                return await subject.rehearsal.run(way(code, trial.example))
+
             with suppress(SandboxRefused):
-                run = partial(_run, subject, way)
                 if await first_noticing(subject, subject.draft.code, run, trials) is None:
                     return way
     return None
-
-
-async def _run(subject: RehearsedDraft, way: Way, code: str, trial: Trial) -> RunResult:
-    return await subject.rehearsal.run(way(code, trial.example))
 
 
 def _ways(subject: RehearsedDraft, limits: Limits) -> Iterator[Way]:
@@ -136,7 +136,7 @@ def _tight(draft: Draft, trials: Sequence[Trial]) -> Iterator[Limits]:
     enough = [step for step in _STEPS if step >= slowest * _SLOWEST_TIMES] or [_STEPS[-1]]
     for seconds in enough[:: len(_STEPS) // 2][:2]:
         wall = min(draft.limits.wall_seconds, seconds)
-        cpu = min(draft.limits.cpu_seconds, wall)
+        cpu = min(draft.limits.cpu_seconds, wall * _CPU_SHARE)
         yield draft.limits.model_copy(update={"wall_seconds": wall, "cpu_seconds": cpu})
 
 
@@ -154,20 +154,18 @@ def _checks(score: MutationScore, verified_from: float, rejected_below: float, v
     share = score.killed / score.total
     if share >= verified_from:
         return [passed("mutation", message)]
-    named = [_named(one) for one in _spread(score.survivors)]
-    fix = f"Add examples that notice {'; '.join(named)}."
+    fix = f"Add examples that notice {_named(score.survivors)}."
     noticed = (score.killed + vouched) / (score.total + vouched)
     return [failed("mutation", message, fix, hard=noticed < rejected_below)]
 
 
-def _named(survivor: Survivor) -> str:
-    """The mistake, and an input that shows it where one is known."""
-    text = f"line {survivor.line}: `{survivor.now}` for `{survivor.was}`"
-    return text if survivor.shown_by is None else f"{text} (another result with {brief(survivor.shown_by)})"
-
-
-def _spread(survivors: Sequence[Survivor]) -> list[Survivor]:
-    """A few of them, from different lines where there are so many."""
+def _named(survivors: Sequence[Survivor]) -> str:
+    """A few of the mistakes, from different lines, each with an input that shows it where one is known."""
     by_line = {survivor.line: survivor for survivor in reversed(survivors)}
     lines = sorted(by_line)
-    return [by_line[line] for line in lines[:: max(1, len(lines) // _NAMED)][:_NAMED]]
+    named = []
+    for line in lines[:: max(1, len(lines) // _NAMED)][:_NAMED]:
+        one = by_line[line]
+        shown = "" if one.shown_by is None else f" (another result with {brief(one.shown_by)})"
+        named.append(f"line {line}: `{one.now}` for `{one.was}`{shown}")
+    return "; ".join(named)

@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 import ast
-import hashlib
-import marshal
-import warnings
 from collections import Counter
-from types import CodeType
+from collections.abc import Iterator
+from typing import Any
 
-_MAX_NESTED_FINALLY = 2
-"""The compiler writes what stands in `finally` twice for each level."""
 SETTLED = "settled"
 """The kind of a constant that stands for what was the same on every input."""
 _SPOKEN = frozenset({"print", "debug", "info", "warning", "error", "critical", "exception", "log", "warn"})
 """Calls that only say something."""
+Site = tuple[Any, str, int | None, ast.AST]
+"""A node behind its parent, the parent's field, and the index in a field that is a list."""
 
 
 class Reach:
     """Reachability of one tree: nodes that no result depends on, and the return types of functions."""
 
     def __init__(self, tree: ast.Module, function: str) -> None:
-        self._compiles = _nested_finally(tree) <= _MAX_NESTED_FINALLY
-        self._returns = dict(_returns_by_function(tree))
-        self._assigned = Counter(
-            node.id
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        )
-        self._idle = {id(node) for node in _idle(tree, function)}
+        self._idle = {id(node) for node in _never_used(tree, function)}
+        self._returns: dict[int, ast.expr | None] = {}
+        self._assigned: Counter[str] = Counter()
+        for node in ast.walk(tree):
+            self._idle |= {id(part) for part in _words(node)}
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self._assigned[node.id] += 1
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):  # inner ones come later and count
+                returns = (part for part in ast.walk(node) if isinstance(part, ast.Return))
+                self._returns |= dict.fromkeys(map(id, returns), node.returns)
         self._tables = {id(part): table.lineno for table in _tables(tree) for part in ast.walk(table)}
 
-    def is_idle(self, node: ast.AST) -> bool:
-        """Whether no result and no error class depends on the node."""
-        return id(node) in self._idle
+    def sites(self, node: ast.AST) -> Iterator[Site]:
+        """The places below a node where a mistake can be noticed."""
+        for field, value in ast.iter_fields(node):
+            if field in {"annotation", "returns", "decorator_list", "type_params", "bases"}:
+                continue
+            children = value if isinstance(value, list) else [value]
+            for place, child in enumerate(children):
+                if isinstance(child, ast.AST) and id(child) not in self._idle:
+                    yield node, field, place if isinstance(value, list) else None, child
+                    yield from self.sites(child)
 
     def returns(self, node: ast.Return) -> ast.expr | None:
         """The return annotation of the function that a return statement ends."""
@@ -47,66 +54,26 @@ class Reach:
         """The line of the table of constants that holds the node; 0: none."""
         return self._tables.get(id(node), 0)
 
-    def meaning(self, code: str) -> str:
-        """A key that is equal for texts that compile to the same program."""
-        if not self._compiles:
-            return code
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                compiled = compile(code, "tool.py", "exec", dont_inherit=True, optimize=0)
-            return hashlib.sha256(marshal.dumps(_without_lines(compiled))).hexdigest()
-        except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError):
-            return code
 
-
-def _without_lines(code: CodeType) -> CodeType:
-    constants = tuple(_without_lines(each) if isinstance(each, CodeType) else each for each in code.co_consts)
-    return code.replace(co_consts=constants, co_firstlineno=1, co_linetable=b"")
-
-
-def _nested_finally(node: ast.AST) -> int:
-    deepest = max((_nested_finally(child) for child in ast.iter_child_nodes(node)), default=0)
-    return deepest + (isinstance(node, ast.Try) and bool(node.finalbody))
-
-
-def _returns_by_function(tree: ast.Module) -> list[tuple[int, ast.expr | None]]:
-    """Inner functions come after outer ones, so that the innermost one counts."""
-    return [
-        (id(part), function.returns)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for part in ast.walk(function)
-        if isinstance(part, ast.Return)
-    ]
-
-
-def _tables(tree: ast.Module) -> list[ast.stmt]:
+def _tables(tree: ast.Module) -> Iterator[ast.stmt]:
     """Constants at the top level with more than a few entries."""
-    return [
-        node
-        for node in tree.body
-        if isinstance(node, ast.Assign | ast.AnnAssign)
-        and sum(isinstance(part, ast.Constant) for part in ast.walk(node)) > 4
-    ]
-
-
-def _idle(tree: ast.Module, function: str) -> list[ast.AST]:
-    idle: list[ast.AST] = list(_never_used(tree, function))
-    for node in ast.walk(tree):
-        idle += _words(node)
-        for field in ("body", "orelse", "finalbody"):
-            statements = getattr(node, field, None)
-            if isinstance(statements, list):
-                idle += _after_the_end(statements)
-    return idle
+    for node in tree.body:
+        constants = sum(isinstance(part, ast.Constant) for part in ast.walk(node))
+        if isinstance(node, ast.Assign | ast.AnnAssign) and constants > 4:
+            yield node
 
 
 def _words(node: ast.AST) -> list[ast.AST]:
-    """What is part of no result: pragmas, docstrings, what is printed, what errors say."""
-    if isinstance(node, ast.stmt) and _is_pragma(node):
-        return [node]
+    """What is part of no result: docstrings, what is printed, what errors say, what only interpreter or reader need."""
     match node:
+        case ast.Import() | ast.ImportFrom() | ast.Global() | ast.Nonlocal() | ast.Expr(value=ast.Constant()):
+            return [node]
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))) if name in _SPOKEN:
+            return [node]
+        case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Compare(left=ast.Name(id="__name__"))):
+            return [node]
+        case ast.Assign(targets=[ast.Name(id=name)]) if name.startswith("__"):
+            return [node]
         case ast.If(test=ast.Constant(value=bool(always)) as test):
             return [test, *(node.orelse if always else node.body)]
         case ast.Constant(kind=kind) if kind == SETTLED:
@@ -119,30 +86,6 @@ def _words(node: ast.AST) -> list[ast.AST]:
             return [written]
         case ast.JoinedStr(values=parts):
             return [part for part in parts if isinstance(part, ast.Constant)]
-    return []
-
-
-def _is_pragma(node: ast.stmt) -> bool:
-    """A statement that only tells a reader, the interpreter or the log something."""
-    match node:
-        case ast.Import() | ast.ImportFrom() | ast.Global() | ast.Nonlocal() | ast.Expr(value=ast.Constant()):
-            return True
-        case ast.Expr(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))):
-            return name in _SPOKEN
-        case ast.If(test=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name == "TYPE_CHECKING"
-        case ast.If(test=ast.Compare(left=ast.Name(id=name))):
-            return name == "__name__"
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            return name.startswith("__")
-    return False
-
-
-def _after_the_end(statements: list[ast.stmt]) -> list[ast.stmt]:
-    """What stands behind a statement that leaves the block."""
-    for place, statement in enumerate(statements):
-        if isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue):
-            return statements[place + 1 :]
     return []
 
 

@@ -15,6 +15,7 @@ from alita_mcp.values import MutationScore, Survivor
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.examples.examples import Trial, still_met
 from alita_mcp.verification.examples.trials import RehearsedDraft, each_of
+from alita_mcp.verification.findings import sorted_json
 from alita_mcp.verification.mutation.idle_parts import without_idle_parts
 from alita_mcp.verification.mutation.mutants import Mutant, mutants_in, mutants_of
 from alita_mcp.verification.mutation.other_inputs import ENOUGH, OtherInputs, Way, alike, behaviour_of
@@ -70,8 +71,8 @@ class Measurement:
         counting, idle = mutants, list[Mutant]()
         if await without_idle_parts(tree, name, self._is_same):
             counting = await anyio.to_thread.run_sync(mutants_in, tree, code, name, abandon_on_cancel=True)
-            left = {(each.line, each.was, each.now) for each in counting}
-            idle = [each for each in mutants if (each.line, each.was, each.now) not in left]
+            left = {each.change for each in counting}
+            idle = [each for each in mutants if each.change not in left]
         judged = [*((each, True) for each in counting), *((each, False) for each in idle)]
         await each_of(judged, self._judge, MAX_SECONDS)
         survivors = sorted(self._survivors, key=lambda one: (one.line, one.was, one.now))
@@ -86,14 +87,16 @@ class Measurement:
     async def _is_same(self, code: str) -> bool:
         """Whether a variant does what the code does, with the examples and with other inputs."""
         try:
-            for trial in () if await self._others.show_enough() else self._in_turn():
+            if await self._others.are_usable():
+                return await self._others.differing(code) == []
+            for trial in self._in_turn():
                 result = await self._run(code, trial)
                 if trial.result is None or not alike(behaviour_of(trial.result), behaviour_of(result)):
                     self._noticed[trial.number] += 1
                     return False
-            return await self._others.differing(code) == []
         except SandboxRefused:
             return False
+        return True
 
     async def _run(self, code: str, trial: Trial) -> RunResult:
         """The result of one example on one variant, which is run once: an idle part may be a mistake, too."""
@@ -107,30 +110,31 @@ class Measurement:
         return sorted(self._trials, key=lambda trial: -self._noticed[trial.number])
 
     async def _judge(self, judged: tuple[Mutant, bool]) -> None:
+        """Counts a mistake; that one in an idle part is noticed says nothing (see `idle_parts`), but it may survive."""
         mutant, counts = judged
         with suppress(SandboxRefused):  # the mistake needs what this sandbox does not have
-            await self._count(mutant, counts=counts)
-
-    async def _count(self, mutant: Mutant, *, counts: bool) -> None:
-        """A mistake in an idle part may survive, but that it is noticed says nothing (see `idle_parts`)."""
-        trials = self._in_turn()
-        noticing = await first_noticing(self._subject, mutant.code, self._run, trials[:TRIED_FIRST])
-        differing: Sequence[int] | None = None
-        if noticing is None:
-            trials, differing = await self._others.left_by(mutant.code, trials[TRIED_FIRST:])
-            noticing = await first_noticing(self._subject, mutant.code, self._run, trials)
-        self._noticed[noticing] += 1
-        if noticing is not None:
-            self._killed += counts
-            self.vouched += not counts
-            return
-        shown_by = None
-        if await self._others.show_enough():
-            difference = await self._others.difference(mutant.code, differing)
+            trials = self._in_turn()
+            noticing = await first_noticing(self._subject, mutant.code, self._run, trials[:TRIED_FIRST])
+            differing = None
+            if noticing is None:
+                trials = trials[TRIED_FIRST:]
+                if await self._others.are_usable():
+                    differing = await self._others.differing(mutant.code)
+                if differing is not None:
+                    changed = {sorted_json(each) for each in differing}
+                    trials = [each for each in trials if sorted_json(each.example.arguments) in changed]
+                noticing = await first_noticing(self._subject, mutant.code, self._run, trials)
+            self._noticed[noticing] += 1
+            # a mutant (1) is noticed, (2) is equivalent if no input shows it though enough reach it, or (3) survives;
             # few inputs come to a refusal, and one that does shows whether what follows refuses as well
             enough = 1 if mutant.was.startswith("raise ") else ENOUGH
-            if difference is None and await self._others.is_tried(mutant.trap, enough):
+            if noticing is not None:
+                self._killed += counts
+                self.vouched += not counts
+            elif differing == [] and await self._others.is_tried(mutant.trap, enough):
                 self._equivalent += 1
-                return
-            shown_by = difference.arguments if difference else None
-        self._survivors.append(Survivor(line=mutant.line, was=mutant.was, now=mutant.now, shown_by=shown_by))
+            else:
+                shown_by = min(differing, key=lambda each: len(sorted_json(each))) if differing else None
+                self._survivors.append(
+                    Survivor(line=mutant.line, was=mutant.was, now=mutant.now, shown_by=shown_by)
+                )
