@@ -120,7 +120,7 @@ def test_the_instructions_fit_what_hosts_show() -> None:
         ("inspect_tool", {"name", "version", "source"}, ["name"]),
         (
             "run_code",
-            {"code", "arguments", "packages", "needs", "session", "compare", "job_id"},
+            {"code", "arguments", "packages", "needs", "session", "job_id"},
             None,
         ),
     ],

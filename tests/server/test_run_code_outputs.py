@@ -154,48 +154,6 @@ async def test_pictures_do_not_count_against_the_bytes_of_a_result(build: Build)
         assert len(of_kind(done, types.ImageContent)[0].data) > 100_000
 
 
-async def test_the_same_pure_code_is_answered_from_the_kept_run_and_marked(build: Build) -> None:
-    async with connected(build(), "modern") as client:
-        ask = {"code": "print('hi')\n[n * 2, {'a', 'b', 'c'} == set('abc')]", "arguments": {"n": 21}}
-        first = await called(client, "run_code", **ask)
-        again = await called(client, "run_code", **ask)
-
-        assert "cached" not in first.structured_content
-        assert again.structured_content["cached"] is True
-        assert again.meta["alita/cached"] is True
-        assert "nothing ran" in text_of(again)
-        same = ("status", "result", "stdout")
-        assert [first.structured_content[key] for key in same] == [
-            again.structured_content[key] for key in same
-        ]
-        assert first.structured_content["run"] != again.structured_content["run"]
-        other = await succeeded(client, "run_code", code=ask["code"], arguments={"n": 22})
-        assert "cached" not in other
-
-
-async def test_what_varies_runs_each_time(build: Build) -> None:
-    async with connected(build(), "modern") as client:
-        for code in ("import random\nrandom.random()", "import time\ntime.time_ns()", "object()", "1/0"):
-            for _ in range(2):
-                done = await called(client, "run_code", code=code)
-                assert "cached" not in done.structured_content
-
-
-async def test_a_second_run_says_whether_the_results_agree(build: Build) -> None:
-    async with connected(build(), "modern") as client:
-        agreed = await succeeded(client, "run_code", code="sorted('ba')", compare=True)
-        assert agreed["compare"] == {"agree": True, "with": "another clock and random seed"}
-        differs = await succeeded(
-            client, "run_code", code="import random\n['a', random.random()]", compare=True
-        )
-        assert differs["compare"]["agree"] is False
-        assert differs["compare"]["difference"].startswith("result[1]: ")
-        late = await succeeded(client, "run_code", code="import time\ntime.time() // 86_400", compare=True)
-        assert late["compare"]["difference"].startswith("result: ")
-        needs = await refused(client, "run_code", code="1", needs={"network": ["example.org"]}, compare=True)
-        assert "compare runs the code twice" in needs
-
-
 async def test_binary_output_is_harmless_text(build: Build) -> None:
     code = "import sys\nsys.stdout.buffer.write(bytes(range(256)))\nsys.stdout.flush()"
     async with connected(build(), "modern") as client:
