@@ -24,7 +24,7 @@ from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.interface import Environment, Job, Progress, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.settings import Settings
+from alita_mcp.settings import FixedLimits, Settings
 from alita_mcp.synthesis.requests.outcomes import Created, Working
 from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.values import Lock
@@ -215,7 +215,7 @@ async def test_the_evidence_card_and_the_source(app: App) -> None:
 
 
 async def test_a_slow_synthesis_becomes_a_job(app: App, settings: Settings) -> None:
-    impatient = settings.model_copy(update={"answer_within_s": 0.001})
+    impatient = settings.model_copy(update={"limits": FixedLimits(answer_within_s=0.001)})
     async with open_app(impatient, admit=lambda _manifest: (), sandbox=WasmSandbox(settings)) as other:
         outcome = await other.synthesize(read_request(HALVE), silent)
         assert isinstance(outcome, Working)
@@ -261,7 +261,7 @@ async def test_the_agent_solves_a_task_with_the_librarys_tools(settings: Setting
         ]
     )
     box = WasmSandbox(settings)
-    plain = settings.model_copy(update={"task_plans": 0})
+    plain = settings.model_copy(update={"limits": FixedLimits(task_plans=0)})
     async with open_app(plain, admit=lambda _manifest: (), sandbox=box, model=model) as app:
         await make(app)
         solution = await app.tasks.solve(TaskRequest(task="Halve 84."), heard)
@@ -290,3 +290,14 @@ async def test_opening_touches_no_sandbox(settings: Settings) -> None:
     async with open_app(nowhere, admit=lambda _manifest: ()) as opened:
         assert (await opened.search("unladen swallow", 3)).fit == "none"
         assert opened.sandbox.kind == "unchosen"
+
+
+async def test_a_server_warns_of_settings_that_are_ignored(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("ALITA_TAVILY_KEY", "tvly-0123456789")
+    box = ScriptedSandbox(lambda _job: RunResult(status="ok"))
+    async with open_app(settings, admit=lambda _manifest: (), sandbox=box, serves=True):
+        pass
+    assert "ALITA_TAVILY_KEY is ignored: set TAVILY_API_KEY." in caplog.text
+    assert "tvly" not in caplog.text

@@ -9,6 +9,7 @@ LEFTOVERS = {
     "lessons.jsonl": "lessons from failed syntheses",
     "lessons.lock": "lessons from failed syntheses",
     "model_records": "records of calibrated models",
+    "responses": "answers of models",
     "code-runs/*.sqlite3*": "shapes of programs that ran",
     "code-runs/hash.key": "shapes of programs that ran",
 }

@@ -27,14 +27,14 @@ def configured_embedder(settings: Settings) -> Embedder | None:
     if settings.embedder is None:
         return None
     try:
-        return choose_embedder(settings.embedder, settings.embedder_base_url)
+        return choose_embedder(settings.embedder)
     except ExtraMissing as absent:
         _log.warning("Search goes by words: %s", absent)
         return None
 
 
-def choose_embedder(name: str, base_url: str | None = None) -> Embedder:
-    """The embedder of a name: a model2vec folder or `model2vec/NAME`, a `module:Class`, else a model of litellm's.
+def choose_embedder(choice: str) -> Embedder:
+    """A model2vec folder or `model2vec/NAME`, a `module:Class`, else a model of litellm's with or without `base_url=`.
 
     Nothing but a class is loaded yet, and nothing asked: a model that cannot be used shows at its first use.
 
@@ -42,6 +42,7 @@ def choose_embedder(name: str, base_url: str | None = None) -> Embedder:
         UsageError: the folder holds no model, or there is no such class.
         ExtraMissing: vectors cannot be kept, or the model not be reached.
     """
+    name, _, base_url = choice.partition(" base_url=")
     feature = f"ALITA_EMBEDDER={name!r}"
     require("search", feature)
     if name.startswith(PREFIX) or is_folder(name):
@@ -51,7 +52,7 @@ def choose_embedder(name: str, base_url: str | None = None) -> Embedder:
     require("models", feature)
     from alita_mcp.models.litellm.embedder import LitellmEmbedder
 
-    return LitellmEmbedder(name, base_url)
+    return LitellmEmbedder(name, base_url.strip() or None)
 
 
 def _own(name: str) -> Embedder:

@@ -24,8 +24,8 @@ async def test_a_model_that_obeys_a_page_sends_nothing_from_a_server_either(tmp_
     with site.served() as evil, site.served(evil.url) as harbour:
         script = only(obeys(evil.url, SECRET))
         with scripted_solver.serving(solver=script) as model:
-            settings = {"model": scripted_solver.MODEL, "model_base_url": model, "task_plans": "0",
-                        "web_allow": f"{harbour.host}, {evil.host}", "response_cache_mb": "0"}  # fmt: skip
+            settings = {"model": scripted_solver.MODEL, "model_base_url": model,
+                        "web_allow": f"{harbour.host}, {evil.host}"}  # fmt: skip
             async with (
                 http_process(tmp_path / "home", **settings) as (served, _),
                 httpx.AsyncClient(base_url=served.removesuffix("/mcp"), timeout=PATIENCE_S) as client,
@@ -33,6 +33,7 @@ async def test_a_model_that_obeys_a_page_sends_nothing_from_a_server_either(tmp_
                 asked = {
                     "task": f"When does the bridge open on Sundays, says {harbour.url}/harbour/notice ?",
                     "files": [{"name": "orders.txt", "content": SECRET}],
+                    "plans": 0,
                 }
                 begun = await client.post("/api/tasks", json=asked)
                 assert begun.status_code == 202, begun.text

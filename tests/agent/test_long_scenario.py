@@ -149,7 +149,7 @@ def expected() -> str:
 def solve(task: str, files: list[Path], url: str, host: str, home: Path) -> dict[str, Any]:
     """`alita solve` as a process."""
     given = {"HOME": str(home), "SANDBOX": "wasm", "MODEL": scripted_solver.MODEL, "MODEL_BASE_URL": url,
-             "WEB_ALLOW": host, "RESPONSE_CACHE_MB": "0"}  # fmt: skip
+             "WEB_ALLOW": host}  # fmt: skip
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ALITA_")}
     environment |= {f"ALITA_{name}": value for name, value in given.items()}
     words = [word for file in files for word in ("--file", str(file))]

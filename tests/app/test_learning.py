@@ -182,12 +182,6 @@ async def test_a_call_that_ends_in_an_error_of_the_tool_teaches_nothing(open_wit
         assert await learned(app) == ()
 
 
-async def test_nothing_is_learned_where_a_person_says_so(open_with: Open) -> None:
-    async with open_with(None, adder(), learn=False) as app:
-        await use(app)
-        assert app.library.entry("add").wordings == ()
-
-
 def found(*names: str, score: float = 0.5, fit: Fit = "possible") -> SearchAnswer:
     return SearchAnswer(fit=fit, total=9, results=tuple(hit_of(name, score) for name in names))
 

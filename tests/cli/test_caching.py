@@ -54,10 +54,3 @@ def test_words_that_do_not_fit_are_refused(alita: Alita) -> None:
     assert alita("tool", "cache", "off", "doubel").status == 2
     assert alita("tool", "cache", "clear", "doubel").status == 2
     assert alita("tool", "cache", "forget").status == 2
-
-
-@pytest.mark.usefixtures("made")
-def test_nothing_is_kept_where_the_settings_say_so(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALITA_RESULT_CACHE_MB", "0")
-    assert [ran(alita), ran(alita)] == [False, False]
-    assert alita("tool", "cache", "clear", "--json").json["kept"] == 0

@@ -9,16 +9,20 @@ import sys
 import pytest
 
 from tests.cli.conftest import PATIENCE_S
-from tests.models.openai_server import openai_server
+from tests.models.openai_server import Fails, Reply, Request, openai_server
 
 pytestmark = pytest.mark.process
 
 
 def solve(environment: dict[str, str], *replies: str) -> subprocess.CompletedProcess[str]:
-    environment = {**environment, "ALITA_TASK_PLANS": "0", "ALITA_TOOL_CALLING": "json"}
-    with openai_server(*replies) as (url, _asked):
+    left = list(replies)
+
+    def answer(request: Request) -> Reply:
+        return Fails(400, message="this model does not support tools") if request.tools else left.pop(0)
+
+    with openai_server(answer) as (url, _asked):
         return subprocess.run(
-            [sys.executable, "-m", "alita_mcp.cli.main", "solve", "What is 6 times 7?", "--json"],
+            [sys.executable, "-m", "alita_mcp.cli.main", "solve", "What is 6 times 7?", "--plans", "0", "--json"],
             env={**environment, "ALITA_MODEL": "openai/x", "ALITA_MODEL_BASE_URL": url, "OPENAI_API_KEY": "x"},
             capture_output=True, text=True, timeout=PATIENCE_S, check=False,
         )  # fmt: skip

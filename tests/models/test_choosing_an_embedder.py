@@ -144,8 +144,8 @@ from alita_mcp.errors import ModelError
 from alita_mcp.models.embedder_choice import choose_embedder
 
 async def main():
-    for name, url in (("openai/x", sys.argv[1]), ("voyage/x", sys.argv[1]), ("ollama/x", sys.argv[1])):
-        embedder = choose_embedder(name, url)
+    for name in ("openai/x", "voyage/x", "ollama/x"):
+        embedder = choose_embedder(f"{name} base_url={sys.argv[1]}")
         for _ in range(3):
             try:
                 await embedder.embed([sys.argv[3], "b"])
@@ -212,7 +212,7 @@ def searched(home: Path, **settings: str) -> dict[str, Any]:
 @pytest.mark.process
 def test_a_server_serves_by_words_with_an_embedder_that_is_not_there(tmp_path: Path) -> None:
     url = "http://127.0.0.1:9/v1"
-    found = searched(tmp_path / "home", ALITA_EMBEDDER="openai/nothing", ALITA_EMBEDDER_BASE_URL=url)
+    found = searched(tmp_path / "home", ALITA_EMBEDDER=f"openai/nothing base_url={url}")
     assert found["result"]["structuredContent"]["results"]
 
 

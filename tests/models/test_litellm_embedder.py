@@ -232,11 +232,11 @@ async def test_the_pause_is_what_the_server_asks_for_up_to_a_limit() -> None:
     ("status", "said", "requests"),
     [
         (401, "Set OPENAI_API_KEY", 1),
-        (404, "model's name in ALITA_EMBEDDER and its base URL (ALITA_EMBEDDER_BASE_URL)", 1),
+        (404, "model's name in ALITA_EMBEDDER and its base URL (base_url= in ALITA_EMBEDDER)", 1),
         (400, "Check ALITA_EMBEDDER", 1),
         (302, "redirects elsewhere", 1),
         (429, "limit is reached", 4),
-        (500, "ALITA_EMBEDDER_BASE_URL", 4),
+        (500, "base_url= in ALITA_EMBEDDER", 4),
     ],
 )
 async def test_a_failure_that_stays_says_what_to_check(status: int, said: str, requests: int) -> None:
@@ -281,7 +281,7 @@ async def test_silence_and_drops_end_at_the_time_limit(name: str, reply: Reply) 
 @pytest.mark.parametrize("name", [OPENAI, OLLAMA, "voyage/v", "lm_studio/x"])
 async def test_a_server_that_is_not_there_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOYAGE_API_KEY", "pa-0123456789")
-    with anyio.fail_after(60), pytest.raises(ModelError, match=r"onnect.*ALITA_EMBEDDER_BASE_URL"):
+    with anyio.fail_after(60), pytest.raises(ModelError, match=r"onnect.*base_url= in ALITA_EMBEDDER"):
         await embedder_at("http://127.0.0.1:9/v1", name).embed(["a"])
 
 

@@ -18,6 +18,7 @@ from alita_mcp.app import app
 from alita_mcp.errors import ModelError
 from alita_mcp.server import elicitation
 from alita_mcp.server.tasks import EXTENSION
+from alita_mcp.settings import FixedLimits
 from alita_mcp.synthesis.jobs.jobs import open_jobs
 from alita_mcp.synthesis.jobs.person_questions import Decision, FilledForm, FormField, Question
 from tests.models.openai_server import openai_server
@@ -41,7 +42,7 @@ async def at(
 ) -> AsyncIterator[Client]:
     """A client with a person, over a server whose model assumes two things."""
     with openai_server(script or Script(spec=ASSUMING)) as (url, _):
-        model = {"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0}
+        model = {"model": "openai/scripted", "model_base_url": url}
         server = build(settings={**model, **options.pop("settings", {})})
         async with connected(server, era, elicitation_callback=person, **options) as client:
             yield client
@@ -219,7 +220,7 @@ async def test_a_job_that_waits_for_a_person_takes_no_turn_from_others(
     monkeypatch.setattr(app, "open_jobs", partial(open_jobs, 1))
     person = Person(LEFT_EMPTY, ready=anyio.Event())
     assert person.ready is not None
-    settings = {"answer_within_s": 0.5}
+    settings = {"limits": FixedLimits(answer_within_s=0.5)}
     async with at(build, "legacy", person, settings=settings) as client:
         waiting = await succeeded(client, "synthesize_tool", **ASKED)
         while not person.asked:
@@ -236,7 +237,7 @@ async def test_a_clients_person_is_not_asked_about_the_same_request_of_another(b
     one, two = Person(INSTEAD, ready=anyio.Event()), Person(LEFT_EMPTY)
     assert one.ready is not None
     with openai_server(Script(spec=ASSUMING)) as (url, _):
-        settings = {"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0}
+        settings = {"model": "openai/scripted", "model_base_url": url}
         server = build(settings=settings)
         async with (
             connected(server, "legacy", elicitation_callback=one) as first,
@@ -257,7 +258,7 @@ async def test_a_client_that_goes_while_its_person_is_asked_takes_nothing_with_i
     monkeypatch.setattr(app, "open_jobs", partial(open_jobs, 1))
     person = Person(ready=anyio.Event())
     with openai_server(Script(spec=ASSUMING)) as (url, _):
-        settings = {"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0}
+        settings = {"model": "openai/scripted", "model_base_url": url}
         server = build(settings=settings)
         async with connected(server, "legacy") as other:
             async with (
@@ -329,7 +330,10 @@ async def test_a_state_without_an_answer_is_asked_once_more_and_then_goes_on(bui
 
 
 async def test_a_client_with_tasks_is_asked_by_its_task(build: Build) -> None:
-    options: dict[str, Any] = {"settings": {"answer_within_s": 0.01}, "extensions": [advertise(EXTENSION)]}
+    options: dict[str, Any] = {
+        "settings": {"limits": FixedLimits(answer_within_s=0.01)},
+        "extensions": [advertise(EXTENSION)],
+    }
     async with at(build, "modern", Person(), **options) as client:
         started = await raw(client, "tools/call", name="synthesize_tool", arguments=ASKED)
         assert started["resultType"] == "task"

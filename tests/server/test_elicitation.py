@@ -26,7 +26,7 @@ from alita_mcp.server import elicitation, rounds
 from alita_mcp.server.rounds import read_state
 from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.server.transports import http
-from alita_mcp.settings import Settings
+from alita_mcp.settings import FixedLimits, Settings
 from alita_mcp.synthesis.jobs.person_questions import Decision, Question
 from alita_mcp.values import Grants
 from tests.library.factory import no_starters, simple
@@ -51,7 +51,10 @@ OTHER: dict[str, Any] = {
 WIDE = Grants(network=("api.example.org",), model=True)
 DIGEST = re.compile("[0-9a-f]{64}")
 Said = types.ElicitResult | types.ErrorData
-WITH_TASKS: dict[str, Any] = {"settings": {"answer_within_s": 0.01}, "extensions": [advertise(EXTENSION)]}
+WITH_TASKS: dict[str, Any] = {
+    "settings": {"limits": FixedLimits(answer_within_s=0.01)},
+    "extensions": [advertise(EXTENSION)],
+}
 
 
 def says(action: str = "accept", **content: Any) -> types.ElicitResult:
@@ -270,7 +273,7 @@ async def until_settled(client: Client, answer: dict[str, Any]) -> dict[str, Any
 
 async def test_a_person_who_takes_longer_than_a_call_is_heard_by_the_next_one(build: Build) -> None:
     person = Person(ready=anyio.Event())
-    async with at(build, "legacy", person, settings={"answer_within_s": 0.5}) as client:
+    async with at(build, "legacy", person, settings={"limits": FixedLimits(answer_within_s=0.5)}) as client:
         answer = await made(client)
         while not person.asked:
             answer = await succeeded(client, "synthesize_tool", job_id=answer["job_id"])
@@ -284,7 +287,7 @@ async def test_a_person_who_takes_longer_than_a_call_is_heard_by_the_next_one(bu
 
 async def test_nobody_is_asked_twice_about_a_version_however_often_its_job_is_asked_for(build: Build) -> None:
     person = Person(NO)
-    async with at(build, "legacy", person, settings={"answer_within_s": 0.2}) as client:
+    async with at(build, "legacy", person, settings={"limits": FixedLimits(answer_within_s=0.2)}) as client:
         first = await made(client)
         ended = await until_settled(client, first)
         assert first["status"] == "working"
@@ -321,7 +324,7 @@ async def test_a_client_that_goes_while_its_person_is_asked_leaves_the_tool_wait
 
 
 async def test_two_clients_are_asked_each_for_its_own_and_one_yes_is_enough(build: Build, home: Path) -> None:
-    server = build(sandbox=TrustingSandbox(), settings={"answer_within_s": 0.5})
+    server = build(sandbox=TrustingSandbox(), settings={"limits": FixedLimits(answer_within_s=0.5)})
     one, two = Person(YES, ready=anyio.Event()), Person(NO, ready=anyio.Event())
     assert one.ready is not None
     assert two.ready is not None

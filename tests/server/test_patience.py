@@ -20,7 +20,7 @@ from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.client import patience
-from alita_mcp.settings import Settings
+from alita_mcp.settings import FixedLimits, Settings
 from tests.server.drafts import VOWEL_SHARE, draft
 from tests.server.in_memory import PATIENCE_S, Build, connected, library_of, names_of, refused, succeeded
 from tests.server.processes import INITIALIZE
@@ -139,7 +139,9 @@ async def test_a_tool_that_is_gone_again_is_not_told_of(build: Build, sandbox: H
 async def test_a_client_that_was_seen_to_give_up_is_answered_before_it_does_again(
     build: Build, era: str, sandbox: Held
 ) -> None:
-    async with over_streams(build(sandbox=sandbox, settings={"answer_within_s": 100_000}), era) as client:
+    async with over_streams(
+        build(sandbox=sandbox, settings={"limits": FixedLimits(answer_within_s=100_000)}), era
+    ) as client:
         await given_up(client, sandbox)
         answer = await succeeded(client, "synthesize_tool", **SLOW)
         assert answer["status"] == "working"
@@ -201,7 +203,9 @@ async def test_a_client_that_asks_twice_gave_up_the_first_call_without_a_word(
     build: Build, sandbox: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(patience, "NO_TIMEOUT_WITHIN_S", 0.0)
-    async with by_hand(build(sandbox=sandbox, settings={"answer_within_s": 100_000})) as peer:
+    async with by_hand(
+        build(sandbox=sandbox, settings={"limits": FixedLimits(answer_within_s=100_000)})
+    ) as peer:
         await peer.ask(1, SLOW)
         await sandbox.running.wait()
         await peer.ask(2, SLOW)

@@ -13,6 +13,7 @@ from alita_mcp.errors import SandboxBusy
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.tasks import EXTENSION
+from alita_mcp.settings import FixedLimits
 from alita_mcp.synthesis.jobs import jobs
 from tests.server.in_memory import (
     Build,
@@ -56,7 +57,9 @@ async def until(claim: Any) -> None:
 
 async def test_a_run_that_outlasts_its_call_is_a_job(build: Build, era: str) -> None:
     box = Held()
-    async with connected(build(sandbox=box, settings={"answer_within_s": 0.05}), era) as client:
+    async with connected(
+        build(sandbox=box, settings={"limits": FixedLimits(answer_within_s=0.05)}), era
+    ) as client:
         told = await succeeded(client, "run_code", code="7")
         assert told["status"] == "working"
         assert told["next"] == "call run_code with this job_id"
@@ -71,7 +74,7 @@ async def test_a_run_that_outlasts_its_call_is_a_job(build: Build, era: str) -> 
 
 async def test_a_client_that_takes_tasks_gets_one(build: Build) -> None:
     box = Held()
-    built = build(sandbox=box, settings={"answer_within_s": 0.05})
+    built = build(sandbox=box, settings={"limits": FixedLimits(answer_within_s=0.05)})
     async with connected(built, "modern", extensions=[advertise(EXTENSION)]) as client:
         started = await raw(client, "tools/call", name="run_code", arguments={"code": "7"})
         assert started["resultType"] == "task"
@@ -82,7 +85,9 @@ async def test_a_client_that_takes_tasks_gets_one(build: Build) -> None:
 
 async def test_job_ids_go_alone_and_to_the_tool_that_gave_them(build: Build) -> None:
     box = Held()
-    async with connected(build(sandbox=box, settings={"answer_within_s": 0.05}), "modern") as client:
+    async with connected(
+        build(sandbox=box, settings={"limits": FixedLimits(answer_within_s=0.05)}), "modern"
+    ) as client:
         job = (await succeeded(client, "run_code", code="7"))["job_id"]
         assert "goes alone" in await refused(client, "run_code", code="7", job_id=job)
         assert "is a job of run_code" in await refused(client, "synthesize_tool", job_id=job)

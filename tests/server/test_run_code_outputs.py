@@ -11,8 +11,9 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from alita_mcp.settings import FixedLimits
 from tests.interpreter.pictures import png
-from tests.server.in_memory import Build, called, connected, refused, succeeded, text_of
+from tests.server.in_memory import Build, called, connected, succeeded, text_of
 
 pytestmark = pytest.mark.slow
 PICTURE = base64.b64encode(png()).decode()
@@ -111,7 +112,7 @@ async def test_links_special_files_and_caches_are_no_files_of_a_run(build: Build
 
 
 async def test_a_large_text_file_is_read_in_parts(build: Build) -> None:
-    async with connected(build(settings={"max_result_bytes": 2_000}), "modern") as client:
+    async with connected(build(settings={"limits": FixedLimits(result_bytes=2_000)}), "modern") as client:
         told = await succeeded(client, "run_code", code="open('f', 'w').write('é' * 3_000)\nNone")
         uri = told["files"][0]["uri"]
         note, part = (await client.read_resource(uri)).contents
@@ -140,7 +141,7 @@ async def test_a_large_result_is_cut_with_a_link_to_the_whole_and_its_picture_st
 
 
 async def test_pictures_do_not_count_against_the_bytes_of_a_result(build: Build) -> None:
-    async with connected(build(settings={"max_result_bytes": 600}), "modern") as client:
+    async with connected(build(settings={"limits": FixedLimits(result_bytes=600)}), "modern") as client:
         noise = "import base64, zlib, struct, random\nrandom.seed(1)\n"
         make = (
             "def chunk(k, b): return struct.pack('>I', len(b)) + k + b + struct.pack('>I', zlib.crc32(k + b))\n"

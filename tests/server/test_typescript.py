@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from alita_mcp.settings import FixedLimits
 from tests.server.connections import SHOUT
 from tests.server.node_tools import NodeTools
 from tests.server.processes import ENTRY, SERVE_HTTP, environment, started
 
 pytestmark = pytest.mark.node
 
-
-LIMIT = 8_000
+LIMIT = FixedLimits().result_bytes
 
 
 async def conversation(
@@ -43,7 +43,7 @@ async def conversation(
 async def test_a_typescript_client_hears_of_a_new_tool_and_calls_it(
     tmp_path: Path, node_tools: NodeTools, script: str, era: str, protocol: str, transport: str
 ) -> None:
-    env = environment(home=tmp_path / "home", sandbox="wasm", max_result_bytes=str(LIMIT))
+    env = environment(home=tmp_path / "home", sandbox="wasm")
     if transport == "stdio":
         server: dict[str, Any] = {"server": {"command": sys.executable, "args": list(ENTRY[1:]), "env": env}}
         answer = await conversation(node_tools, script, tmp_path, server, era)

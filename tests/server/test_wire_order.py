@@ -62,7 +62,7 @@ async def host(home: Path, era: str, waits_s: float, *, listens: bool = True) ->
         "from alita_mcp.server.results import visibility; from alita_mcp.server.transports import entry; "
         f"visibility.LISTS_WITHIN_S = {waits_s}; entry.main()"
     )
-    env = environment(home=home, sandbox="wasm", answer_within_s="600")
+    env = environment(home=home, sandbox="wasm")
     async with started((sys.executable, "-c", entry), env, home.parent) as peer:
         opened = Host(peer, era)
         if era == "legacy":

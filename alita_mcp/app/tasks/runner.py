@@ -31,7 +31,7 @@ from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.models.embedder_choice import configured_embedder
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.roles import Models, RoleModels
-from alita_mcp.models.structured.json_calls import with_tools
+from alita_mcp.models.structured.json_calls import ToolCallingModel
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.sandbox.choose import silent
@@ -39,8 +39,6 @@ from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs.jobs import Job, Jobs
 from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Manifest
-
-ACCOUNT = ("task", "ALITA_TASK")
 
 
 def all_shown(manifest: Manifest) -> Manifest:
@@ -182,7 +180,7 @@ class TaskRunner:
     def _run(self, asked: _Asked, workspace: Workspace) -> Run:
         parts, budget, plans = self._parts, asked.request.budget, asked.request.plans
         limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
-        meter = Meter(limits, named=ACCOUNT)
+        meter = Meter(limits, work="task", usd_setting="ALITA_TASK_USD")
         role_models = self._models().within(meter, parts.runs.recorder(asked.run))
         models, implementer = self._opened(role_models, meter)
         flows = replace(parts.flows, toolsmith=parts.flows.toolsmith.using(role_models))
@@ -201,13 +199,13 @@ class TaskRunner:
                 ask=asked.ask,
                 searches=bool(parts.flows.web.backends),
                 builds=parts.settings.policy != "locked",
-                plans=parts.settings.task_plans if plans is None else plans,
+                plans=parts.settings.limits.task_plans if plans is None else plans,
             ),
         )
 
     def _opened(self, role_models: RoleModels, meter: Meter) -> tuple[Models, LanguageModel]:
         models = role_models.open_on(meter)
-        return models, with_tools(models.role("implementer"), self._parts.settings.tool_calling)
+        return models, ToolCallingModel(models.role("implementer"))
 
 
 @asynccontextmanager

@@ -137,10 +137,10 @@ async def _request(options: argparse.Namespace, settings: Settings) -> TaskReque
     if not (options.task or "").strip():
         raise UsageError("There is no task.", hint='Say it in plain words, as in `alita solve "…"`.')
     given = {
-        "steps": (options.max_steps, settings.task_steps),
-        "tokens": (options.max_tokens, settings.task_tokens),
+        "steps": (options.max_steps, settings.limits.task_steps),
+        "tokens": (options.max_tokens, settings.limits.task_tokens),
         "usd": (options.max_usd, settings.task_usd),
-        "seconds": (options.max_seconds, settings.task_seconds),
+        "seconds": (options.max_seconds, settings.limits.task_seconds),
     }
     limits = {name: usual if said is None else said for name, (said, usual) in given.items()}
     try:

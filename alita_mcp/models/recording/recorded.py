@@ -1,43 +1,96 @@
-"""Recorder, replayer and cache of replies of models; one form of reply on the disk serves all three."""
+"""Recorder and replayer of exchanges with models: each question and its reply is one readable JSON file."""
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import logging
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from operator import not_
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import anyio.to_thread
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError
 
-from alita_mcp.cache_folder import CacheFolder
 from alita_mcp.errors import ModelError, UsageError
-from alita_mcp.models.choices import Chosen, Role
-from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolsRefused, tools_refused
-from alita_mcp.models.recording.exchanges import (
-    Clean,
-    Exchange,
-    RecordedQuestion,
-    RecordedReply,
-    question,
-    read_exchanges,
-    reply,
-    write_exchange,
+from alita_mcp.models.interface import (
+    Completion,
+    LanguageModel,
+    Message,
+    ToolCall,
+    ToolsRefused,
+    tools_refused,
 )
 from alita_mcp.models.recording.redaction import without_keys
-from alita_mcp.settings import addresses_of_providers
+from alita_mcp.values import Value
 
 ANY_ROLE = "any"
 """For questions that no role of a synthesis asks: the agent's, a tool's."""
-SHOWN_LINES = 16
-SHOWN_CHARACTERS = 160
-"""Of one line of a difference."""
-
+Clean = Callable[[str], str]
+Lines = Annotated[
+    str,
+    BeforeValidator(lambda said: said if isinstance(said, str) else "\n".join(said)),
+    PlainSerializer(lambda text: text.split("\n"), when_used="json"),
+]
+"""A text that a file has line by line."""
 
 _log = logging.getLogger(__name__)
+
+
+class RecordedMessage(Message):
+    """One message of a conversation; a plain one has no word of tools in its file and digest."""
+
+    content: Lines
+    calls: tuple[ToolCall, ...] = Field(default=(), exclude_if=not_)
+    call_id: str = Field(default="", exclude_if=not_)
+
+
+class RecordedQuestion(Value):
+    """Question of a role; which model answered does not belong to it: a replay needs none."""
+
+    role: str
+    seed: int | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    answer_schema: dict[str, Any] | None = None
+    messages: tuple[RecordedMessage, ...]
+
+    @property
+    def digest(self) -> str:
+        """Digest that two questions share when they have the same answer: the role, the seed and every word."""
+        said = self.model_dump(mode="json", include={"role", "seed", "messages"})
+        text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def cleaned(self, clean: Clean) -> RecordedQuestion:
+        """The question with its texts changed."""
+        messages = (
+            each.model_copy(
+                update={"content": clean(each.content), "calls": _cleaned_calls(each.calls, clean)}
+            )
+            for each in self.messages
+        )
+        return self.model_copy(update={"messages": tuple(messages)})
+
+
+class RecordedReply(Completion):
+    """Reply of a model."""
+
+    text: Lines
+    calls: tuple[ToolCall, ...] = Field(default=(), exclude_if=not_)
+    refused_tools: bool = Field(default=False, exclude_if=not_)
+    """The model takes no tools; there is no text."""
+
+
+class Exchange(Value):
+    """Question and reply, the content of one file."""
+
+    format: Literal[1] = 1
+    asked: RecordedQuestion
+    answered: RecordedReply
 
 
 class Exchanges(Protocol):
@@ -72,9 +125,8 @@ class Recorder:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as failure:
-            if not must:
-                return
-            raise UsageError(f"Nothing can be recorded in {str(folder)!r}: {failure}.") from failure
+            if must:
+                raise UsageError(f"Nothing can be recorded in {str(folder)!r}: {failure}.") from failure
 
     def between(self, role: str, model: LanguageModel | None) -> LanguageModel:
         """The model, with its answers written down."""
@@ -82,19 +134,16 @@ class Recorder:
             raise UsageError("Recording needs a model.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
         return _RecordingModel(role, model, self)
 
-    async def keep(
-        self, role: str, messages: Sequence[Message], options: dict[str, Any], answer: Completion | None
-    ) -> None:
-        """Writes a question and its answer; None: the model takes no tools.
+    async def record(self, asked: RecordedQuestion, answered: RecordedReply) -> None:
+        """Writes a question and its reply.
 
         Raises:
             ModelError: they cannot be written, and must be.
         """
-        refused = RecordedReply(text=(), model="", refused_tools=True)
-        answered = reply(answer, self._clean) if answer else refused
-        exchange = Exchange(asked=question(role, messages, options, self._clean), answered=answered)
+        words = {"text": self._clean(answered.text), "calls": _cleaned_calls(answered.calls, self._clean)}
+        exchange = Exchange(asked=asked.cleaned(self._clean), answered=answered.model_copy(update=words))
         try:
-            await anyio.to_thread.run_sync(write_exchange, self._folder, exchange)
+            await anyio.to_thread.run_sync(self._write, exchange)
         except OSError as failure:
             if self._must:
                 raise ModelError(
@@ -102,13 +151,24 @@ class Recorder:
                 ) from failure
             _log.info("An answer of a model is not recorded: %s", failure)
 
+    def _write(self, exchange: Exchange) -> None:
+        """Files are numbered in the order of the answers; another process may record into the folder too."""
+        content = json.dumps(exchange.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+        number = len(list(self._folder.glob("*.json")))
+        while True:
+            number += 1
+            place = self._folder / f"{number:04}-{exchange.asked.role}-{exchange.asked.digest}.json"
+            with suppress(FileExistsError), place.open("x", encoding="utf-8") as file:
+                file.write(content)
+                return
+
 
 class Replayer:
     """Replayer that answers every role from a folder alone, each recorded answer once."""
 
     needs_model = False
 
-    def __init__(self, folder: Path, *, alike: Clean | None = None) -> None:
+    def __init__(self, folder: Path, *, alike: Clean = str) -> None:
         """Reads the folder.
 
         Args:
@@ -120,10 +180,14 @@ class Replayer:
         """
         self._folder = folder
         self._alike = alike
-        self._all = read_exchanges(folder)
-        self._left: dict[str, deque[Exchange]] = defaultdict(deque)
-        for _, exchange in self._all:
-            self._left[self._digest(exchange.asked)].append(exchange)
+        self._left: dict[str, deque[RecordedReply]] = defaultdict(deque)
+        for place in sorted(folder.glob("*.json")):
+            exchange = _read_exchange(place)
+            self._left[exchange.asked.cleaned(alike).digest].append(exchange.answered)
+        if not self._left:
+            raise UsageError(
+                f"There are no recorded exchanges in {str(folder)!r}.", hint="Make some with --record DIR."
+            )
 
     def between(self, role: str, model: LanguageModel | None) -> LanguageModel:  # noqa: ARG002 - none is asked
         """A model that has its answers from the folder."""
@@ -134,66 +198,19 @@ class Replayer:
 
         Raises:
             ToolsRefused: so it was then.
-            ModelError: there is none; shows the nearest question that was recorded, and what differs.
+            ModelError: there is none.
         """
-        left = self._left.get(self._digest(asked))
-        if left:
-            answered = left.popleft().answered
+        digest = asked.cleaned(self._alike).digest
+        if left := self._left.get(digest):
+            answered = left.popleft()
             if answered.refused_tools:
                 raise tools_refused(answered.model)
-            return answered.completion
+            return Completion(**answered.model_dump(exclude={"refused_tools"}))
+        known = "It was asked more often than it was recorded." if digest in self._left else ""
         raise ModelError(
-            f"No answer to this question of the {asked.role} is recorded in {str(self._folder)!r}. "
-            f"{self._difference(asked)}",
+            f"No answer to this question of the {asked.role} is recorded in {str(self._folder)!r}. {known}",
             hint="Record again with --record DIR.",
         )
-
-    def _digest(self, asked: RecordedQuestion) -> str:
-        return (asked.in_other_words(self._alike) if self._alike else asked).digest
-
-    def _difference(self, asked: RecordedQuestion) -> str:
-        digest = self._digest(asked)
-        again = sum(self._digest(exchange.asked) == digest for _, exchange in self._all)
-        if again:
-            return f"It was asked more often than it was recorded: {again} times."
-        of_role = [(place, one.asked) for place, one in self._all if one.asked.role == asked.role]
-        if not of_role:
-            roles = ", ".join(sorted({one.asked.role for _, one in self._all}))
-            return f"Only questions of these roles are recorded: {roles}."
-        place, nearest = max(of_role, key=lambda one: _likeness(one[1].lines, asked.lines))
-        shown = list(difflib.unified_diff(nearest.lines, asked.lines, "recorded", "asked", n=0, lineterm=""))
-        cut = [line[:SHOWN_CHARACTERS] for line in shown[2 : 2 + SHOWN_LINES]]
-        more = [f"… {len(shown) - 2 - SHOWN_LINES} more lines"] if len(shown) - 2 > SHOWN_LINES else []
-        return "\n".join([f"The nearest is {place.name}; what differs:", *cut, *more])
-
-
-class CachedModel:
-    """Model of one role whose replies are kept, as a recording has them, and given again to the same question.
-
-    The questions are not stored, only their digest, of everything that decides the answer.
-    """
-
-    def __init__(
-        self, model: LanguageModel, role: Role, chosen: Chosen, replies: CacheFolder[RecordedReply]
-    ) -> None:
-        self.name = model.name
-        self._model = model
-        self._replies = replies
-        told = chosen.model_dump(mode="json", exclude={"timeout_s", "setting"})
-        self._asked = [role, told, addresses_of_providers() if chosen.base_url is None else ()]
-
-    async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
-        """The kept answer to the same question, or the model's answer now; no half answers are kept."""
-        told = {**options, "tools": [tool.model_dump() for tool in options.get("tools", ())]}
-        said = {name: value for name, value in told.items() if value not in (None, [])}
-        asked = [*self._asked, said, [one.model_dump(exclude_defaults=True) for one in messages]]
-        key = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-        if (kept := await self._replies.find(key)) is not None:
-            return kept.completion.model_copy(update={"cached": True})
-        answer = await self._model.complete(messages, **options)
-        if (answer.text or answer.calls) and not answer.truncated:
-            await self._replies.keep(key, reply(answer, str))
-        return answer
 
 
 class _RecordingModel:
@@ -204,12 +221,13 @@ class _RecordingModel:
         self._recorder = recorder
 
     async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
+        asked = _question(self._role, messages, options)
         try:
             answer = await self._model.complete(messages, **options)
         except ToolsRefused:
-            await self._recorder.keep(self._role, messages, options, None)
+            await self._recorder.record(asked, RecordedReply(text="", model="", refused_tools=True))
             raise
-        await self._recorder.keep(self._role, messages, options, answer)
+        await self._recorder.record(asked, RecordedReply(**answer.model_dump()))
         return answer
 
 
@@ -221,8 +239,50 @@ class _ReplayedModel:
         self._replayer = replayer
 
     async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
-        return self._replayer.answer(question(self._role, messages, options))
+        return self._replayer.answer(_question(self._role, messages, options).cleaned(without_keys))
 
 
-def _likeness(recorded: list[str], asked: list[str]) -> float:
-    return difflib.SequenceMatcher(None, recorded, asked, autojunk=False).ratio()
+def _question(role: str, messages: Sequence[Message], options: dict[str, Any]) -> RecordedQuestion:
+    return RecordedQuestion(
+        role=role,
+        messages=tuple(RecordedMessage(**message.model_dump()) for message in messages),
+        answer_schema=options.get("schema"),
+        **{name: options.get(name) for name in ("seed", "temperature", "max_tokens")},
+    )
+
+
+def _read_exchange(place: Path) -> Exchange:
+    """The content of a file.
+
+    Raises:
+        UsageError: it cannot be read; the message names it.
+    """
+    try:
+        return Exchange.model_validate_json(place.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as unreadable:
+        raise UsageError(f"{place} cannot be read: {unreadable}.") from unreadable
+    except ValidationError as invalid:
+        first = invalid.errors(include_input=False, include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise UsageError(f"{place} is no recorded exchange: {where}: {first['msg']}.") from invalid
+
+
+def _cleaned_calls(calls: Sequence[ToolCall], clean: Clean) -> tuple[ToolCall, ...]:
+    return tuple(
+        call.model_copy(
+            update={"arguments": _cleaned(call.arguments, clean), "unreadable": clean(call.unreadable)}
+        )
+        for call in calls
+    )
+
+
+def _cleaned(value: Any, clean: Clean) -> Any:
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [_cleaned(each, clean) for each in value]
+        case dict():
+            return {clean(name): _cleaned(each, clean) for name, each in value.items()}
+        case _:
+            return value

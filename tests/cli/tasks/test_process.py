@@ -24,7 +24,7 @@ FINISHES = Calls(("finish", {"answer": "42", "solved": True}))
 
 @pytest.fixture
 def environment(stocked: Path, home: Path) -> dict[str, str]:
-    """A library with the tools that come along, in the embedded sandbox, and no plans."""
+    """A library with the tools that come along, in the embedded sandbox."""
     import shutil
 
     shutil.copytree(stocked, home)
@@ -32,7 +32,6 @@ def environment(stocked: Path, home: Path) -> dict[str, str]:
         **{name: value for name, value in os.environ.items() if not name.startswith("ALITA_")},
         "ALITA_HOME": str(home),
         "ALITA_SANDBOX": "wasm",
-        "ALITA_TASK_PLANS": "0",
         "OPENAI_API_KEY": "sk-test-0123456789abcdef",
     }
 
@@ -48,7 +47,7 @@ def alita(environment: dict[str, str], *words: str, **variables: str) -> Said:
 def test_a_task_is_solved_kept_listed_told_and_replayed_without_a_model(environment: dict[str, str]) -> None:
     with openai_server(COMPUTES, FINISHES) as (url, asked):
         model = {"ALITA_MODEL": "openai/x", "ALITA_MODEL_BASE_URL": url}
-        done = alita(environment, "solve", "What is 6 times 7?", "--json", "--max-steps", "5", **model)
+        done = alita(environment, "solve", "What is 6 times 7?", "--json", "--plans", "0", **model)
     assert done.status == 0, done.err
     solution = done.json
     assert (solution["answer"], solution["tools_used"], solution["calls"]) == ("42", ["calculate"], 2)
@@ -70,7 +69,7 @@ def test_a_task_is_solved_kept_listed_told_and_replayed_without_a_model(environm
 def test_ctrl_c_ends_it_with_what_is_known_so_far(environment: dict[str, str]) -> None:
     with openai_server(COMPUTES, None) as (url, _asked):
         started = subprocess.Popen(
-            [*ALITA, "solve", "What is 6 times 7?", "--json"],
+            [*ALITA, "solve", "What is 6 times 7?", "--json", "--plans", "0"],
             env={**environment, "ALITA_MODEL": "openai/x", "ALITA_MODEL_BASE_URL": url},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip

@@ -80,11 +80,13 @@ async def test_options_become_the_request_and_settings_what_they_leave_out(tmp_p
     (request,) = flow.requests
     assert request.files == (tmp_path / "sales.csv", tmp_path)
     assert (request.hosts, request.plans, request.memory) == (("a.org", "b.org"), 2, False)
-    assert request.budget == TaskBudget(steps=5, tokens=0, usd=0.5, seconds=read_settings().task_seconds)
+    assert request.budget == TaskBudget(
+        steps=5, tokens=0, usd=0.5, seconds=read_settings().limits.task_seconds
+    )
     other = ScriptedFlow(run=OTHER)
     await solved(other, "x")
     assert other.requests[0].memory
-    assert other.requests[0].budget.steps == read_settings().task_steps
+    assert other.requests[0].budget.steps == read_settings().limits.task_steps
 
 
 @pytest.mark.parametrize(

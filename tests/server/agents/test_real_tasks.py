@@ -19,7 +19,7 @@ from alita_mcp.models.interface import Completion, Message
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.server.build import DualEraServer, build_server
 from alita_mcp.server.tools.admission import admit
-from alita_mcp.settings import Settings
+from alita_mcp.settings import FixedLimits, Settings
 from tests.agent.world import call, finish
 from tests.models.openai_server import Calls, openai_server
 from tests.server.agents.test_task_resources import texts_at
@@ -37,7 +37,7 @@ SUM = [
 ]
 
 ANSWER = Calls(("finish", {"answer": "55", "solved": True}))
-CHOSEN: dict[str, Any] = {"model": "openai/x", "task_plans": 0, "memory": False}
+CHOSEN: dict[str, Any] = {"model": "openai/x", "limits": FixedLimits(task_plans=0), "memory": False}
 
 
 class Silent(ScriptedModel):
@@ -50,7 +50,9 @@ class Silent(ScriptedModel):
 
 
 def real(settings: Settings, model: ScriptedModel, **changes: Any) -> DualEraServer:
-    chosen = settings.model_copy(update={"task_plans": 0, "memory": False, "sandbox": "wasm", **changes})
+    chosen = settings.model_copy(
+        update={"limits": FixedLimits(task_plans=0), "memory": False, "sandbox": "wasm", **changes}
+    )
     return build_server(chosen, open_app=partial(open_app, chosen, admit=admit, model=model))
 
 
