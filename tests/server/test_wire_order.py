@@ -56,7 +56,7 @@ class Host:
 
 
 @asynccontextmanager
-async def host(home: Path, era: str, waits_s: float, *, listens: bool = True) -> AsyncIterator[Host]:
+async def host(home: Path, era: str, waits_s: float) -> AsyncIterator[Host]:
     """A client that has connected and listed once, of a server that waits so long for a list."""
     entry = (
         "from alita_mcp.server.results import visibility; from alita_mcp.server.transports import entry; "
@@ -67,7 +67,7 @@ async def host(home: Path, era: str, waits_s: float, *, listens: bool = True) ->
         opened = Host(peer, era)
         if era == "legacy":
             await peer.initialize()
-        elif listens:
+        else:
             await opened.send("listen", "subscriptions/listen", notifications={"toolsListChanged": True})
             while (await peer.message())["method"] != "notifications/subscriptions/acknowledged":
                 pass
@@ -97,16 +97,6 @@ async def test_one_that_never_lists_again_gets_the_hint_and_then_the_answer(home
         assert await silent.made() == ("run_tool", "after reconnect")
 
     assert silent.seen == [HINT, "made"]
-
-
-async def test_one_without_a_stream_that_lists_before_each_turn_waits_for_nothing(home: Path) -> None:
-    async with host(home, "modern", 600.0, listens=False) as poller:
-        await poller.call("found", "search_capabilities", query="vowels")
-        await poller.until("found")
-        await poller.list()
-        await poller.until("list")
-        await poller.call("made", "synthesize_tool", **VOWEL_SHARE)
-        assert await poller.made() == ("direct", "now")
 
 
 async def test_a_client_that_went_on_listening_hears_of_the_second_tool_too(home: Path) -> None:
