@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
@@ -16,7 +16,7 @@ from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.app.runs.places import CodePlaces
-from alita_mcp.app.runs.rights import CodeRights, CodeWaits, Rights
+from alita_mcp.app.runs.rights import CodeRights, CodeWaits
 from alita_mcp.app.runs.tools import Shown, ToolsInCode
 from alita_mcp.errors import LibraryError, SandboxBusy, SandboxError
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
@@ -33,7 +33,10 @@ from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.workers.bounds import CALLS_PER_KEY, WAITING
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
-from alita_mcp.values import Value
+from alita_mcp.values import Grants, Value
+
+FILES = Grants(workspace="read")
+"""What code of a task may do beyond computing."""
 
 
 class CodeRunResult(Value):
@@ -55,7 +58,7 @@ class CodeParts:
     settings: Settings
     library: Library
     calls: Calls
-    rights: Rights
+    rights: CodeRights
     sessions: Sessions
     noticing: Noticing
 
@@ -68,6 +71,7 @@ class _Asked:
     identity: ClientIdentity
     on_stage: ReportStage
     shown: Shown
+    files: Path | None
 
 
 class CodeRunner:
@@ -80,12 +84,6 @@ class CodeRunner:
         self._most = CALLS_PER_KEY + WAITING // 2
         """So many run or wait at once, so that calls of tools find a place in the queue too."""
 
-    def under(self, rights: Rights) -> CodeRunner:
-        """The same flow where others decide what code may do."""
-        other = copy(self)
-        other._parts = replace(self._parts, rights=rights)  # noqa: SLF001 - its own
-        return other
-
     async def run(
         self,
         request: CodeRequest,
@@ -93,10 +91,12 @@ class CodeRunner:
         on_stage: ReportStage,
         person: PendingQuestions | None = None,
         shown: Shown = lambda manifest: manifest,
+        files: Path | None = None,
     ) -> CodeRunResult | CodeWaits:
         """Runs it and records what came of it, once a person at the client or at the command allows what it asks for.
 
-        `shown` tells what the client may read of a tool that the code looks at.
+        `shown` tells what the client may read of a tool that the code looks at. `files` is the folder of a task, which
+        its code may read without being asked for: who gave the files to the task did so by that.
 
         Raises:
             InvalidArguments: it cannot run as it is.
@@ -107,10 +107,11 @@ class CodeRunner:
             SandboxError: the sandbox failed, not the code.
         """
         request = request.checked()
-        waits = await self._parts.rights.waits(request, identity, person, on_stage)
-        if waits is not None:
-            return waits
-        asked = _Asked(request, identity, on_stage, shown)
+        if files is None or request.grants != FILES:
+            waits = await self._parts.rights.waits(request, identity, person, on_stage)
+            if waits is not None:
+                return waits
+        asked = _Asked(request, identity, on_stage, shown, files)
         with self._counted():
             if request.session:
                 return await self._step(asked)
@@ -149,7 +150,7 @@ class CodeRunner:
         self, asked: _Asked, work: Callable[[CleaningBroker | None], Awaitable[CodeRun]]
     ) -> tuple[CodeRun, list[dict[str, Any]]]:
         """A run with a broker for its rights and the library's tools, and what it asked for."""
-        broker = self._parts.rights.broker(asked.request)
+        broker = self._parts.rights.broker(asked.request, asked.files)
         tools = ToolsInCode(self._parts.library, self._parts.calls, asked.identity.client, asked.shown)
         async with tools.broker(asked.request, broker) as outer:
             run = await work(outer)
