@@ -14,7 +14,7 @@ from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.litellm.provider import LitellmModel
 from alita_mcp.models.metered import MeteredModel
-from alita_mcp.models.recording.recorded import ANY_ROLE, Exchanges
+from alita_mcp.models.recording.recorded import ANY_ROLE, Recorder, Replayer
 from alita_mcp.settings import Settings
 from alita_mcp.values import Usage
 
@@ -69,7 +69,7 @@ class RoleModels:
         settings: Settings,
         *,
         source: Source | None = None,
-        exchanges: Exchanges | None = None,
+        replayer: Replayer | None = None,
         patience: Patience | None = None,
     ) -> None:
         """Nothing is loaded or asked yet.
@@ -77,17 +77,17 @@ class RoleModels:
         Args:
             settings: Which models and budgets.
             source: Gives the models instead of the settings, such as a script.
-            exchanges: Records what is answered, or replays it.
+            replayer: Answers in place of the models.
             patience: How failures that may pass are tried again.
         """
         self._settings = settings
-        self._exchanges = exchanges
+        self._replayer = replayer
         self._patience = patience
         self._source = source
         self._own: dict[Role | None, LanguageModel] = {}
         self._at_once = anyio.CapacityLimiter(CALLS_AT_ONCE)
         self._within: Meter | None = None
-        self._record: Exchanges | None = None
+        self._recorder: Recorder | None = None
 
     @property
     def is_configured(self) -> bool:
@@ -97,17 +97,14 @@ class RoleModels:
     @property
     def problem(self) -> UsageError | None:
         """Why there is no model to ask; None where there is one."""
-        replays = self._exchanges is not None and not self._exchanges.needs_model
-        return None if replays or self._source is not None else model_problem(self._settings)
+        stands_in = self._replayer is not None or self._source is not None
+        return None if stands_in else model_problem(self._settings)
 
-    def within(self, meter: Meter, record: Exchanges | None = None) -> RoleModels:
-        """The same models for parts of one larger piece of work, which pays for them.
-
-        `record` keeps what is answered for it, besides what their own exchanges record or replay.
-        """
+    def within(self, meter: Meter, recorder: Recorder | None = None) -> RoleModels:
+        """The same models for parts of one larger piece of work, which pays for them; `recorder` keeps the answers."""
         other = copy(self)
         other._within = meter  # noqa: SLF001 - its own
-        other._record = record  # noqa: SLF001
+        other._recorder = recorder  # noqa: SLF001
         return other
 
     def open(self) -> Models:
@@ -117,7 +114,7 @@ class RoleModels:
             UsageError: no model is configured, or its packages are not installed.
         """
         models = {role: self._recorded(role) for role in ROLES}
-        own = self._source is None and (self._exchanges is None or self._exchanges.needs_model)
+        own = self._source is None and self._replayer is None
         chosen = {role: choose(self._settings, role) for role in ROLES if own}
         identities = {role: each.identity for role, each in chosen.items() if each is not None}
         meter = Meter(budget_of(self._settings), within=self._within)
@@ -142,13 +139,13 @@ class RoleModels:
 
     def _recorded(self, role: Role) -> LanguageModel:
         asked = self._answering(role)
-        return asked if self._record is None else self._record.between(role, asked)
+        return asked if self._recorder is None else self._recorder.between(role, asked)
 
     def _answering(self, role: Role | None) -> LanguageModel:
-        """The model of a role, or what stands between the role and it."""
+        """The model of a role, or what answers in its place."""
+        if self._replayer is not None:
+            return self._replayer.model(role or ANY_ROLE)
         model = self._model(role)
-        if self._exchanges is not None:
-            return self._exchanges.between(role or ANY_ROLE, model)
         if model is None:
             raise model_problem(self._settings) or AssertionError("no model is chosen")
         return model

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,6 @@ from alita_mcp.models.interface import (
 )
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.litellm.provider import LitellmModel
-from alita_mcp.models.recording.recorded import Recorder, Replayer
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.structured.json_calls import ToolCallingModel
@@ -213,15 +211,6 @@ async def test_what_is_refused_counts_as_no_call_and_what_is_asked_twice_as_two(
     meter.begin("coder")
     meter.refused("coder")
     meter.begin("coder")
-
-
-async def test_a_refusal_is_recorded_and_replayed(tmp_path: Path) -> None:
-    server = without_tools(CALL)
-    with openai_server(server) as (url, _asked):
-        live = Recorder(tmp_path).between("planner", model_at(url))
-        said = await ToolCallingModel(live).complete(TASK, tools=TOOLS)
-    again = await ToolCallingModel(Replayer(tmp_path).between("planner", None)).complete(TASK, tools=TOOLS)
-    assert (again.text, again.calls) == (said.text, said.calls)
 
 
 @pytest.mark.parametrize(

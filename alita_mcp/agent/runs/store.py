@@ -25,7 +25,7 @@ from alita_mcp.agent.runs.values import RunSummary
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
 from alita_mcp.library.disk import unreadable
-from alita_mcp.models.recording.recorded import Exchanges, Recorder, Replayer
+from alita_mcp.models.recording.recorded import Recorder, Replayer
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -158,18 +158,18 @@ class StoredRuns:
             raise ToolNotFound(f"{which} {prefix[:40]!r}.", hint="`alita runs` lists those that are kept.")
         return found[0]
 
-    def recorder(self, run: str) -> Exchanges:
+    def recorder(self, run: str) -> Recorder:
         """A recorder of all models' answers of a run, for its replay; a full disk ends the recording, not the run."""
-        return Recorder(self._place(run).path / EXCHANGES, clean=clean_text, must=False)
+        return Recorder(self._place(run).path / EXCHANGES, clean_text)
 
-    def replayer(self, run: str) -> Exchanges:
+    def replayer(self, run: str) -> Replayer:
         """A replayer of the answers that were recorded in this run.
 
         Raises:
             ToolNotFound: no such run is kept.
             UsageError: nothing was recorded.
         """
-        return replayer(self._place(run).path / EXCHANGES)
+        return Replayer(self._place(run).path / EXCHANGES, _alike)
 
     async def request(self, run: str) -> TaskRequest:
         """The request of a run.
@@ -256,13 +256,9 @@ class StoredRuns:
             changed.set()
 
 
-def replayer(folder: Path) -> Exchanges:
-    """Replays answers to questions that are equal except for ids of runs and dates.
-
-    Raises:
-        UsageError: the folder holds no exchanges, or one that cannot be read.
-    """
-    return Replayer(folder, alike=lambda text: _TIME.sub("TIME", _RUN_IN_TEXT.sub("RUN", clean_text(text))))
+def _alike(text: str) -> str:
+    """A text without what differs from run to run: ids of runs, and times."""
+    return _TIME.sub("TIME", _RUN_IN_TEXT.sub("RUN", clean_text(text)))
 
 
 def _append(place: RunFolder, event: TaskEvent) -> None:

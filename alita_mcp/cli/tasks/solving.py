@@ -24,9 +24,9 @@ from alita_mcp.settings import Settings, read_settings
 if TYPE_CHECKING:
     from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
     from alita_mcp.app.tasks.runner import TaskRunner
-    from alita_mcp.models.recording.recorded import Exchanges
+    from alita_mcp.models.recording.recorded import Replayer
 
-Opened = Callable[["Settings", "Exchanges | None", ReportStage], AbstractAsyncContextManager["TaskRunner"]]
+Opened = Callable[["Settings", "Replayer | None", ReportStage], AbstractAsyncContextManager["TaskRunner"]]
 
 
 async def solve(options: argparse.Namespace, output: Output, opened: Opened = opened_flow) -> int:
@@ -39,9 +39,12 @@ async def solve(options: argparse.Namespace, output: Output, opened: Opened = op
         UsageError: no model is configured, or the options do not fit.
     """
     settings = read_settings()
-    exchanges, request = await _exchanges(options, settings), await _request(options, settings)
+    request, replayer = await _request(options, settings), None
+    if options.replay_run is not None:
+        runs = kept_runs(settings)
+        replayer = runs.replayer(await runs.named(options.replay_run))
     with opened_view(output) as view:
-        async with opened(settings, exchanges, view.stage) as flow:
+        async with opened(settings, replayer, view.stage) as flow:
             if not flow.has_model:
                 raise no_model_for_tasks(settings)
             person = TerminalPerson(view, output) if somebody_is_there() and not options.yes else None
@@ -107,18 +110,6 @@ def _tell(solution: Solution | None, output: Output) -> None:
         output.note(line)
 
 
-async def _exchanges(options: argparse.Namespace, settings: Settings) -> Exchanges | None:
-    if options.replay_run is not None:
-        runs = kept_runs(settings)
-        return runs.replayer(await runs.named(options.replay_run))
-    if options.record is None and options.replay is None:
-        return None
-    from alita_mcp.agent.runs.store import replayer
-    from alita_mcp.models.recording.recorded import Recorder
-
-    return Recorder(options.record) if options.record is not None else replayer(options.replay)
-
-
 async def _request(options: argparse.Namespace, settings: Settings) -> TaskRequest:
     """The request that the options spell out; a replayed run's own where they name no task.
 
@@ -129,8 +120,8 @@ async def _request(options: argparse.Namespace, settings: Settings) -> TaskReque
     """
     from alita_mcp.agent.values import TaskBudget, TaskRequest
 
-    replays = options.replay is not None or options.replay_run is not None
-    if options.task is None and options.replay_run is not None:
+    replays = options.replay_run is not None
+    if options.task is None and replays:
         runs = kept_runs(settings)
         before = await runs.request(await runs.named(options.replay_run))
         return before.model_copy(update={"memory": False})

@@ -1,4 +1,4 @@
-"""Recorder and replayer of exchanges with models: each question and its reply is one readable JSON file."""
+"""Recorder and replayer of a task's exchanges with models: each question and its reply is one readable JSON file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import not_
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 import anyio.to_thread
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError
@@ -24,7 +24,6 @@ from alita_mcp.models.interface import (
     ToolsRefused,
     tools_refused,
 )
-from alita_mcp.models.recording.redaction import without_keys
 from alita_mcp.values import Value
 
 ANY_ROLE = "any"
@@ -93,66 +92,31 @@ class Exchange(Value):
     answered: RecordedReply
 
 
-class Exchanges(Protocol):
-    """Interface of recorders and replayers, which stand between a role and its model."""
-
-    needs_model: bool
-
-    def between(self, role: str, model: LanguageModel | None) -> LanguageModel:
-        """The model that the role is to ask instead; `model` is None where none is configured."""
-        ...
-
-
 class Recorder:
-    """Recorder that writes every answer of every role to a folder, as it comes."""
+    """Recorder that writes every answer of every role to a folder, as it comes; what cannot be written is lost."""
 
-    needs_model = True
-
-    def __init__(self, folder: Path, *, clean: Clean = without_keys, must: bool = True) -> None:
-        """Makes the folder.
-
-        Args:
-            folder: Where the files go.
-            clean: Takes out of texts what may not be written.
-            must: Whether an answer that cannot be written fails the question, as it must where the files are the aim.
-
-        Raises:
-            UsageError: it cannot be made.
-        """
+    def __init__(self, folder: Path, clean: Clean) -> None:
+        """Makes the folder; `clean` takes out of texts what may not be written."""
         self._folder = folder
         self._clean = clean
-        self._must = must
-        try:
+        with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as failure:
-            if must:
-                raise UsageError(f"Nothing can be recorded in {str(folder)!r}: {failure}.") from failure
 
-    def between(self, role: str, model: LanguageModel | None) -> LanguageModel:
-        """The model, with its answers written down."""
-        if model is None:
-            raise UsageError("Recording needs a model.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
+    def between(self, role: str, model: LanguageModel) -> LanguageModel:
+        """The model, with its answers to a role written down."""
         return _RecordingModel(role, model, self)
 
     async def record(self, asked: RecordedQuestion, answered: RecordedReply) -> None:
-        """Writes a question and its reply.
-
-        Raises:
-            ModelError: they cannot be written, and must be.
-        """
+        """Writes a question and its reply."""
         words = {"text": self._clean(answered.text), "calls": _cleaned_calls(answered.calls, self._clean)}
         exchange = Exchange(asked=asked.cleaned(self._clean), answered=answered.model_copy(update=words))
         try:
             await anyio.to_thread.run_sync(self._write, exchange)
         except OSError as failure:
-            if self._must:
-                raise ModelError(
-                    f"The answer cannot be recorded in {str(self._folder)!r}: {failure}."
-                ) from failure
             _log.info("An answer of a model is not recorded: %s", failure)
 
     def _write(self, exchange: Exchange) -> None:
-        """Files are numbered in the order of the answers; another process may record into the folder too."""
+        """Files are numbered in the order of the answers, of which several may come at once."""
         content = json.dumps(exchange.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
         number = len(list(self._folder.glob("*.json")))
         while True:
@@ -166,9 +130,7 @@ class Recorder:
 class Replayer:
     """Replayer that answers every role from a folder alone, each recorded answer once."""
 
-    needs_model = False
-
-    def __init__(self, folder: Path, *, alike: Clean = str) -> None:
+    def __init__(self, folder: Path, alike: Clean) -> None:
         """Reads the folder.
 
         Args:
@@ -185,12 +147,10 @@ class Replayer:
             exchange = _read_exchange(place)
             self._left[exchange.asked.cleaned(alike).digest].append(exchange.answered)
         if not self._left:
-            raise UsageError(
-                f"There are no recorded exchanges in {str(folder)!r}.", hint="Make some with --record DIR."
-            )
+            raise UsageError(f"There are no recorded exchanges in {str(folder)!r}.")
 
-    def between(self, role: str, model: LanguageModel | None) -> LanguageModel:  # noqa: ARG002 - none is asked
-        """A model that has its answers from the folder."""
+    def model(self, role: str) -> LanguageModel:
+        """A model that has its answers to a role from the folder."""
         return _ReplayedModel(role, self)
 
     def answer(self, asked: RecordedQuestion) -> Completion:
@@ -209,7 +169,7 @@ class Replayer:
         known = "It was asked more often than it was recorded." if digest in self._left else ""
         raise ModelError(
             f"No answer to this question of the {asked.role} is recorded in {str(self._folder)!r}. {known}",
-            hint="Record again with --record DIR.",
+            hint="Solve the task anew, without --replay-run.",
         )
 
 
@@ -239,7 +199,7 @@ class _ReplayedModel:
         self._replayer = replayer
 
     async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
-        return self._replayer.answer(_question(self._role, messages, options).cleaned(without_keys))
+        return self._replayer.answer(_question(self._role, messages, options))
 
 
 def _question(role: str, messages: Sequence[Message], options: dict[str, Any]) -> RecordedQuestion:

@@ -322,7 +322,7 @@ async def test_a_disk_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path)
 
 
 async def asked(runs: StoredRuns, replay: str, *questions: str) -> Sequence[str]:
-    models = RoleModels(Settings(), exchanges=runs.replayer(replay)).open()
+    models = RoleModels(Settings(), replayer=runs.replayer(replay)).open()
     return [
         (await models.role("planner").complete([Message(role="user", content=question)])).text
         for question in questions

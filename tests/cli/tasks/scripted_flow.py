@@ -18,7 +18,7 @@ from alita_mcp.cli.output import Output
 from alita_mcp.cli.tasks import commands
 from alita_mcp.cli.tasks.flow import kept_runs
 from alita_mcp.cli.tasks.solving import solve
-from alita_mcp.models.recording.recorded import Exchanges
+from alita_mcp.models.recording.recorded import Replayer
 from alita_mcp.progress import ReportStage
 from alita_mcp.settings import Settings, read_settings
 
@@ -59,7 +59,7 @@ class ScriptedFlow:
         self.has_model = has_model
         self.requests: list[TaskRequest] = []
         self.answers: list[str | None] = []
-        self.exchanges: Exchanges | None = None
+        self.replayer: Replayer | None = None
         self._events = [("started", "Sum the sales.", {}), *events]
         self._question = question
         self._run = run
@@ -69,10 +69,10 @@ class ScriptedFlow:
 
     @asynccontextmanager
     async def opened(
-        self, _settings: Settings, exchanges: Exchanges | None, on_stage: ReportStage
+        self, _settings: Settings, replayer: Replayer | None, on_stage: ReportStage
     ) -> AsyncIterator[TaskRunner]:
         """As `opened_flow`."""
-        self.exchanges = exchanges
+        self.replayer = replayer
         await on_stage("preparing the sandbox")
         yield cast("TaskRunner", self)
 
