@@ -37,7 +37,7 @@ SUM = [
 ]
 
 ANSWER = Calls(("finish", {"answer": "55", "solved": True}))
-CHOSEN: dict[str, Any] = {"model": "openai/x", "limits": FixedLimits(task_plans=0), "memory": False}
+CHOSEN: dict[str, Any] = {"model": "openai/x", "memory": False}
 
 
 class Silent(ScriptedModel):
@@ -152,7 +152,7 @@ async def test_every_connection_lists_and_answers_solve_task(
     kind: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    with openai_server(ANSWER, ANSWER) as (url, _):
+    with openai_server("no plan", "none either", ANSWER) as (url, _):
         async with connected_by(kind, home, model_base_url=url, **CHOSEN) as connection:
             assert {"solve_task", "research_web"} <= {*await names_of(connection.client)}
             answer = await connection.client.call_tool("solve_task", {"task": "t"})
@@ -170,7 +170,7 @@ async def test_the_served_process_has_the_api_and_its_events(
             http_process(home, model_base_url=url, **CHOSEN) as (served, _),
             over_http(served) as client,
         ):
-            run = (await client.post("/api/tasks", json={"task": "t"})).json()["id"]
+            run = (await client.post("/api/tasks", json={"task": "t", "plans": 0})).json()["id"]
             async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
                 told = await messages(stream)
             assert (await client.get("/api/openapi.json")).json()["openapi"] == "3.1.0"
