@@ -17,7 +17,6 @@ from alita_mcp.library.opening import open_library
 from alita_mcp.models.embedder_choice import choose_embedder
 from alita_mcp.models.embedding.model2vec import WEIGHTS, Model2vecEmbedder
 from alita_mcp.settings import Settings
-from tests.models.openai_server import Embeds, Fails, Request, openai_server
 
 pytestmark = pytest.mark.extra("search")
 
@@ -135,47 +134,6 @@ def test_without_the_extra_it_is_said_what_to_install() -> None:
     )
     assert "needs the extra 'search'" in done.stderr
     assert "ExtraMissing" in done.stderr
-
-
-ASK = """
-import logging, sys, anyio
-logging.basicConfig(stream=sys.stderr, level=sys.argv[2])
-from alita_mcp.errors import ModelError
-from alita_mcp.models.embedder_choice import choose_embedder
-
-async def main():
-    for name in ("openai/x", "voyage/x", "ollama/x"):
-        embedder = choose_embedder(f"{name} base_url={sys.argv[1]}")
-        for _ in range(3):
-            try:
-                await embedder.embed([sys.argv[3], "b"])
-            except ModelError as failure:
-                logging.error("%s", failure, exc_info=True)
-
-anyio.run(main)
-anyio.run(main)
-"""
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("level", ["DEBUG", pytest.param("WARNING", marks=pytest.mark.exhaustive)])
-def test_nothing_is_printed_to_stdout_and_no_key_or_text_to_stderr(level: str) -> None:
-    def answer(request: Request) -> Embeds | Fails:
-        failures = {
-            1: Fails(401, message=f"Incorrect API key provided: {KEY}"),
-            2: Fails(400, message=SECRET),
-        }
-        return failures.get(request.number % 3) or Embeds([[1.0], [2.0]])
-
-    with openai_server(answer) as (url, transcript):
-        done = run(ASK, url, level, SECRET, OPENAI_API_KEY=KEY, VOYAGE_API_KEY="pa-" + KEY)
-    assert (done.returncode, done.stdout) == (0, "")
-    assert len(transcript.requests) == 18
-    assert KEY not in done.stderr
-    assert "Acme" not in done.stderr
-    assert done.stderr.count("did not answer") >= 12
-    assert "never awaited" not in done.stderr
-    assert "Unclosed" not in done.stderr
 
 
 CALLS = [

@@ -115,17 +115,17 @@ class TaskRunner:
         if self._models is None:
             raise no_model_for_tasks(self._settings)
         run, budget = run or new_run(), request.budget
-        limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
-        meter = Meter(limits, work="task", usd_setting="ALITA_TASK_USD")
-        role_models = self._models.within(meter, self.runs.recorder(run))
-
-        def open_models(meter: Meter) -> tuple[Models, LanguageModel]:
-            models = role_models.open_on(meter)
-            return models, ToolCallingModel(models.role("implementer"))
-
-        flows = replace(self._flows, toolsmith=self._flows.toolsmith.using(role_models))
         async with _workspace(request) as workspace:
             await self.runs.begin(run, request)
+            limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
+            meter = Meter(limits, work="task", usd_setting="ALITA_TASK_USD")
+            role_models = self._models.within(meter, self.runs.recorder(run))
+
+            def open_models(meter: Meter) -> tuple[Models, LanguageModel]:
+                models = role_models.open_on(meter)
+                return models, ToolCallingModel(models.role("implementer"))
+
+            flows = replace(self._flows, toolsmith=self._flows.toolsmith.using(role_models))
             with anyio.CancelScope() as scope:
                 self._scopes[run] = scope
                 try:
