@@ -56,13 +56,6 @@ def read_choice(said: Any) -> Any:
     return options
 
 
-def _known_sandbox(said: Any) -> Any:
-    """Refuses the name of a back end of version 0.1.0; the message says what took its place."""
-    if said == "monty":
-        raise ValueError("monty is gone: write ALITA_SANDBOX=wasm (a whole Python, embedded too), or auto")
-    return said
-
-
 SEARCH_KEYS = {"github": "GITHUB_TOKEN", "tavily": "TAVILY_API_KEY", "brave": "BRAVE_API_KEY"}
 """The variables that search services' own documentation names for their keys."""
 
@@ -115,9 +108,7 @@ class Settings(BaseSettings):
 
     home: Path = Field(default_factory=default_home)
     """Where the library lives."""
-    sandbox: Annotated[str, BeforeValidator(_known_sandbox)] = Field(
-        default="auto", pattern=r"^(auto|docker|bubblewrap|wasm|[\w.]+:\w+)$"
-    )
+    sandbox: str = Field(default="auto", pattern=r"^(auto|docker|bubblewrap|wasm|[\w.]+:\w+)$")
     """`auto`, `docker`, `bubblewrap`, `wasm`, or `module:Class` of another back end."""
     docker_image: str = "python:3.13-slim"
     """Image with Python 3.11 or newer that the docker sandbox starts."""
