@@ -14,7 +14,6 @@ from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.litellm.provider import LitellmModel
 from alita_mcp.models.metered import MeteredModel
-from alita_mcp.models.recording.recorded import ANY_ROLE, Recorder, Replayer
 from alita_mcp.settings import Settings
 from alita_mcp.values import Usage
 
@@ -48,7 +47,7 @@ class Models:
 
     @property
     def own(self) -> bool:
-        """Whether the settings name them: what scripted, replayed or lent models call themselves proves nothing."""
+        """Whether the settings name them: what scripted or lent models call themselves proves nothing."""
         return bool(self._identities)
 
     def identity(self, role: Role) -> str:
@@ -69,7 +68,6 @@ class RoleModels:
         settings: Settings,
         *,
         source: Source | None = None,
-        replayer: Replayer | None = None,
         patience: Patience | None = None,
     ) -> None:
         """Nothing is loaded or asked yet.
@@ -77,17 +75,14 @@ class RoleModels:
         Args:
             settings: Which models and budgets.
             source: Gives the models instead of the settings, such as a script.
-            replayer: Answers in place of the models.
             patience: How failures that may pass are tried again.
         """
         self._settings = settings
-        self._replayer = replayer
         self._patience = patience
         self._source = source
         self._own: dict[Role | None, LanguageModel] = {}
         self._at_once = anyio.CapacityLimiter(CALLS_AT_ONCE)
         self._within: Meter | None = None
-        self._recorder: Recorder | None = None
 
     @property
     def is_configured(self) -> bool:
@@ -97,14 +92,12 @@ class RoleModels:
     @property
     def problem(self) -> UsageError | None:
         """Why there is no model to ask; None where there is one."""
-        stands_in = self._replayer is not None or self._source is not None
-        return None if stands_in else model_problem(self._settings)
+        return None if self._source is not None else model_problem(self._settings)
 
-    def within(self, meter: Meter, recorder: Recorder | None = None) -> RoleModels:
-        """The same models for parts of one larger piece of work, which pays for them; `recorder` keeps the answers."""
+    def within(self, meter: Meter) -> RoleModels:
+        """The same models for parts of one larger piece of work, which pays for them."""
         other = copy(self)
         other._within = meter  # noqa: SLF001 - its own
-        other._recorder = recorder  # noqa: SLF001
         return other
 
     def open(self) -> Models:
@@ -113,9 +106,8 @@ class RoleModels:
         Raises:
             UsageError: no model is configured, or its packages are not installed.
         """
-        models = {role: self._recorded(role) for role in ROLES}
-        own = self._source is None and self._replayer is None
-        chosen = {role: choose(self._settings, role) for role in ROLES if own}
+        models = {role: self._model(role) for role in ROLES}
+        chosen = {role: choose(self._settings, role) for role in ROLES if self._source is None}
         identities = {role: each.identity for role, each in chosen.items() if each is not None}
         meter = Meter(budget_of(self._settings), within=self._within)
         return Models(models, meter, self._at_once, identities=identities)
@@ -126,7 +118,7 @@ class RoleModels:
         Raises:
             UsageError: no model is configured, or its packages are not installed.
         """
-        models = {role: self._recorded(role) for role in ROLES}
+        models = {role: self._model(role) for role in ROLES}
         return Models(models, meter, self._at_once)
 
     def plain(self) -> LanguageModel:
@@ -135,25 +127,15 @@ class RoleModels:
         Raises:
             UsageError: no model is configured, or its packages are not installed.
         """
-        return self._answering(None)
+        return self._model(None)
 
-    def _recorded(self, role: Role) -> LanguageModel:
-        asked = self._answering(role)
-        return asked if self._recorder is None else self._recorder.between(role, asked)
-
-    def _answering(self, role: Role | None) -> LanguageModel:
-        """The model of a role, or what answers in its place."""
-        if self._replayer is not None:
-            return self._replayer.model(role or ANY_ROLE)
-        model = self._model(role)
-        if model is None:
-            raise model_problem(self._settings) or AssertionError("no model is chosen")
-        return model
-
-    def _model(self, role: Role | None) -> LanguageModel | None:
+    def _model(self, role: Role | None) -> LanguageModel:
         """One model object for a role for the whole process: it learns which options its server takes."""
         if self._source is not None:
             return self._source(role)
-        if role not in self._own and (chosen := choose(self._settings, role)) is not None:
+        if role not in self._own:
+            chosen = choose(self._settings, role)
+            if chosen is None:
+                raise model_problem(self._settings) or AssertionError("no model is chosen")
             self._own[role] = LitellmModel(chosen, self._patience)
-        return self._own.get(role)
+        return self._own[role]

@@ -119,7 +119,7 @@ class TaskRunner:
             await self.runs.begin(run, request)
             limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
             meter = Meter(limits, work="task", usd_setting="ALITA_TASK_USD")
-            role_models = self._models.within(meter, self.runs.recorder(run))
+            role_models = self._models.within(meter)
 
             def open_models(meter: Meter) -> tuple[Models, LanguageModel]:
                 models = role_models.open_on(meter)

@@ -1,4 +1,4 @@
-"""`alita solve` as a process, its model behind the real litellm: kept, listed, told, replayed, interrupted."""
+"""`alita solve` as a process, its model behind the real litellm: kept, listed, told, interrupted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def alita(environment: dict[str, str], *words: str, **variables: str) -> Said:
     return Said(done.returncode, done.stdout, done.stderr)
 
 
-def test_a_task_is_solved_kept_listed_told_and_replayed_without_a_model(environment: dict[str, str]) -> None:
+def test_a_task_is_solved_kept_listed_and_told(environment: dict[str, str]) -> None:
     with openai_server(COMPUTES, FINISHES) as (url, asked):
         model = {"ALITA_MODEL": "openai/x", "ALITA_MODEL_BASE_URL": url}
         done = alita(environment, "solve", "What is 6 times 7?", "--json", "--plans", "0", **model)
@@ -57,13 +57,7 @@ def test_a_task_is_solved_kept_listed_told_and_replayed_without_a_model(environm
     told = alita(environment, "runs", solution["run"][:8])
     assert "step: 1. calculate" in told.out
     assert "finished: 42" in told.out
-    again = alita(environment, "solve", "--replay-run", solution["run"], "--json")
-    assert again.status == 0, again.err
-    assert (again.json["answer"], again.json["run"] != solution["run"]) == ("42", True)
     assert len(asked.requests) == 2
-    other = alita(environment, "solve", "What is 7 times 7?", "--replay-run", solution["run"])
-    assert other.status == 8
-    assert "No answer to this question" in other.err
 
 
 def test_ctrl_c_ends_it_with_what_is_known_so_far(environment: dict[str, str]) -> None:

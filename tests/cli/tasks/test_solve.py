@@ -12,9 +12,7 @@ import pytest
 
 from alita_mcp.agent.values import Claim, Solution, TaskBudget
 from alita_mcp.cli.tasks.flow import kept_runs
-from alita_mcp.errors import ModelError, ToolNotFound, UsageError
-from alita_mcp.models.interface import Message
-from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.settings import read_settings
 from tests.cli.tasks.scripted_flow import PLAN, RUN, ScriptedFlow, options, solved, step
 
@@ -167,22 +165,3 @@ async def test_a_model_that_does_not_answer_is_an_error_of_its_own() -> None:
 
     with pytest.RaisesGroup(ModelError):
         await solved(ScriptedFlow(before_the_end=fail), "x")
-
-
-async def test_a_run_is_replayed_with_its_request_its_answers_and_no_memory() -> None:
-    flow = ScriptedFlow()
-    await solved(flow, "Sum the sales.", "--host", "a.org", "--max-steps", "5")
-    model = flow.runs.recorder(RUN).between("planner", ScriptedModel(["recorded"]))
-    await model.complete([Message(role="user", content="x")])
-    again = ScriptedFlow(run=OTHER)
-    await solved(again, "--replay-run", RUN[:6])
-    (request,) = again.requests
-    assert (request.task, request.hosts, request.budget.steps, request.memory) == (
-        "Sum the sales.",
-        ("a.org",),
-        5,
-        False,
-    )
-    assert again.replayer is not None
-    with pytest.raises(ToolNotFound):
-        await solved(again, "--replay-run", "abc")
