@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -136,47 +134,9 @@ def test_without_the_extra_it_is_said_what_to_install() -> None:
     assert "ExtraMissing" in done.stderr
 
 
-CALLS = [
-    {"id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
-    {"method": "notifications/initialized"},
-    {"id": 2, "method": "tools/call", "params": {
-        "name": "search_capabilities", "arguments": {"query": "extract the text of a web page"}}},
-]  # fmt: skip
-
-
-def searched(home: Path, **settings: str) -> dict[str, Any]:
-    """What a server's answer to a search is, in a process of its own."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "alita_mcp.server.transports.entry"],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "ALITA_HOME": str(home), **settings},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        for call in CALLS:
-            server.stdin.write(json.dumps({"jsonrpc": "2.0", **call}) + "\n")
-            server.stdin.flush()
-        answers = (json.loads(line) for line in server.stdout)
-        found: dict[str, Any] = next(answer for answer in answers if answer.get("id") == 2)
-        server.stdin.close()
-        server.wait(180)
-    return found
-
-
-@pytest.mark.process
-def test_a_server_serves_by_words_with_an_embedder_that_is_not_there(tmp_path: Path) -> None:
-    url = "http://127.0.0.1:9/v1"
-    found = searched(tmp_path / "home", ALITA_EMBEDDER=f"openai/nothing base_url={url}")
-    assert found["result"]["structuredContent"]["results"]
-
-
-@pytest.mark.process
-@pytest.mark.exhaustive
-def test_a_server_with_an_embedder_that_cannot_be_loaded_says_so(tmp_path: Path) -> None:
-    found = searched(tmp_path / "home", ALITA_EMBEDDER="no_such_module:Class")
-    assert "ALITA_EMBEDDER" in json.dumps(found)
-    assert "no_such_module" in json.dumps(found)
+def test_the_address_of_a_server_is_an_option_of_the_name() -> None:
+    plain, elsewhere = (
+        choose_embedder(f"ollama/x{rest}") for rest in ("", " base_url=http://127.0.0.1:9/v1")
+    )
+    assert plain.name == "ollama/x"
+    assert elsewhere.name.startswith("ollama/x@")
