@@ -22,7 +22,7 @@ LIMIT = FixedLimits().result_bytes
 async def conversation(
     node_tools: NodeTools, script: str, folder: Path, server: dict[str, Any], era: str
 ) -> dict[str, Any]:
-    task = {**server, "make": SHOUT, "call": {"text": "hello"}, "large": {"text": "é" * LIMIT}, "offset": 12}
+    task = {**server, "make": SHOUT, "call": {"text": "hello"}, "times": LIMIT, "offset": 12}
     node_tools.client("conversation.mjs")
     ran = await node_tools.run([node_tools.client(script), json.dumps(task)], folder, {"ERA": era})
     assert ran.status == 0, ran.out + ran.err
