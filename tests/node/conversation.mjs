@@ -30,7 +30,7 @@ export async function converse(how) {
       lists,
       outputSchema: listed?.outputSchema,
       result: called.structuredContent,
-      cut,
+      cut: { ...cut, content: cut.content.map((block) => ({ ...block, text: block.text?.slice(0, 100) })) },
       part: part.contents.at(-1).text,
     }),
   );
