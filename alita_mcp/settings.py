@@ -10,7 +10,14 @@ from typing import Annotated, Any, Literal
 
 import platformdirs
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from alita_mcp.errors import UsageError
 from alita_mcp.values import Value
@@ -49,11 +56,27 @@ def read_choice(said: Any) -> Any:
     return options
 
 
-def _known_sandbox(said: Any) -> Any:
-    """Refuses the name of a back end of version 0.1.0; the message says what took its place."""
-    if said == "monty":
-        raise ValueError("monty is gone: write ALITA_SANDBOX=wasm (a whole Python, embedded too), or auto")
-    return said
+SEARCH_KEYS = {"github": "GITHUB_TOKEN", "tavily": "TAVILY_API_KEY", "brave": "BRAVE_API_KEY"}
+"""The variables that search services' own documentation names for their keys."""
+
+
+class FixedLimits(Value):
+    """Numbers that suit everyone: no variable sets them, but a program or a test may."""
+
+    answer_within_s: float = 45.0
+    """A synthesis or task that takes longer goes on as a job."""
+    result_bytes: int = 256_000
+    """Larger results come back cut, with a link to the whole."""
+    synthesis_calls: int = 100
+    """How many answers of models one synthesis may ask for; here and below, 0 lifts a limit."""
+    synthesis_tokens: int = 1_000_000
+    synthesis_seconds: float = 1_800.0
+    task_steps: int = 60
+    """Steps of a task, those of its sub-tasks counted; 0 is no limit here."""
+    task_tokens: int = 500_000
+    task_seconds: float = 1_200.0
+    task_plans: int = 3
+    """How many candidate plans a task begins with; 0: none, each step is decided when it comes (plain ReAct)."""
 
 
 RoleModel = Annotated[ModelChoice, NoDecode, BeforeValidator(read_choice)]
@@ -69,37 +92,35 @@ def use_home(home: Path) -> None:
     os.environ["ALITA_HOME"] = str(home.expanduser().absolute())
 
 
+class _Variables(EnvSettingsSource):
+    """The environment, which has no say in `limits`."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        if field_name == "limits":
+            return None, field_name, False
+        return super().get_field_value(field, field_name)
+
+
 class Settings(BaseSettings):
-    """All that a person can set; each field is read from `ALITA_<NAME>`."""
+    """All that a person can set; each field but `limits` is read from `ALITA_<NAME>`."""
 
     model_config = SettingsConfigDict(env_prefix="ALITA_", frozen=True, extra="ignore", env_ignore_empty=True)
 
     home: Path = Field(default_factory=default_home)
     """Where the library lives."""
-    sandbox: Annotated[str, BeforeValidator(_known_sandbox)] = Field(
-        default="auto", pattern=r"^(auto|docker|bubblewrap|wasm|[\w.]+:\w+)$"
-    )
+    sandbox: str = Field(default="auto", pattern=r"^(auto|docker|bubblewrap|wasm|[\w.]+:\w+)$")
     """`auto`, `docker`, `bubblewrap`, `wasm`, or `module:Class` of another back end."""
     docker_image: str = "python:3.13-slim"
     """Image with Python 3.11 or newer that the docker sandbox starts."""
-    docker_runtime: str = Field(default="auto", pattern=r"^[\w.-]*$")
-    """Runtime of the docker sandbox's containers: `auto` (gVisor, `runsc`, where the engine has it), `runc`, `runsc`
-    or any other that the engine knows."""
     allow_weak_limits: bool = False
     """Accept bubblewrap without a delegated cgroup: memory is then limited per process only."""
     package_index: str = ""
     """Base URL of the package index that environments are built from; empty: the default of pip and uv."""
-    package_index_ca: Path | None = None
-    """PEM file with the authorities to trust for the package index; empty: the system's."""
     promoted: int = Field(default=20, ge=0, le=100)
     """How many tools are listed as first-class tools."""
-    promote: Literal["all", "verified"] = "all"
-    """`verified` lists only tools with that trust."""
     review: Literal["off", "describe", "list"] | None = None
     """What clients see of a tool that no person has reviewed. `describe`: its first sentence and plain names, marked;
     `list`: the same, and it is not listed; `off`: all of it. Unset: `describe` over HTTP, `off` over stdio."""
-    learn: bool = True
-    """Whether a search becomes one of the requests by which a tool is found, when the client then calls that tool."""
     policy: Literal["auto", "ask", "locked"] = "ask"
     """`ask`: pure computation is published after its gates, the rest asks a person; `auto`: what a new tool
     asks for is granted at once, but hosts that a person must name; `locked`: nothing new."""
@@ -115,16 +136,8 @@ class Settings(BaseSettings):
     """Folder that tools with that grant may read or write; empty: none."""
     max_workers: int = Field(default=8, ge=1, le=256)
     """How many sandboxes may run at once."""
-    max_sandbox_memory_mb: int = Field(default=4096, ge=64)
-    """How much memory the sandboxes may be promised together."""
-    answer_within_s: float = Field(default=45.0, gt=0, le=600)
-    """`synthesize_tool` answers within this many seconds; the job goes on."""
-    max_result_bytes: int = Field(default=256_000, ge=1_000)
-    """Larger results come back cut, with a link to the whole."""
     keep_values: bool = False
     """Whether code, arguments and results of runs of `run_code` are kept on the disk; else they stay in memory."""
-    result_cache_mb: int = Field(default=64, ge=0, le=65_536)
-    """Room for results of deterministic tools, which are then not computed again; 0: none are kept."""
     token: SecretStr | None = None
     """Bearer token that HTTP clients must send; required when the address is not loopback."""
     model: str | None = Field(default=None, pattern=r"^\S+$")
@@ -136,63 +149,48 @@ class Settings(BaseSettings):
     model_tester: RoleModel = ModelChoice()
     """Who writes examples, in the same form; unset, a model that differs from the coder's where there is one."""
     model_coder: RoleModel = ModelChoice()
-    """Who writes code, in the same form."""
+    """Who writes code and carries out the steps of tasks, in the same form."""
     model_judge: RoleModel = ModelChoice()
     """Who judges, in the same form."""
-    model_implementer: RoleModel = ModelChoice()
-    """Who carries out the steps of a task, in the same form; the planner plans them and the judge checks the answer."""
-    tool_calling: Literal["auto", "native", "json"] = "auto"
-    """How a model asks for tools in a task: as its provider has it, or in JSON; `auto` falls back to JSON."""
-    task_steps: int = Field(default=60, ge=1, le=1_000)
-    """How many steps one task may take; its sub-tasks' count."""
-    task_tokens: int = Field(default=500_000, ge=0)
-    """How many tokens, asked and answered, one task may use; 0: any number."""
     task_usd: float = Field(default=2.0, ge=0)
     """What the models of one task may cost where their prices are known; 0: anything."""
-    task_seconds: float = Field(default=1_200.0, ge=0)
-    """How many seconds one task may take; 0: any number."""
-    task_plans: int = Field(default=3, ge=0, le=8)
-    """How many candidate plans a task begins with; 0: none, each step is decided when it comes (plain ReAct)."""
     memory: bool = True
     """Whether tasks are remembered: what happened, facts with their sources, steps that worked."""
     search: str = Field(default="", pattern=r"^[a-z_, ]*$")
-    """Search back ends of the web agent, in order: `package_index`, `github`, `searxng`, `tavily`, `brave`, `mcp`.
+    """Search back ends of the web agent, in order: `package_index`, `github`, `searxng`, `tavily`, `brave`.
     Empty: those that have a key or an address, and with a model the two that need none."""
     searxng_url: str | None = None
     """Base URL of a SearXNG whose JSON format is on."""
-    tavily_key: SecretStr | None = None
-    """Key of the Tavily search API."""
-    brave_key: SecretStr | None = None
-    """Key of the Brave search API."""
-    github_token: SecretStr | None = None
-    """Token for GitHub; code is searched only with one."""
-    github_url: str = "https://api.github.com"
-    """Base URL of GitHub's API, as of a GitHub Enterprise server."""
-    search_mcp: str | None = None
-    """A search tool of another MCP server: its URL or command, ` #`, and the tool's name."""
     web_allow: str = Field(default="", pattern=r"^[\w.:,\[\]\- ]*$")
     """`host:port` pairs, commas between, that the web agent may read although they are not public."""
     embedder: str | None = Field(default=None, pattern=r"^\S.*$")
     """Embedding model for search by meaning: one that litellm names (`openai/…`, `voyage/…`, `ollama/…`), a
-    model2vec folder, `model2vec/NAME` (extra `search`), or `module:Class`; unset: search goes by words. A folder
-    without a model or a class that cannot be loaded is an error at the start; a model that does not answer is not:
-    search goes by words until it does."""
-    embedder_base_url: str | None = None
-    """Base URL of the embedder's server: OpenAI-compatible, or of the provider that its name begins with. The same
-    name at another address counts as another model."""
-    budget_calls: int = Field(default=100, ge=0)
-    """How many answers of models one synthesis may ask for; 0: any number."""
-    budget_tokens: int = Field(default=1_000_000, ge=0)
-    """How many tokens, asked and answered, one synthesis may use; 0: any number."""
+    model2vec folder, `model2vec/NAME` (extra `search`), or `module:Class`; unset: search goes by words. Behind a name
+    of litellm's, `base_url=…` says where its server is; the same name at another address counts as another model. A
+    folder without a model or a class that cannot be loaded is an error at the start; a model that does not answer is
+    not: search goes by words until it does."""
     budget_usd: float = Field(default=2.0, ge=0)
     """What the models of one synthesis may cost where their prices are known; 0: anything."""
-    budget_seconds: float = Field(default=1_800.0, ge=0)
-    """How many seconds after its start a synthesis may still wait for models; 0: any number."""
-    response_cache_mb: int = Field(default=64, ge=0, le=65_536)
-    """Room for answers of models, which are then not asked for again; 0: none are kept."""
     synthesis_mode: Literal["quick", "standard", "thorough"] = "standard"
     """What the server's own model spends on a tool: at most one candidate; three and three suites; five and five."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    limits: FixedLimits = FixedLimits()
+
+    @property
+    def sandbox_memory_bytes(self) -> int:
+        """How much memory the sandboxes may be promised together: half a GB for each of them, and at least 4 GB."""
+        return max(8, self.max_workers) << 29
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        *_others: PydanticBaseSettingsSource,
+        **_unused: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What the program gives, then the environment."""
+        return init_settings, _Variables(settings_cls)
 
 
 def read_settings() -> Settings:
@@ -210,6 +208,40 @@ def read_settings() -> Settings:
             f"{variable}={first['input']!r} does not fit: {first['msg'].removeprefix('Value error, ')}.",
             hint="See docs/settings.md.",
         ) from invalid
+
+
+RETIRED = {
+    "ALITA_ANSWER_WITHIN_S": "it is 45 seconds",
+    "ALITA_BRAVE_KEY": "set BRAVE_API_KEY",
+    "ALITA_BUDGET_CALLS": "ALITA_BUDGET_USD is the limit to set",
+    "ALITA_BUDGET_SECONDS": "ALITA_BUDGET_USD is the limit to set",
+    "ALITA_BUDGET_TOKENS": "ALITA_BUDGET_USD is the limit to set",
+    "ALITA_DOCKER_RUNTIME": "gVisor is used wherever the Docker engine has it",
+    "ALITA_EMBEDDER_BASE_URL": "write ALITA_EMBEDDER='NAME base_url=URL'",
+    "ALITA_GITHUB_TOKEN": "set GITHUB_TOKEN",
+    "ALITA_GITHUB_URL": "only github.com is searched",
+    "ALITA_LEARN": "`alita tool forget` takes learned words back",
+    "ALITA_MAX_RESULT_BYTES": "it is 256,000 bytes",
+    "ALITA_MAX_SANDBOX_MEMORY_MB": "it grows with ALITA_MAX_WORKERS, from 4 GB on",
+    "ALITA_MODEL_IMPLEMENTER": "set ALITA_MODEL_CODER",
+    "ALITA_PACKAGE_INDEX_CA": "set SSL_CERT_FILE",
+    "ALITA_PROMOTE": "`alita tool unpin` and ALITA_PROMOTED decide what is listed",
+    "ALITA_RESPONSE_CACHE_MB": "answers of models are not kept any more",
+    "ALITA_RESULT_CACHE_MB": "use `alita tool cache off NAME`",
+    "ALITA_SEARCH_MCP": "use another search back end, or write one (docs/extending/search.md)",
+    "ALITA_TASK_PLANS": "use `alita solve --plans`",
+    "ALITA_TASK_SECONDS": "use `alita solve --max-seconds`",
+    "ALITA_TASK_STEPS": "use `alita solve --max-steps`",
+    "ALITA_TASK_TOKENS": "use `alita solve --max-tokens`",
+    "ALITA_TAVILY_KEY": "set TAVILY_API_KEY",
+    "ALITA_TOOL_CALLING": "models that refuse tools are asked for calls in JSON",
+}
+"""Settings of earlier versions, and what to do instead."""
+
+
+def retired_settings() -> list[str]:
+    """A sentence for each variable of an earlier version that is still set."""
+    return [f"{name} is ignored: {advice}." for name, advice in RETIRED.items() if os.environ.get(name)]
 
 
 def keep_litellm_to_itself() -> None:
@@ -240,12 +272,6 @@ def keys_in_the_environment() -> frozenset[str]:
         for name, value in os.environ.items()
         if len(value) >= 8 and any(word in name.upper() for word in words)
     )
-
-
-def addresses_of_providers() -> tuple[str, ...]:
-    """Addresses of providers that litellm reads from the environment, besides our own settings."""
-    ends = ("_API_BASE", "_BASE_URL", "_ENDPOINT")
-    return tuple(sorted(f"{name}={value}" for name, value in os.environ.items() if name.endswith(ends)))
 
 
 def inherited_environment() -> dict[str, str]:

@@ -30,7 +30,7 @@ from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import ProbeReport, Sandbox
 from alita_mcp.sandbox.wasm import process
-from alita_mcp.settings import Settings
+from alita_mcp.settings import FixedLimits, Settings
 from alita_mcp.verification.mutation import idle_parts, mutants, other_inputs
 from alita_mcp.verification.properties import input_source
 from tests import warm_programs
@@ -287,7 +287,7 @@ def stocked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def settings(home: Path) -> Settings:
     """An answer of `synthesize_tool` is waited for, however slow the machine."""
-    return Settings(home=home, answer_within_s=600)
+    return Settings(home=home, limits=FixedLimits(answer_within_s=600))
 
 
 def skip_or_fail(engine: str, reason: str) -> None:

@@ -48,7 +48,7 @@ def write_json(path: Path, document: Any) -> Path:
 
 
 def listed(library: Library) -> set[str]:
-    return {entry.name for entry in Promotion(20, verified_only=False).choose(library.tools.entries())}
+    return {entry.name for entry in Promotion(20).choose(library.tools.entries())}
 
 
 # --- the grants file, as strangers and the tired write it

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from alita_mcp.cli.setting_up.clients import CLIENTS, KEY
-from alita_mcp.settings import Settings
+from alita_mcp.settings import RETIRED, Settings
 from docs.pictures.tool_born import PICTURE
 from tests.docs.documents import (
     DOCUMENTS,
@@ -72,7 +72,9 @@ def test_relative_links_lead_somewhere(document: Path) -> None:
 
 def test_the_settings_are_listed() -> None:
     settings = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
-    assert [name for name in Settings.model_fields if f"`ALITA_{name.upper()}`" not in settings] == []
-    known = {f"ALITA_{name.upper()}" for name in Settings.model_fields}
-    rows = [row.split("|")[1] for row in settings.splitlines() if row.startswith("| `")]
-    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} <= known
+    rows = re.findall(r"^\| `(\w+)` \|", settings, re.MULTILINE)
+    assert sorted(rows) == sorted(
+        f"ALITA_{name.upper()}" for name in Settings.model_fields if name != "limits"
+    )
+    assert len(rows) <= 30
+    assert not RETIRED.keys() & {*rows}

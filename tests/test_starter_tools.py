@@ -150,7 +150,7 @@ async def test_a_new_library_has_them_all_and_those_that_compute_are_callable_an
         for folder in VERSIONS:
             assert entries[folder.parent.name].callable_now is (folder.parent.name in COMPUTING)
             assert (await library.read(folder.parent.name)).manifest == stored_in(folder).manifest
-        listed = Promotion(100, verified_only=True).choose(library.tools.entries())
+        listed = Promotion(100).choose(library.tools.entries())
         assert {entry.name for entry in listed} == COMPUTING
 
 
@@ -160,7 +160,7 @@ async def test_those_that_ask_are_callable_once_they_are_granted(home: Path, tmp
     path = tmp_path / "grants.json"
     path.write_text(json.dumps(grants), encoding="utf-8")
     async with open_library(Settings(home=home, grants_file=path)) as library:
-        listed = Promotion(100, verified_only=True).choose(library.tools.entries())
+        listed = Promotion(100).choose(library.tools.entries())
         assert {entry.name for entry in listed} == COMPUTING | ASKING.keys()
         http_request = library.entry("http_request").manifest
         assert library.effective_grants.of(http_request) == Grants(network=("api.example.org",))

@@ -50,9 +50,7 @@ class Delegation:
         tokens = budget.tokens and max(
             1, int(budget.tokens * (1 - min(1.0, outer.parts.meter.share_used))) // SHARE
         )
-        meter = Meter(
-            Budget(tokens=tokens), within=outer.parts.meter, named=("part of the task", "ALITA_TASK")
-        )
+        meter = Meter(Budget(tokens=tokens), within=outer.parts.meter, work="part of the task")
         models, implementer = outer.parts.models_on(meter)
         parts = replace(outer.parts, models=models, implementer=implementer, meter=meter)
         return outer.part(agent, task, references, max(1, outer.steps_left // SHARE), parts)

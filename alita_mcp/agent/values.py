@@ -36,7 +36,7 @@ class TaskRequest(Value):
     """Hosts that the run may read freely, besides those of URLs in the task."""
     budget: TaskBudget = TaskBudget()
     plans: int | None = Field(default=None, ge=0, le=8)
-    """As ALITA_TASK_PLANS, which it replaces."""
+    """How many plans to begin with; None: the usual number."""
     memory: bool = True
     """Whether the run recalls and remembers."""
 

@@ -35,7 +35,7 @@ from alita_mcp.runs.noticing import Noticing
 from alita_mcp.runs.store import open_run_store
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
-from alita_mcp.settings import Settings
+from alita_mcp.settings import Settings, retired_settings
 from alita_mcp.synthesis.context import Advice
 from alita_mcp.synthesis.jobs.jobs import GoesOn, Job, Jobs, SynthesisJob, T, Wait, open_jobs
 from alita_mcp.synthesis.publishing import Admit
@@ -61,7 +61,7 @@ class App:
         *,
         tasks: TaskRunner,
         web: WebAgent,
-        learning: Learning | None = None,
+        learning: Learning,
     ) -> None:
         self.settings = settings
         self.library = library
@@ -78,8 +78,7 @@ class App:
         """Search and reading of the web."""
         self.approvals = Approvals(settings, library, jobs, toolsmith, self.alita)
         self._learning = learning
-        self._verified_only = settings.promote == "verified"
-        self._promotion = Promotion(settings.promoted, verified_only=self._verified_only)
+        self._promotion = Promotion(settings.promoted)
         self._calls = calls
 
     def listed(self) -> tuple[CatalogueEntry, ...]:
@@ -88,7 +87,6 @@ class App:
         while True:
             promotable = self.library.promotable(
                 self.settings.promoted + NEWCOMERS * left_out,
-                verified_only=self._verified_only,
                 reviewed_only=self.settings.review == "list",
             )
             able = [
@@ -129,12 +127,11 @@ class App:
         """
         found = await self.library.search(query, limit)
         self.library.calls.record_search(query, found, identity.client)
-        if self._learning is not None:
-            self._learning.searched(identity, query, found)
+        self._learning.searched(identity, query, found)
         return found
 
     async def synthesize(self, request: SynthesisRequest | Rejected, on_stage: ReportStage) -> Outcome:
-        """Starts a synthesis; returns its outcome, or `working` when it takes longer than `answer_within_s`.
+        """Starts a synthesis; returns its outcome, or `working` when it takes longer than that limit.
 
         Cancelling this call cancels the job.
         """
@@ -182,9 +179,9 @@ class App:
     ) -> T | Working:
         """A job's outcome; `working` when it is not there within `within_s`, or before `until` returns.
 
-        `within_s` is `answer_within_s` unless told otherwise. Cancelling this call cancels the job, unless `goes_on`.
+        Cancelling this call cancels the job, unless `goes_on`.
         """
-        within_s = self.settings.answer_within_s if within_s is None else within_s
+        within_s = self.settings.limits.answer_within_s if within_s is None else within_s
         return await self.jobs.answer(job, within_s, on_stage, until, goes_on)
 
     async def run(
@@ -196,9 +193,9 @@ class App:
         identity: ClientIdentity = UNIDENTIFIED,
     ) -> ToolRunResult:
         """Calls a tool in the sandbox; see `Calls.run`, and `search` for the `identity`."""
-        before = self._learning.call_begins(identity) if self._learning is not None else ()
+        before = self._learning.call_begins(identity)
         ran = await self._calls.run(name, arguments, version, client=identity.client)
-        if self._learning is not None and ran.result.ok:
+        if ran.result.ok:
             self._learning.called(name, before)
         return ran
 
@@ -262,12 +259,14 @@ async def open_app(
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
             return (await calls.run(name, arguments, chain=chain)).result
 
+        for warning in retired_settings() if serves else ():
+            log.warning("%s", warning)
         if serves and isinstance(roles.problem, ExtraMissing):
             log.warning("%s", roles.problem)
         own_model = model or (roles.plain() if writers else None)
         brokers = BrokerFactory(settings, library, own_model, call_tool)
         calls = Calls(library, chosen, results, brokers.broker_for, brokers.lacks)
-        learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
+        learning = await stack.enter_async_context(open_learning(library))
         noticing = Noticing(runs)
         code = await stack.enter_async_context(open_code_runner(settings, library, calls, brokers, noticing))
         flows = Flows(library, calls, code, brokers, toolsmith, web)

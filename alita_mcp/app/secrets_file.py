@@ -8,8 +8,6 @@ import shlex
 import stat
 from pathlib import Path
 
-from pydantic import SecretStr
-
 from alita_mcp.errors import UsageError
 from alita_mcp.library.grants.exposure import exposure
 from alita_mcp.library.grants.grants_file import SECRET_NAME
@@ -20,51 +18,34 @@ _HINT = 'Write {"name": "value"}; `chmod 600` keeps others from reading it.'
 
 
 class SecretsFile:
-    """Secrets of one file, read again when it changes."""
+    """Secrets of one file, read each time that one is asked for."""
 
     def __init__(self, path: Path | None) -> None:
-        """Reads the file.
+        """Reads the file once.
 
         Raises:
             UsageError: it is missing, another's, or readable by others, or does not fit; no message holds a value.
         """
         self._path = path
-        self._mark: tuple[int, ...] = ()
-        self._secrets: dict[str, SecretStr] = {}
-        self._refresh()
+        if path is not None:
+            read_secrets_file(path)
 
     def value(self, name: str) -> str | None:
         """The secret of that name; None when there is none, or its file is not fit to be read any more."""
-        found = self._current().get(name)
-        return found.get_secret_value() if found else None
+        return self._read().get(name)
 
     def values(self) -> tuple[str, ...]:
         """All secrets; none when the file is not fit to be read any more."""
-        return tuple(secret.get_secret_value() for secret in self._current().values())
+        return tuple(self._read().values())
 
-    def _current(self) -> dict[str, SecretStr]:
+    def _read(self) -> dict[str, str]:
         try:
-            self._refresh()
+            return read_secrets_file(self._path) if self._path is not None else {}
         except UsageError:
             return {}
-        return self._secrets
-
-    def _refresh(self) -> None:
-        if self._path is None:
-            return
-        try:
-            found = self._path.stat()
-        except OSError as missing:
-            self._mark = ()
-            raise _refusal(self._path, missing.strerror or "it is missing") from None
-        mark = (found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode, found.st_uid)
-        if mark != self._mark:
-            self._mark, self._secrets = (), {}
-            self._secrets = read_secrets_file(self._path)
-            self._mark = mark
 
 
-def read_secrets_file(path: Path) -> dict[str, SecretStr]:
+def read_secrets_file(path: Path) -> dict[str, str]:
     """Reads secrets by name.
 
     Raises:
@@ -90,7 +71,7 @@ def read_secrets_file(path: Path) -> dict[str, SecretStr]:
         if not isinstance(value, str) or not value:
             raise _refusal(path, f"the secret {name!r} is no text, or empty")
         check_secret(name, value)
-    return {name: SecretStr(value) for name, value in document.items()}
+    return dict(document)
 
 
 def _refuse_shared(path: Path, found: os.stat_result) -> None:

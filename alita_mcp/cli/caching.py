@@ -25,7 +25,7 @@ def add_actions(tool: Family) -> None:
 
 async def cache(options: argparse.Namespace, output: Output) -> int:
     """Changes or shows what is kept; other processes follow within a second."""
-    from alita_mcp.library.results import open_result_cache
+    from alita_mcp.library.results import MAX_BYTES, open_result_cache
     from alita_mcp.settings import read_settings
 
     settings, name = read_settings(), options.name
@@ -37,13 +37,12 @@ async def cache(options: argparse.Namespace, output: Output) -> int:
         elif name is not None:
             library.entry(name)
         removed = 0
-        if results is not None and options.action in ("off", "clear"):
+        if options.action in ("off", "clear"):
             removed = await results.clear(name)
-        entries, size = await results.size() if results is not None else (0, 0)
+        entries, size = await results.size()
         off = library.tools.uncached()
-    limit = settings.result_cache_mb
-    now = {"kept": entries, "bytes": size, "limit_mb": limit, "removed": removed, "off": off}
-    words = [f"{entries} results kept, {size:,} bytes of {limit} MB."]
+    now = {"kept": entries, "bytes": size, "limit_mb": MAX_BYTES >> 20, "removed": removed, "off": off}
+    words = [f"{entries} results kept, {size:,} bytes of {MAX_BYTES >> 20} MB."]
     if removed:
         words.append(f"{removed} forgotten.")
     if off:

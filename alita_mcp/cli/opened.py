@@ -11,7 +11,6 @@ from alita_mcp.settings import Settings, read_settings
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.library.library import Library
-    from alita_mcp.models.recording.recorded import Exchanges
 
 
 @asynccontextmanager
@@ -24,14 +23,10 @@ async def opened_library(settings: Settings | None = None) -> AsyncIterator[Libr
 
 
 @asynccontextmanager
-async def opened_app(
-    settings: Settings | None = None, *, exchanges: Exchanges | None = None
-) -> AsyncIterator[App]:
-    """The whole application, for commands that verify or run tools; `exchanges` records or replays models' answers."""
+async def opened_app(settings: Settings | None = None) -> AsyncIterator[App]:
+    """The whole application, for commands that verify or run tools."""
     from alita_mcp.app import open_app
-    from alita_mcp.models.roles import RoleModels
     from alita_mcp.server.tools.admission import admit
 
-    settings = settings or read_settings()
-    async with open_app(settings, admit=admit, models=RoleModels(settings, exchanges=exchanges)) as app:
+    async with open_app(settings or read_settings(), admit=admit) as app:
         yield app

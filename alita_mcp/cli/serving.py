@@ -13,7 +13,7 @@ from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.setting_up.preparing import embedded, embedded_line
 from alita_mcp.errors import AlitaError, LibraryError, SandboxUnavailable, UsageError
-from alita_mcp.settings import Settings, keep_litellm_to_itself, read_settings
+from alita_mcp.settings import Settings, keep_litellm_to_itself, read_settings, retired_settings
 
 if TYPE_CHECKING:
     from alita_mcp.sandbox.interface import ProbeReport
@@ -111,6 +111,7 @@ async def doctor(options: argparse.Namespace, output: Output) -> int:
         "library": library,
         "policy": settings.policy,
         "model": settings.model,
+        "retired_settings": retired_settings(),
         "event_loop": {"worst_lag_s": round(lag.worst_s, 3)},
     }
     output.result(findings, "\n".join(_lines(findings, reports)))
@@ -207,6 +208,7 @@ def _lines(findings: dict[str, Any], reports: tuple[ProbeReport, ...]) -> list[s
             lines.append("    → alita doctor --clean removes it")
     model = findings["model"] or "none; the connected agent writes the code"
     lines.append(f"  policy {findings['policy']}, model {model}")
+    lines += [f"✗ {sentence}" for sentence in findings["retired_settings"]]
     lag = findings["event_loop"]["worst_lag_s"]
     lines.append(f"  event loop at most {lag * 1000:.0f} ms late while this was found out")
     return lines

@@ -27,8 +27,6 @@ class CodeRequest(Value):
     grants: Grants = Grants()
     session: str = ""
     """Name of the session that it is a step of; empty: it runs alone."""
-    compare: bool = False
-    """Whether it runs a second time elsewhere, to see whether the results agree."""
 
     def checked(self) -> CodeRequest:
         """The same, once it is known that it can run.
@@ -43,11 +41,6 @@ class CodeRequest(Value):
             raise InvalidArguments(
                 f"The code has {size:,} bytes, the limit is {MAX_CODE_BYTES:,}.",
                 hint="Send data in `arguments` instead of in the code.",
-            )
-        if self.compare and (self.session or not self.grants.is_pure):
-            raise InvalidArguments(
-                "compare runs the code twice, which is for code without needs and outside a session.",
-                hint="Leave out compare.",
             )
         _check_names(self.arguments)
         self._check_session()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -36,11 +35,8 @@ async def run_once(
     sandbox: Sandbox,
     environment: Environment | None = None,
     broker: CleaningBroker | None = None,
-    elsewhere: Mapping[str, Any] | None = None,
 ) -> CodeRun:
     """Runs a script in a pooled worker for scripts with the same packages and rights; nothing of it stays there.
-
-    `elsewhere` changes the job: another clock, other seeds.
 
     Raises:
         SandboxError: the sandbox failed, or too many calls wait.
@@ -52,7 +48,7 @@ async def run_once(
         environment=environment,
         limits=LIMITS,
         grants=request.grants,
-    ).model_copy(update=elsewhere)
+    )
     if isinstance(broker, ToolBroker):
         job = asking(job)
     result = await sandbox.run(job, broker)

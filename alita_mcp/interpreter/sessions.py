@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 
 from alita_mcp.errors import InvalidArguments, SandboxBusy, UsageError
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
-from alita_mcp.interpreter.session import Patience, Place, Session, SessionLimits, gone
+from alita_mcp.interpreter.session import Patience, Place, Session, gone
 from alita_mcp.interpreter.tool_broker import CleaningBroker
 from alita_mcp.settings import Settings
 
@@ -82,7 +82,7 @@ class Sessions:
         if self._most < 1:
             raise UsageError(
                 "There is no room for sessions beside other calls here.",
-                hint="Raise ALITA_MAX_WORKERS or ALITA_MAX_SANDBOX_MEMORY_MB; or run without `session`.",
+                hint="Raise ALITA_MAX_WORKERS, or run without `session`.",
             )
         own = [session for (whose, _), session in self._open.items() if whose == owner]
         crowded = own if len(own) >= min(MAX_OWN, self._most) else list(self._open.values())
@@ -106,8 +106,7 @@ class Sessions:
 
 def most_sessions(settings: Settings) -> int:
     """Maximum number of sessions, so that other calls find a worker and half of the memory."""
-    memory = (settings.max_sandbox_memory_mb << 20) // 2 // SessionLimits().memory_bytes
-    return min(MAX_SESSIONS, settings.max_workers - 1, memory)
+    return min(MAX_SESSIONS, settings.max_workers - 1)
 
 
 @asynccontextmanager

@@ -10,6 +10,8 @@ LEFTOVERS = {
     "lessons.lock": "lessons from failed syntheses",
     "model_records": "records of calibrated models",
     "memory.lance": "memories of tasks in LanceDB",
+    "responses": "answers of models",
+    "tasks/*/exchanges": "answers of models",
     "code-runs/*.sqlite3*": "shapes of programs that ran",
     "code-runs/hash.key": "shapes of programs that ran",
 }

@@ -54,14 +54,10 @@ class Library:
         self._seen = Changes(0, 0)
         self._counted: tuple[int, int] = (-1, 0)
 
-    def promotable(
-        self, at_most: int, *, verified_only: bool, reviewed_only: bool = False
-    ) -> tuple[CatalogueEntry, ...]:
+    def promotable(self, at_most: int, *, reviewed_only: bool = False) -> tuple[CatalogueEntry, ...]:
         """Few tools, with all among them that `Promotion` would choose of the whole library."""
         filed = (*self.effective_grants.filed(), *self.tools.approved_in_part())
-        names = self.tools.candidates(
-            at_most, newcomers(at_most), verified_only=verified_only, reviewed_only=reviewed_only, filed=filed
-        )
+        names = self.tools.candidates(at_most, newcomers(at_most), filed=filed, reviewed_only=reviewed_only)
         return tuple(self.tools.some(names).values())
 
     def entry(self, name: str) -> CatalogueEntry:

@@ -25,18 +25,13 @@ class Promotion:
     Verified and pinned tools stand first and provisional ones behind them, each in a stable order.
     """
 
-    def __init__(self, at_most: int, *, verified_only: bool) -> None:
+    def __init__(self, at_most: int) -> None:
         self._at_most = at_most
-        self._verified_only = verified_only
         self._order: list[str] = []
 
     def choose(self, entries: Iterable[CatalogueEntry]) -> tuple[CatalogueEntry, ...]:
         """The promoted ones of `entries`, in listing order; what was promoted before keeps its place."""
-        able = {
-            entry.name: entry
-            for entry in entries
-            if entry.callable_now and (entry.manifest.trust == "verified" or not self._verified_only)
-        }
+        able = {entry.name: entry for entry in entries if entry.callable_now}
         newest = nlargest(
             newcomers(self._at_most), able, key=lambda name: (able[name].manifest.created_at, name)
         )

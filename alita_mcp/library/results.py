@@ -25,11 +25,12 @@ from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
 from alita_mcp.settings import Settings
 
+MAX_BYTES = 64 << 20
 LARGEST_SHARE = 16
 """No result takes more than one part in so many of the cache."""
-FORMAT = 2
 TTL_S = 3_600.0
 """How long a kept result counts."""
+FORMAT = 2
 """Number in the file's name, so that versions of alita with other columns do not meet."""
 
 _TABLES = """
@@ -184,16 +185,9 @@ class ResultCache:
 
 
 @asynccontextmanager
-async def open_result_cache(settings: Settings) -> AsyncIterator[ResultCache | None]:
-    """The results kept in `settings.home`, opened at the first use; None where the settings keep none."""
-    if not settings.result_cache_mb:
-        yield None
-        return
-    cache = ResultCache(
-        settings.home / "results",
-        max_bytes=settings.result_cache_mb << 20,
-        ttl_s=TTL_S,
-    )
+async def open_result_cache(settings: Settings) -> AsyncIterator[ResultCache]:
+    """The results kept in `settings.home`, opened at the first use."""
+    cache = ResultCache(settings.home / "results", max_bytes=MAX_BYTES, ttl_s=TTL_S)
     try:
         yield cache
     finally:

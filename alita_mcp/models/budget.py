@@ -31,10 +31,10 @@ class Budget(Value):
 def budget_of(settings: Settings) -> Budget:
     """The limits of one synthesis."""
     return Budget(
-        calls=settings.budget_calls,
-        tokens=settings.budget_tokens,
+        calls=settings.limits.synthesis_calls,
+        tokens=settings.limits.synthesis_tokens,
         usd=settings.budget_usd,
-        seconds=settings.budget_seconds,
+        seconds=settings.limits.synthesis_seconds,
     )
 
 
@@ -51,7 +51,8 @@ class Meter:
         clock: Callable[[], float] = time.monotonic,
         *,
         within: Meter | None = None,
-        named: tuple[str, str] = ("synthesis", "ALITA_BUDGET"),
+        work: str = "synthesis",
+        usd_setting: str = "ALITA_BUDGET_USD",
     ) -> None:
         """Nothing is used yet.
 
@@ -59,11 +60,13 @@ class Meter:
             budget: The limits.
             clock: Seconds.
             within: The meter of the work that this is a part of; it counts too, and its limits hold too.
-            named: What the work is called in errors, and what its settings begin with.
+            work: What the work is called in errors.
+            usd_setting: The variable that limits its cost.
         """
         self._budget = budget
         self._within = within
-        self._named = named
+        self._work = work
+        self._usd_setting = usd_setting
         self._clock = clock
         self._started = clock()
         self._by_role: dict[str, Usage] = {}
@@ -108,16 +111,8 @@ class Meter:
         Raises:
             BudgetSpent: it may not be made; says which limit is reached.
         """
-        used, budget, (_, setting) = self.usage, self._budget, self._named
-        tokens = used.prompt_tokens + used.completion_tokens
-        if budget.calls and used.calls >= budget.calls:
-            raise self._spent(f"{budget.calls} calls of models", f"{setting}_CALLS")
-        if budget.tokens and tokens >= budget.tokens:
-            raise self._spent(f"{budget.tokens} tokens ({tokens} used)", f"{setting}_TOKENS")
-        if budget.usd and self._known_usd >= budget.usd:
-            raise self._spent(f"{budget.usd:g} USD ({self._known_usd:.4f} used)", f"{setting}_USD")
-        if self.seconds_left <= 0:
-            raise self.out_of_time()
+        if limit := self.reached:
+            raise self._spent(limit)
         if self._within is not None:
             self._within.begin(role)
         self._add(role, Usage(calls=1))
@@ -126,7 +121,7 @@ class Meter:
         """The error for work that has no seconds left."""
         if self._within is not None and self._within.seconds_left <= 0:
             return self._within.out_of_time()
-        return self._spent(f"{self._budget.seconds:g} seconds", f"{self._named[1]}_SECONDS")
+        return self._spent("seconds")
 
     def waited(self, role: str, seconds: float) -> None:
         """Counts the time of a call, whatever became of it."""
@@ -139,12 +134,9 @@ class Meter:
         self._add(role, Usage(calls=-1))
 
     def note(self, role: str, answer: Completion) -> None:
-        """Counts an answer; one that was kept from before was no call and cost nothing."""
+        """Counts an answer."""
         if self._within is not None:
             self._within.note(role, answer)
-        if answer.cached:
-            self._add(role, Usage(calls=-1, cached=1))
-            return
         self._known_usd += answer.cost_usd or 0.0
         self._add(
             role,
@@ -158,18 +150,22 @@ class Meter:
     def _add(self, role: str, more: Usage) -> None:
         self._by_role[role] = _total(self._by_role.get(role, Usage()), more)
 
-    def _spent(self, limit: str, setting: str) -> BudgetSpent:
-        return BudgetSpent(
-            f"The budget of this {self._named[0]} is spent: {limit}.",
-            hint=f"Raise {setting}; 0 lifts the limit.",
-        )
+    def _spent(self, limit: _Limit) -> BudgetSpent:
+        used, most = self._limits()[limit]
+        said = {
+            "calls": f"{most} calls of models",
+            "tokens": f"{most} tokens ({used} used)",
+            "money": f"{most:g} USD ({used:.4f} used)",
+            "seconds": f"{most:g} seconds",
+        }[limit]
+        hint = f"Raise {self._usd_setting}; 0 lifts the limit." if limit == "money" else "Split the work."
+        return BudgetSpent(f"The budget of this {self._work} is spent: {said}.", hint=hint)
 
 
 def _total(*parts: Usage) -> Usage:
     costs = [part.cost_usd for part in parts if part.cost_usd is not None]
     return Usage(
         calls=sum(part.calls for part in parts),
-        cached=sum(part.cached for part in parts),
         prompt_tokens=sum(part.prompt_tokens for part in parts),
         completion_tokens=sum(part.completion_tokens for part in parts),
         cost_usd=sum(costs) if len(costs) == len(parts) else None,

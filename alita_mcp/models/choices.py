@@ -13,6 +13,8 @@ from alita_mcp.values import Value
 Role = Literal["planner", "tester", "coder", "judge", "implementer"]
 ROLES: tuple[Role, ...] = get_args(Role)
 _OPTIONS = {"key_from", "temperature", "max_tokens", "timeout_s"}
+_SET = ("planner", "tester", "coder", "judge")
+"""Roles with a setting of their own; the implementer, who carries out the steps of tasks, has the coder's model."""
 
 
 class Chosen(Value):
@@ -64,6 +66,7 @@ def choose(settings: Settings, role: Role | None = None) -> Chosen | None:
     configured = _configured(settings)
     if not configured or role is None:
         return configured[0] if configured else None
+    role = "coder" if role == "implementer" else role
     own: ModelChoice = getattr(settings, f"model_{role}")
     if own.name is not None:
         return _of_role(settings, role, own, own.name)
@@ -107,14 +110,14 @@ def _configured(settings: Settings) -> list[Chosen]:
     models = []
     if settings.model:
         models.append(Chosen(name=settings.model, base_url=settings.model_base_url))
-    for role in ROLES:
+    for role in _SET:
         own: ModelChoice = getattr(settings, f"model_{role}")
         if own.name is not None:
             models.append(_of_role(settings, role, own, own.name))
     return models
 
 
-def _of_role(settings: Settings, role: Role, own: ModelChoice, name: str) -> Chosen:
+def _of_role(settings: Settings, role: str, own: ModelChoice, name: str) -> Chosen:
     return Chosen(
         name=name,
         base_url=own.base_url or _shared_url(settings, name),
@@ -125,6 +128,6 @@ def _of_role(settings: Settings, role: Role, own: ModelChoice, name: str) -> Cho
 
 def _shared_url(settings: Settings, name: str) -> str | None:
     """`ALITA_MODEL_BASE_URL` for models of one provider only: no other one's key is sent to that server."""
-    named = [settings.model, *(getattr(settings, f"model_{role}").name for role in ROLES)]
+    named = [settings.model, *(getattr(settings, f"model_{role}").name for role in _SET)]
     first = next(model for model in named if model)
     return settings.model_base_url if name.partition("/")[0] == first.partition("/")[0] else None

@@ -29,7 +29,7 @@ def configured_embedder(settings: Settings) -> Embedder | None:
     if settings.embedder in (None, NONE):
         return None
     try:
-        return choose_embedder(settings.embedder, settings.embedder_base_url)
+        return choose_embedder(settings.embedder)
     except ExtraMissing as absent:
         _log.warning("Search goes by words: %s", absent)
         return None
@@ -46,8 +46,8 @@ def search_embedder(settings: Settings) -> Embedder | None:
     return configured_embedder(settings)
 
 
-def choose_embedder(name: str, base_url: str | None = None) -> Embedder:
-    """The embedder of a name: a model2vec folder or `model2vec/NAME`, a `module:Class`, else a model of litellm's.
+def choose_embedder(choice: str) -> Embedder:
+    """A model2vec folder or `model2vec/NAME`, a `module:Class`, else a model of litellm's with or without `base_url=`.
 
     Nothing but a class is loaded yet, and nothing asked: a model that cannot be used shows at its first use.
 
@@ -55,6 +55,7 @@ def choose_embedder(name: str, base_url: str | None = None) -> Embedder:
         UsageError: the folder holds no model, or there is no such class.
         ExtraMissing: vectors cannot be kept, or the model not be reached.
     """
+    name, _, base_url = choice.partition(" base_url=")
     feature = f"ALITA_EMBEDDER={name!r}"
     require("search", feature)
     if name.startswith(PREFIX) or is_folder(name):
@@ -64,7 +65,7 @@ def choose_embedder(name: str, base_url: str | None = None) -> Embedder:
     require("models", feature)
     from alita_mcp.models.litellm.embedder import LitellmEmbedder
 
-    return LitellmEmbedder(name, base_url)
+    return LitellmEmbedder(name, base_url.strip() or None)
 
 
 def _own(name: str) -> Embedder:

@@ -10,6 +10,11 @@ from pydantic import Field
 from alita_mcp.errors import ModelError
 from alita_mcp.values import Value
 
+MAX_CALLS = 32
+"""Of one answer; the rest is left out."""
+MAX_UNREADABLE = 2_000
+"""Characters of what a model sent in place of arguments."""
+
 
 class ToolSpec(Value):
     """A tool that a model may ask for."""
@@ -52,8 +57,6 @@ class Completion(Value):
     completion_tokens: int = 0
     cost_usd: float | None = None
     """None where the price is unknown."""
-    cached: bool = False
-    """Kept from before: it cost nothing this time."""
     truncated: bool = False
     """The answer ends where the room for it ended, not where the model did."""
 
@@ -64,10 +67,7 @@ class ToolsRefused(ModelError):
 
 def tools_refused(name: str) -> ToolsRefused:
     """The error of a model that takes no tools."""
-    return ToolsRefused(
-        f"The model {name!r} cannot call tools by itself.",
-        hint="Set ALITA_TOOL_CALLING=auto, and it is asked for them in JSON.",
-    )
+    return ToolsRefused(f"The model {name!r} cannot call tools by itself.")
 
 
 class LanguageModel(Protocol):
@@ -99,7 +99,7 @@ class LanguageModel(Protocol):
             messages: The conversation so far.
             max_tokens: Room for the answer.
             temperature: How much answers may differ.
-            seed: Another one is another draw: two seeds never share an answer kept from before.
+            seed: Another one is another draw.
             schema: JSON Schema of the wanted answer, for models that can be held to one; others ignore it.
             tools: What the model may ask for instead of an answer.
 

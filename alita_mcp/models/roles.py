@@ -7,7 +7,6 @@ from copy import copy
 
 import anyio
 
-from alita_mcp.cache_folder import CacheFolder
 from alita_mcp.errors import UsageError
 from alita_mcp.models.budget import Meter, budget_of
 from alita_mcp.models.choices import ROLES, Role, choose, model_problem
@@ -15,8 +14,6 @@ from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.litellm.provider import LitellmModel
 from alita_mcp.models.metered import MeteredModel
-from alita_mcp.models.recording.exchanges import RecordedReply
-from alita_mcp.models.recording.recorded import ANY_ROLE, CachedModel, Exchanges
 from alita_mcp.settings import Settings
 from alita_mcp.values import Usage
 
@@ -50,7 +47,7 @@ class Models:
 
     @property
     def own(self) -> bool:
-        """Whether the settings name them: what scripted, replayed or lent models call themselves proves nothing."""
+        """Whether the settings name them: what scripted or lent models call themselves proves nothing."""
         return bool(self._identities)
 
     def identity(self, role: Role) -> str:
@@ -71,29 +68,21 @@ class RoleModels:
         settings: Settings,
         *,
         source: Source | None = None,
-        exchanges: Exchanges | None = None,
         patience: Patience | None = None,
     ) -> None:
         """Nothing is loaded or asked yet.
 
         Args:
-            settings: Which models, budgets and space for kept replies.
-            source: Gives the models instead of the settings, such as a script. Their answers are not kept.
-            exchanges: Records what is answered, or replays it.
+            settings: Which models and budgets.
+            source: Gives the models instead of the settings, such as a script.
             patience: How failures that may pass are tried again.
         """
         self._settings = settings
-        self._exchanges = exchanges
         self._patience = patience
         self._source = source
         self._own: dict[Role | None, LanguageModel] = {}
         self._at_once = anyio.CapacityLimiter(CALLS_AT_ONCE)
-        space, folder = settings.response_cache_mb << 20, settings.home / "responses"
-        self._cache = (
-            CacheFolder(folder, RecordedReply, space, noun="An answer of a model") if space else None
-        )
         self._within: Meter | None = None
-        self._record: Exchanges | None = None
 
     @property
     def is_configured(self) -> bool:
@@ -103,70 +92,50 @@ class RoleModels:
     @property
     def problem(self) -> UsageError | None:
         """Why there is no model to ask; None where there is one."""
-        replays = self._exchanges is not None and not self._exchanges.needs_model
-        return None if replays or self._source is not None else model_problem(self._settings)
+        return None if self._source is not None else model_problem(self._settings)
 
-    def within(self, meter: Meter, record: Exchanges | None = None) -> RoleModels:
-        """The same models for parts of one larger piece of work, which pays for them.
-
-        `record` keeps what is answered for it, besides what their own exchanges record or replay.
-        """
+    def within(self, meter: Meter) -> RoleModels:
+        """The same models for parts of one larger piece of work, which pays for them."""
         other = copy(self)
         other._within = meter  # noqa: SLF001 - its own
-        other._record = record  # noqa: SLF001
         return other
 
-    def open(self, *, fresh: bool = False) -> Models:
-        """The models for one synthesis; `fresh` neither uses nor keeps answers of the cache.
+    def open(self) -> Models:
+        """The models for one synthesis.
 
         Raises:
             UsageError: no model is configured, or its packages are not installed.
         """
-        models = {role: self._recorded(role, self._answering(role, fresh=fresh)) for role in ROLES}
-        own = self._source is None and (self._exchanges is None or self._exchanges.needs_model)
-        chosen = {role: choose(self._settings, role) for role in ROLES if own}
+        models = {role: self._model(role) for role in ROLES}
+        chosen = {role: choose(self._settings, role) for role in ROLES if self._source is None}
         identities = {role: each.identity for role, each in chosen.items() if each is not None}
         meter = Meter(budget_of(self._settings), within=self._within)
         return Models(models, meter, self._at_once, identities=identities)
 
     def open_on(self, meter: Meter) -> Models:
-        """The models for work that has limits of its own; no answers kept from before.
+        """The models for work that has limits of its own.
 
         Raises:
             UsageError: no model is configured, or its packages are not installed.
         """
-        models = {role: self._recorded(role, self._model(role)) for role in ROLES}
+        models = {role: self._model(role) for role in ROLES}
         return Models(models, meter, self._at_once)
 
     def plain(self) -> LanguageModel:
-        """The model for work that is no synthesis: no budget, no kept answers.
+        """The model for work that is no synthesis: no budget.
 
         Raises:
             UsageError: no model is configured, or its packages are not installed.
         """
-        return self._between(None, self._model(None))
+        return self._model(None)
 
-    def _recorded(self, role: Role, model: LanguageModel | None) -> LanguageModel:
-        asked = self._between(role, model)
-        return asked if self._record is None else self._record.between(role, asked)
-
-    def _between(self, role: Role | None, model: LanguageModel | None) -> LanguageModel:
-        if self._exchanges is not None:
-            return self._exchanges.between(role or ANY_ROLE, model)
-        if model is None:
-            raise model_problem(self._settings) or AssertionError("no model is chosen")
-        return model
-
-    def _answering(self, role: Role, *, fresh: bool) -> LanguageModel | None:
-        model, chosen = self._model(role), choose(self._settings, role)
-        if model is None or chosen is None or self._cache is None or fresh or self._source is not None:
-            return model
-        return CachedModel(model, role, chosen, self._cache)
-
-    def _model(self, role: Role | None) -> LanguageModel | None:
+    def _model(self, role: Role | None) -> LanguageModel:
         """One model object for a role for the whole process: it learns which options its server takes."""
         if self._source is not None:
             return self._source(role)
-        if role not in self._own and (chosen := choose(self._settings, role)) is not None:
+        if role not in self._own:
+            chosen = choose(self._settings, role)
+            if chosen is None:
+                raise model_problem(self._settings) or AssertionError("no model is chosen")
             self._own[role] = LitellmModel(chosen, self._patience)
-        return self._own.get(role)
+        return self._own[role]

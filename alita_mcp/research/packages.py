@@ -17,7 +17,6 @@ from alita_mcp.research.index.projects import (
     ProjectFile,
     ProjectReader,
     Releases,
-    index_authorities,
     index_endpoint,
     newest,
     project_name,
@@ -147,9 +146,8 @@ async def open_project_reader(settings: Settings) -> AsyncIterator[ProjectReader
     """A reader of the index that the settings name, or of the default one; a named one may be at a private address.
 
     Raises:
-        UsageError: the settings name no index, or authorities that cannot be read.
+        UsageError: the settings name something else than an index.
     """
     at, is_named = index_endpoint(settings), bool(settings.package_index)
-    authorities = index_authorities(settings)
-    async with open_client([at] if is_named else (), authorities=authorities) as client:
+    async with open_client([at] if is_named else ()) as client:
         yield ProjectReader(client, at, has_pages=not is_named)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import ssl
 import time
 import zlib
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -210,20 +209,10 @@ def _pause(headers: httpx.Headers) -> float | None:
 
 
 @asynccontextmanager
-async def open_client(
-    endpoints: Iterable[Endpoint] = (), *, authorities: ssl.SSLContext | None = None
-) -> AsyncIterator[httpx.AsyncClient]:
-    """An HTTP client for the public web and for the places of `endpoints`, without cookies.
-
-    With `authorities` it is for those endpoints alone, and trusts what they name.
-    """
-    transport = (
-        PublicOnly(each.place for each in endpoints)
-        if authorities is None
-        else httpx.AsyncHTTPTransport(verify=authorities, trust_env=False)
-    )
+async def open_client(endpoints: Iterable[Endpoint] = ()) -> AsyncIterator[httpx.AsyncClient]:
+    """An HTTP client for the public web and for the places of `endpoints`, without cookies."""
     async with httpx.AsyncClient(
-        transport=transport,
+        transport=PublicOnly(each.place for each in endpoints),
         headers={"user-agent": AGENT},
         timeout=TIMEOUT_S,
         follow_redirects=False,

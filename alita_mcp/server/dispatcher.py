@@ -81,8 +81,7 @@ class Dispatcher:
         An error of a tool with an output schema has no structured part: clients check even those against it.
         """
         client = self._announcer.observed(ctx)
-        with client.calling():
-            result = await result_or_error(lambda: self._call(ctx, params, client))
+        result = await result_or_error(lambda: self._call(ctx, params, client))
         if not isinstance(result, types.CallToolResult) or not result.is_error:
             return result
         found = self._find(params.name)

@@ -12,7 +12,7 @@ from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.recording.redaction import presentable
+from alita_mcp.models.redaction import presentable
 from alita_mcp.synthesis.jobs.person_questions import (
     Decision,
     FilledForm,

@@ -111,7 +111,7 @@ class LibraryResources:
         app = await self._shared.get()
         if uri == CATALOGUE_URI:
             return contents(uri, JSON, await anyio.to_thread.run_sync(_whole_catalogue, app))
-        limit = app.settings.max_result_bytes
+        limit = app.settings.limits.result_bytes
         if file := FILE_URI.fullmatch(uri):
             data = await anyio.to_thread.run_sync(app.library.runs.read_file, file["id"], file_name(file))
             return await anyio.to_thread.run_sync(file_contents, file, data, limit)

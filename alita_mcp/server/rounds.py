@@ -102,7 +102,7 @@ async def outcome_in_call(
     patience.waits_for(call.ctx, job.id)
     outcome_of = partial(
         call.app.answer, job, call.on_stage,
-        within_s=max(0.0, patience.within(call.ctx, call.app.settings.answer_within_s) - spent_s),
+        within_s=max(0.0, patience.within(call.ctx, call.app.settings.limits.answer_within_s) - spent_s),
         goes_on=partial(patience.goes_on, call.ctx),
     )  # fmt: skip
     questions = _askable(call.ctx, job)

@@ -68,8 +68,7 @@ class Toolsmith:
                 reason="This server takes no new tools: ALITA_POLICY is locked.",
                 fix="Use the tools that search_capabilities finds.",
             )
-        mode = request.mode or self._settings.synthesis_mode
-        models = self._models.open(fresh=PLANS[mode].fresh) if self._models is not None else None
+        models = self._models.open() if self._models is not None else None
         async with journalled(self._library, request, models) as ending:
             ending.note(outcome := await self._make(request, on_stage, models, ending))
         if (

@@ -23,7 +23,7 @@ from alita_mcp.models.choices import choose
 from alita_mcp.settings import ModelChoice, Settings, read_settings
 from benchmarks.agent import arms, site, tally, task_file
 
-ROLES = ("model_planner", "model_tester", "model_coder", "model_judge", "model_implementer")
+ROLES = ("model_planner", "model_tester", "model_coder", "model_judge")
 STEPS = 60
 """Of one task: a catalogue of 40 pages is read within it."""
 
@@ -97,8 +97,9 @@ async def measure(
 ) -> dict[str, object]:
     """The figures of each arm, one arm after another."""
     usd = settings.task_usd if options.max_usd is None else options.max_usd
+    limits = settings.limits
     budget = TaskBudget(
-        steps=options.max_steps, tokens=settings.task_tokens, usd=usd, seconds=settings.task_seconds
+        steps=options.max_steps, tokens=limits.task_tokens, usd=usd, seconds=limits.task_seconds
     )
     setup = arms.Setup(settings, budget, options.tasks.parent, url)
     found: dict[str, object] = {}
@@ -113,7 +114,7 @@ def settings_for(options: argparse.Namespace, settings: Settings, site_host: str
     """The settings changed by the options, independent of this machine's library."""
     allowed = ", ".join(filter(None, (settings.web_allow, site_host)))
     alone: dict[str, object] = {
-        "policy": "ask", "response_cache_mb": 0, "embedder": None, "grants_file": None, "workspace": None,
+        "policy": "ask", "embedder": None, "grants_file": None, "workspace": None,
         "secrets_file": None, "web_allow": allowed,
     }  # fmt: skip
     given = {"sandbox": options.sandbox, "model": options.model, "model_base_url": options.base_url}

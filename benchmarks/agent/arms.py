@@ -22,7 +22,7 @@ from alita_mcp.models.choices import choose
 from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolSpec
 from alita_mcp.models.litellm.provider import LitellmModel
 from alita_mcp.models.roles import Role, RoleModels
-from alita_mcp.models.structured.json_calls import with_tools
+from alita_mcp.models.structured.json_calls import ToolCallingModel
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value
@@ -113,16 +113,15 @@ def _request(arm: str, task: task_file.AgentTask, files: Sequence[Path], setup: 
 def _opened(arm: str, settings: Settings) -> tuple[Settings, RoleModels]:
     if arm == "alita":
         return settings, RoleModels(settings)
-    calling = settings.tool_calling
 
     def source(role: Role | None) -> LanguageModel:
         chosen = choose(settings, role)
         if chosen is None:
             raise UsageError("No model is configured.", hint="Give --model, or set ALITA_MODEL.")
-        model = with_tools(LitellmModel(chosen), calling)
+        model = ToolCallingModel(LitellmModel(chosen))
         return OneRunOfCode(model) if arm == "code_once" else NothingBuilt(model)
 
-    fewer = settings.model_copy(update={"tool_calling": "native", "policy": "locked", "memory": False})
+    fewer = settings.model_copy(update={"policy": "locked", "memory": False})
     return fewer, RoleModels(fewer, source=source)
 
 

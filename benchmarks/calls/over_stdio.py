@@ -14,6 +14,8 @@ import anyio
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from alita_mcp.library.opening import open_library
+from alita_mcp.settings import Settings
 from benchmarks.calls import memory, timing, work
 
 START_WITHIN_S = 60.0
@@ -166,20 +168,18 @@ async def noop(folder: Path) -> AsyncIterator[Server]:
 
 @asynccontextmanager
 async def serving(kind: str, folder: Path) -> AsyncIterator[Server]:
-    """Our server with a home of its own in which the tool is published.
+    """Our server with a home of its own in which the tool is published, and runs at every call.
 
     Raises:
         ContenderFailed: it does not start, or does not publish the tool.
     """
-    variables = {
-        "ALITA_HOME": str(folder / f"home-{kind}"),
-        "ALITA_SANDBOX": kind,
-        "ALITA_POLICY": "ask",
-        "ALITA_RESULT_CACHE_MB": "0",
-    }
+    home = folder / f"home-{kind}"
+    variables = {"ALITA_HOME": str(home), "ALITA_SANDBOX": kind, "ALITA_POLICY": "ask"}
     command = ["-m", "alita_mcp.server.transports.entry"]
     async with _connected(kind, command, variables, folder / f"{kind}.log") as (client, pid):
         await _publish(kind, client)
+        async with open_library(Settings(home=home)) as library:
+            await library.set_caching(TOOL, on=False)
         yield Server(kind, client, TOOL, pid)
 
 

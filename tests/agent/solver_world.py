@@ -49,7 +49,7 @@ async def opened(
     with scripted_solver.serving(asked, solver) as url:
         own = Settings(
             home=home, sandbox="wasm", model=scripted_solver.MODEL, model_base_url=url,
-            web_allow=", ".join(allowed), response_cache_mb=0, **settings,
+            web_allow=", ".join(allowed), **settings,
         )  # fmt: skip
         async with open_app(own, admit=admit) as app:
             yield SolverWorld(app, asked)

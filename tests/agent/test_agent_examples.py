@@ -36,7 +36,6 @@ def settings_for(url: str, home: Path, **more: Any) -> Settings:
         sandbox="wasm",
         model=scripted_solver.MODEL,
         model_base_url=url,
-        response_cache_mb=0,
         **more,
     )
 
@@ -103,7 +102,7 @@ async def test_one_model_plans_and_another_carries_out(tmp_path: Path) -> None:
         scripted_solver.serving(steps, only(script)) as implementer,
     ):
         settings = module.with_two_models(
-            Settings(home=tmp_path, sandbox="wasm", response_cache_mb=0),
+            Settings(home=tmp_path, sandbox="wasm"),
             ModelChoice(name="openai/planner", base_url=planner),
             ModelChoice(name="openai/implementer", base_url=implementer),
         )

@@ -17,7 +17,7 @@ from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolCall
 from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.models.structured.json_calls import with_tools
+from alita_mcp.models.structured.json_calls import ToolCallingModel
 from alita_mcp.research.interface import MayFollow
 from alita_mcp.research.values import Document, Passage, Researched, SearchHit
 from alita_mcp.settings import Settings
@@ -199,16 +199,14 @@ def world(
     model, runs = ScriptedModel(script), RunsInMemory()
     abilities = abilities or PlainAbilities()
     request = request or TaskRequest(task=task, budget=TaskBudget(**budget))
-    role_models = RoleModels(Settings(response_cache_mb=0), source=lambda _role: model)
+    role_models = RoleModels(Settings(), source=lambda _role: model)
 
     def opened(meter: Meter) -> tuple[Models, LanguageModel]:
         models = role_models.open_on(meter)
-        return models, with_tools(models.role("implementer"))
+        return models, ToolCallingModel(models.role("implementer"))
 
     limits = request.budget
-    meter = Meter(
-        Budget(tokens=limits.tokens, usd=limits.usd, seconds=limits.seconds), named=("task", "ALITA_TASK")
-    )
+    meter = Meter(Budget(tokens=limits.tokens, usd=limits.usd, seconds=limits.seconds), work="task")
     models, implementer = opened(meter)
 
     async def on_event(event: TaskEvent) -> None:

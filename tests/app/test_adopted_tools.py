@@ -138,16 +138,6 @@ async def test_what_another_sandbox_proved_besides_monty_still_counts(settings: 
         assert len(sandbox.jobs) == 1
 
 
-async def test_a_tool_of_monty_that_fails_its_gates_is_never_called(settings: Settings) -> None:
-    await home_of_version_0_1_0(settings)
-    sandbox = ScriptedSandbox(wrong, kind="wasm")
-    async with open_app(settings, admit=lambda _manifest: (), sandbox=sandbox) as app:
-        with pytest.raises(ToolUnavailable, match="fails its gates"):
-            await app.run("double", {"number": 77})
-        assert {"number": 77} not in [job.arguments for job in sandbox.jobs]
-        assert "double" not in {entry.name for entry in app.listed()}
-
-
 async def test_what_the_gates_find_decides_and_no_claim_is_exceeded(settings: Settings) -> None:
     trusts = []
     for claim in ("verified", "provisional"):

@@ -76,18 +76,7 @@ async def test_what_was_learned_is_there_in_another_process_and_after_a_restart(
         assert len(again.library.entry("add").wordings) == 2
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "add", "Add numbers?", "adds two numbers", "numbers for jane.doe@example.org",
-        "add numbers in /home/jane/salaries.csv",
-        "add numbers from https://example.org/x", "numbers of card 4111 1111 1111 1111", "add numbers " + "more " * 60,
-        "add numbers, my password is hunter2", "add numbers with sk-proj-0123456789abcdefghijkl",
-        "numbers \u202e backwards",
-        "numbers QWxhZGRpbjpvcGVuIHNlc2FtZQ0123",
-        r"add numbers in C:\Users\jane", "numbers deadbeefdeadbeefdeadbeefdeadbeef",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("query", ["adds two numbers", "add numbers in /home/jane/salaries.csv"])
 async def test_what_says_nothing_new_or_is_nobodys_business_teaches_nothing(
     open_with: Open, query: str
 ) -> None:
@@ -180,12 +169,6 @@ async def test_a_call_that_ends_in_an_error_of_the_tool_teaches_nothing(open_wit
     async with open_with(ScriptedSandbox(failing), adder()) as app:
         await use(app)
         assert await learned(app) == ()
-
-
-async def test_nothing_is_learned_where_a_person_says_so(open_with: Open) -> None:
-    async with open_with(None, adder(), learn=False) as app:
-        await use(app)
-        assert app.library.entry("add").wordings == ()
 
 
 def found(*names: str, score: float = 0.5, fit: Fit = "possible") -> SearchAnswer:
@@ -287,14 +270,11 @@ def test_private_words_are_recognised_and_plain_ones_are_not() -> None:
     ):  # fmt: skip
         assert worth_learning(plain) == plain
     for private in (
-        "",
-        "???",
-        "a\x00b",
-        "x " * MAX_CHARACTERS,
-        "~/notes/today.txt",
-        "call +49 170 1234567",
-        r"\\host\share",
-    ):
+        "", "???", "a\x00b", "x " * MAX_CHARACTERS, "~/notes/today.txt", "call +49 170 1234567", r"\\host\share",
+        "numbers for jane.doe@example.org", "add numbers from https://example.org/x", "numbers \u202e backwards",
+        "numbers of card 4111 1111 1111 1111", "add numbers, my password is hunter2", r"add numbers in C:\Users\jane",
+        "numbers QWxhZGRpbjpvcGVuIHNlc2FtZQ0123", "numbers deadbeefdeadbeefdeadbeefdeadbeef",
+    ):  # fmt: skip
         assert worth_learning(private) is None
 
 

@@ -41,9 +41,7 @@ def opened(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pyte
     @asynccontextmanager
     async def opening(script: Script) -> AsyncIterator[App]:
         with openai_server(script) as (url, _asked):
-            configured = settings.model_copy(
-                update={"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0}
-            )
+            configured = settings.model_copy(update={"model": "openai/scripted", "model_base_url": url})
             role_models = RoleModels(configured, patience=Patience(first_pause_s=0.01, max_pause_s=0.05))
             async with open_app(configured, admit=admit, sandbox=kind(configured), models=role_models) as app:
                 yield app

@@ -8,7 +8,7 @@ import pytest
 from alita_mcp.app import open_app
 from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.settings import Settings
+from alita_mcp.settings import FixedLimits, Settings
 from alita_mcp.synthesis.requests.outcomes import Created, Rejected
 from alita_mcp.synthesis.requests.request import read_request
 from tests.models.openai_server import openai_server
@@ -35,7 +35,7 @@ async def test_a_tool_is_written_from_what_was_read_and_its_card_names_the_sourc
         openai_server(script) as (url, _),
     ):
         served = configured.model_copy(
-            update={"model": "openai/x", "model_base_url": url, "answer_within_s": 200.0}
+            update={"model": "openai/x", "model_base_url": url, "limits": FixedLimits(answer_within_s=200.0)}
         )
         sandbox = WasmSandbox(served)
         async with open_app(served, admit=lambda _manifest: (), sandbox=sandbox) as app:

@@ -14,7 +14,7 @@ from alita_mcp.errors import Cancelled, UsageError
 from alita_mcp.models.interface import Completion, ToolCall
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.settings import Settings
+from alita_mcp.settings import FixedLimits, Settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -28,7 +28,7 @@ async def heard(_event: TaskEvent) -> None:
 
 
 async def solved(settings: Settings, request: TaskRequest, *answers: Completion | str) -> Solution:
-    plain = settings.model_copy(update={"task_plans": 0})
+    plain = settings.model_copy(update={"limits": FixedLimits(task_plans=0)})
     model = ScriptedModel(answers)
     async with open_app(plain, admit=lambda _manifest: (), sandbox=WasmSandbox(plain), model=model) as app:
         return await app.tasks.solve(request, heard)
@@ -90,7 +90,7 @@ async def stopped_while_code_runs(app: App) -> Solution:
 
 
 async def test_a_run_is_stopped_while_its_code_runs_and_the_sandbox_is_free_again(settings: Settings) -> None:
-    plain = settings.model_copy(update={"task_plans": 0})
+    plain = settings.model_copy(update={"limits": FixedLimits(task_plans=0)})
     model = ScriptedModel([asks("run_code", code="while True: pass", reason="once")])
     async with open_app(plain, admit=lambda _manifest: (), sandbox=WasmSandbox(plain), model=model) as app:
         with anyio.fail_after(60):
@@ -102,7 +102,7 @@ async def test_a_run_is_stopped_while_its_code_runs_and_the_sandbox_is_free_agai
 
 
 async def test_a_job_is_a_run_and_its_end_is_the_runs(settings: Settings) -> None:
-    plain = settings.model_copy(update={"task_plans": 0})
+    plain = settings.model_copy(update={"limits": FixedLimits(task_plans=0)})
 
     async def silent(_stage: str) -> None:
         """Nobody listens."""

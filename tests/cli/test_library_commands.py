@@ -417,6 +417,15 @@ def test_doctor_finds_the_embedded_sandbox_and_the_library(
     assert said.json["library"]["home"] == str(home)
 
 
+def test_doctor_names_settings_of_earlier_versions(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALITA_BRAVE_KEY", "x")
+    monkeypatch.setenv("ALITA_LIMITS", "is none and never was")
+    assert alita("doctor", "--json").json["retired_settings"] == [
+        "ALITA_BRAVE_KEY is ignored: set BRAVE_API_KEY."
+    ]
+    assert "✗ ALITA_BRAVE_KEY is ignored: set BRAVE_API_KEY." in alita("doctor").out
+
+
 @pytest.mark.usefixtures("no_engines")
 def test_doctor_says_what_is_wrong_with_the_library(alita: Alita, home: Path) -> None:
     shutil.rmtree(home)

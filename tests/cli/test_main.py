@@ -222,13 +222,3 @@ async def test_serve_speaks_mcp_over_http_until_it_is_told_to_stop(environment: 
                 assert (await client.list_tools()).tools[0].name == "search_capabilities"
             server.send_signal(signal.SIGTERM)
             assert await server.wait() in (130, 143)
-
-
-def test_a_sandbox_that_is_gone_is_answered_with_what_to_write_instead(
-    alita: Alita, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ALITA_SANDBOX", "monty")
-    said = alita("list")
-    assert said.status == 2
-    assert "monty is gone: write ALITA_SANDBOX=wasm" in said.err
-    assert "auto" in said.err

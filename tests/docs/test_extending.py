@@ -25,7 +25,7 @@ from alita_mcp.research.replies import endpoint
 from alita_mcp.research.search.choosing import open_search
 from alita_mcp.sandbox.choose import open_sandbox
 from alita_mcp.sandbox.interface import Job
-from alita_mcp.settings import Settings, read_settings
+from alita_mcp.settings import FixedLimits, Settings, read_settings
 from tests.synthesis import authors
 from tests.verification.drafts import behaves_as, draft, shout
 
@@ -170,7 +170,9 @@ async def test_a_model_that_does_not_answer_is_a_model_error(answer: httpx.Respo
 @pytest.mark.slow
 async def test_the_model_writes_a_tool_for_a_client(tmp_path: Path) -> None:
     ours = example("ollama_model")
-    settings = Settings(home=tmp_path, sandbox="wasm", synthesis_mode="quick", answer_within_s=WAIT_S)
+    settings = Settings(
+        home=tmp_path, sandbox="wasm", synthesis_mode="quick", limits=FixedLimits(answer_within_s=WAIT_S)
+    )
     async with ollama([]) as http:
         with anyio.fail_after(WAIT_S):
             server = ours.server_with(settings, ours.OllamaModel(http, "qwen3"))

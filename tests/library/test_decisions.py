@@ -129,7 +129,7 @@ async def test_hosts_that_a_tool_leaves_open_are_those_that_an_approval_names(ho
         assert not (await library.approve("fetch_rates")).callable_now
         entry = await library.approve("fetch_rates", part=part)
         assert library.effective_grants.of(entry.manifest) == part
-        assert [each.name for each in library.promotable(20, verified_only=False)] == ["fetch_rates"]
+        assert [each.name for each in library.promotable(20)] == ["fetch_rates"]
 
 
 async def test_what_was_approved_in_an_older_catalogue_counts_as_a_persons_choice(home: Path) -> None:

@@ -36,7 +36,7 @@ def names(promotion: Promotion, *entries: CatalogueEntry) -> list[str]:
 
 
 def test_a_new_tool_is_listed_at_once_even_when_all_places_are_taken_by_better_ones() -> None:
-    promotion = Promotion(8, verified_only=False)
+    promotion = Promotion(8)
     old = [entry(f"tool_{number:02}", day=number) for number in range(1, 20)]
     before = names(promotion, *old)
     after = names(promotion, *old, entry("newcomer", day=25, trust="provisional"))
@@ -45,7 +45,7 @@ def test_a_new_tool_is_listed_at_once_even_when_all_places_are_taken_by_better_o
 
 
 def test_the_order_of_those_that_stay_does_not_change() -> None:
-    promotion = Promotion(5, verified_only=False)
+    promotion = Promotion(5)
     first = names(promotion, entry("aaa", day=3), entry("bbb", day=2), entry("ccc", day=1))
     second = names(
         promotion,
@@ -59,13 +59,13 @@ def test_the_order_of_those_that_stay_does_not_change() -> None:
 
 
 def test_a_pinned_tool_is_never_pushed_out() -> None:
-    promotion = Promotion(2, verified_only=False)
+    promotion = Promotion(2)
     crowd = [entry(f"tool_{number:02}", day=number) for number in range(5, 20)]
     assert "keeper" in names(promotion, *crowd, entry("keeper", day=1, trust="provisional", pinned=True))
 
 
 def test_verified_tools_come_before_provisional_ones_and_use_counts() -> None:
-    promotion = Promotion(4, verified_only=False)
+    promotion = Promotion(4)
     chosen = names(
         promotion,
         entry("newest", day=9),
@@ -79,18 +79,15 @@ def test_verified_tools_come_before_provisional_ones_and_use_counts() -> None:
 
 @pytest.mark.parametrize("standing", [{"state": "disabled"}, {"state": "quarantined"}, {"approved": False}])
 def test_what_cannot_be_called_is_not_listed(standing: dict[str, object]) -> None:
-    assert names(Promotion(5, verified_only=False), entry("hidden", **standing)) == []
+    assert names(Promotion(5), entry("hidden", **standing)) == []
 
 
-def test_verified_only_and_none_at_all_can_be_asked_for() -> None:
-    assert names(Promotion(5, verified_only=True), entry("thin", trust="provisional"), entry("good")) == [
-        "good"
-    ]
-    assert names(Promotion(0, verified_only=False), entry("good")) == []
+def test_none_at_all_can_be_asked_for() -> None:
+    assert names(Promotion(0), entry("good")) == []
 
 
 def test_provisional_tools_stand_behind_verified_ones_and_each_kind_keeps_its_order() -> None:
-    promotion = Promotion(8, verified_only=False)
+    promotion = Promotion(8)
     thin = [entry("thin_a", day=8, trust="provisional"), entry("thin_b", day=7, trust="provisional")]
     assert names(promotion, *thin) == ["thin_a", "thin_b"]
     assert names(promotion, *thin, entry("good_a", day=1)) == ["good_a", "thin_a", "thin_b"]
@@ -103,7 +100,7 @@ def test_provisional_tools_stand_behind_verified_ones_and_each_kind_keeps_its_or
 
 
 def test_a_raised_tool_joins_the_verified_ones_and_a_pinned_one_stands_among_them() -> None:
-    promotion = Promotion(8, verified_only=False)
+    promotion = Promotion(8)
     entries = [entry("thin", day=3, trust="provisional"), entry("good", day=2)]
     assert names(promotion, *entries) == ["good", "thin"]
     assert names(promotion, entry("thin", day=3), entry("good", day=2)) == ["good", "thin"]
@@ -136,7 +133,7 @@ def moment(number: int) -> str:
 def test_a_few_rows_of_the_catalogue_are_enough_to_choose_as_of_all_entries(seed: int) -> None:
     draw = random.Random(seed)
     tools = [drawn(draw) for _ in range(60)]
-    at_most, verified_only = draw.choice([0, 1, 3, 8, 20]), draw.random() < 0.3
+    at_most = draw.choice([0, 1, 3, 8, 20])
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         names = [f"tool_{number:02}" for number in range(len(tools))]
@@ -150,23 +147,18 @@ def test_a_few_rows_of_the_catalogue_are_enough_to_choose_as_of_all_entries(seed
         try:
             enter(store.catalogue, dict(zip(names, tools, strict=True)))
             everything = list(store.reader.entries())
-            few = store.reader.candidates(
-                at_most, newcomers(at_most), verified_only=verified_only, filed=store.effective_grants.filed()
-            )
-            chosen = Promotion(at_most, verified_only=verified_only).choose(store.reader.some(few).values())
-            assert chosen == Promotion(at_most, verified_only=verified_only).choose(everything)
-            assert [each.name for each in chosen] == best_of(everything, at_most, verified_only=verified_only)
+            filed_names = store.effective_grants.filed()
+            few = store.reader.candidates(at_most, newcomers(at_most), filed=filed_names)
+            chosen = Promotion(at_most).choose(store.reader.some(few).values())
+            assert chosen == Promotion(at_most).choose(everything)
+            assert [each.name for each in chosen] == best_of(everything, at_most)
         finally:
             store.close()
 
 
-def best_of(entries: list[CatalogueEntry], at_most: int, *, verified_only: bool) -> list[str]:
+def best_of(entries: list[CatalogueEntry], at_most: int) -> list[str]:
     """The rule, said without a heap: pinned ones, the newest quarter, then by trust and by last use."""
-    able = [
-        each
-        for each in entries
-        if each.callable_now and (each.manifest.trust == "verified" or not verified_only)
-    ]
+    able = [each for each in entries if each.callable_now]
     by_age = sorted(able, key=lambda each: (each.manifest.created_at, each.name), reverse=True)
     new = {each.name for each in by_age[: -(-at_most // 4)]}
 
@@ -218,6 +210,6 @@ def test_a_tool_whose_time_is_none_hides_no_other(home: Path) -> None:
     for name, created in (("timeless", "some day"), ("tool_a", moment(1)), ("tool_b", moment(2))):
         manifest = manifest_of(simple(name), 1).model_copy(update={"created_at": created})
         store.catalogue.publish((manifest, "seal", "scripted"))
-    found = store.reader.some(store.reader.candidates(3, 0, verified_only=False, filed=()))
+    found = store.reader.some(store.reader.candidates(3, 0, filed=()))
     store.close()
-    assert set(names(Promotion(3, verified_only=False), *found.values())) == {"timeless", "tool_a", "tool_b"}
+    assert set(names(Promotion(3), *found.values())) == {"timeless", "tool_a", "tool_b"}

@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.results import ResultCache, call_key, open_result_cache
+from alita_mcp.library.results import ResultCache, call_key
 from alita_mcp.sandbox.interface import RunResult
-from alita_mcp.settings import Settings
 from tests.library.factory import found
 
 KEY = call_key("sha256:1", "docker", {"a": 1})
@@ -57,14 +56,6 @@ async def test_the_result_of_a_call_is_found_at_once_by_this_process_and_others(
         assert await two.find(KEY) == RESULT
     async with cache_in(folder) as later:
         assert await later.find(KEY) == RESULT
-
-
-async def test_nothing_is_kept_nor_opened_where_the_settings_say_so(home: Path) -> None:
-    async with open_result_cache(Settings(home=home, result_cache_mb=0)) as cache:
-        assert cache is None
-    async with open_result_cache(Settings(home=home)):
-        pass
-    assert found(home.parent, "*") == []
 
 
 async def test_a_result_is_forgotten_when_its_time_is_over_or_lies_in_the_future(folder: Path) -> None:

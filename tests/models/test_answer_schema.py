@@ -12,7 +12,7 @@ from alita_mcp.models.choices import Chosen
 from alita_mcp.models.interface import Message
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.litellm.provider import LitellmModel
-from alita_mcp.models.structured.answer_schema import is_closed, plain_schema
+from alita_mcp.models.structured.asking import plain_schema
 from alita_mcp.synthesis.specification.values import Specification, Suite, WrittenCode
 from tests.models.openai_server import openai_server
 
@@ -118,62 +118,3 @@ def test_reasoning_is_asked_for_before_the_answer_and_left_unread(shape: Any) ->
     assert next(iter(schema["properties"])) == schema["required"][0] == "reasoning"
     answer = {"code": "x = 1", "tests": [{"arguments": {}, "expected": 1}], "reasoning": ["no", "text"]}
     assert "reasoning" not in shape.model_validate(answer).model_dump()
-
-
-@pytest.mark.parametrize(
-    ("schema", "closed"),
-    [
-        ({"type": "string"}, True),
-        ({"enum": ["a"]}, True),
-        ({}, False),
-        ({"type": "array"}, False),
-        ({"type": "array", "items": {"type": "integer"}}, True),
-        ({"type": "object"}, False),
-        ({"type": "object", "properties": {"a": {}}}, False),
-        ({"type": "object", "properties": {"a": {"type": "null"}}}, True),
-        ({"anyOf": [{"type": "string"}, {}]}, False),
-        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, True),
-        ({"type": "object", "properties": {"a": {"type": "null"}}, "additionalProperties": {}}, True),
-        (
-            {
-                "type": "object",
-                "properties": {"a": {"type": "null"}},
-                "additionalProperties": {"type": "null"},
-            },
-            False,
-        ),
-    ],
-)
-def test_a_schema_is_closed_where_it_says_of_every_value_what_it_is(
-    schema: dict[str, Any], closed: bool
-) -> None:
-    assert is_closed(schema) is closed
-
-
-def test_a_type_that_holds_itself_ends() -> None:
-    tree = {"type": "array", "items": {"$ref": "#/$defs/Tree"}}
-    schema = plain_schema({"$ref": "#/$defs/Tree", "$defs": {"Tree": tree}})
-    assert schema["title"] == "answer"
-    assert len(json.dumps(schema)) < 2_000
-
-
-@pytest.mark.parametrize(
-    ("test", "outcome"),
-    [
-        ({"expected": None, "raises": "ValueError", "check": None}, {"raises"}),
-        ({"expected": None, "raises": None, "check": "result > 0"}, {"check"}),
-        ({"expected": None, "raises": None, "check": None}, {"expected"}),
-        ({"expected": 0, "raises": None}, {"expected"}),
-    ],
-)
-def test_a_test_with_every_field_filled_in_is_read_by_the_one_that_says_something(
-    test: dict[str, Any], outcome: set[str]
-) -> None:
-    (example,) = Suite.model_validate({"tests": [{"arguments": {"x": 1}, **test}]}).tests
-    assert example.outcome_fields == outcome
-
-
-def test_a_test_that_says_two_things_is_left_out() -> None:
-    good = {"arguments": {}, "expected": 1}
-    both = {"arguments": {}, "expected": 1, "raises": "ValueError"}
-    assert len(Suite.model_validate({"tests": [good, both, "no test"]}).tests) == 1

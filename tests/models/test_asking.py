@@ -14,7 +14,7 @@ from alita_mcp.errors import ModelError
 from alita_mcp.models.interface import Completion, Message
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.structured.asking import ask
-from alita_mcp.models.structured.json_answer import json_objects
+from alita_mcp.models.structured.json_objects import json_objects
 from alita_mcp.values import Value
 
 ASKED = [Message(role="user", content="how many?")]

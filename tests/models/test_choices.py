@@ -42,7 +42,7 @@ def test_the_tester_differs_from_the_coder_where_two_models_are_set(put: pytest.
         "tester": "openai/a",
         "coder": "openai/b",
         "judge": "openai/a",
-        "implementer": "openai/a",
+        "implementer": "openai/b",
     }
     put.delenv("ALITA_MODEL_CODER")
     put.setenv("ALITA_MODEL_JUDGE", "mistral/c")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -17,7 +15,6 @@ from alita_mcp.library.opening import open_library
 from alita_mcp.models.embedder_choice import choose_embedder
 from alita_mcp.models.embedding.model2vec import WEIGHTS, Model2vecEmbedder
 from alita_mcp.settings import Settings
-from tests.models.openai_server import Embeds, Fails, Request, openai_server
 
 pytestmark = pytest.mark.extra("search")
 
@@ -137,88 +134,9 @@ def test_without_the_extra_it_is_said_what_to_install() -> None:
     assert "ExtraMissing" in done.stderr
 
 
-ASK = """
-import logging, sys, anyio
-logging.basicConfig(stream=sys.stderr, level=sys.argv[2])
-from alita_mcp.errors import ModelError
-from alita_mcp.models.embedder_choice import choose_embedder
-
-async def main():
-    for name, url in (("openai/x", sys.argv[1]), ("voyage/x", sys.argv[1]), ("ollama/x", sys.argv[1])):
-        embedder = choose_embedder(name, url)
-        for _ in range(3):
-            try:
-                await embedder.embed([sys.argv[3], "b"])
-            except ModelError as failure:
-                logging.error("%s", failure, exc_info=True)
-
-anyio.run(main)
-anyio.run(main)
-"""
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("level", ["DEBUG", pytest.param("WARNING", marks=pytest.mark.exhaustive)])
-def test_nothing_is_printed_to_stdout_and_no_key_or_text_to_stderr(level: str) -> None:
-    def answer(request: Request) -> Embeds | Fails:
-        failures = {
-            1: Fails(401, message=f"Incorrect API key provided: {KEY}"),
-            2: Fails(400, message=SECRET),
-        }
-        return failures.get(request.number % 3) or Embeds([[1.0], [2.0]])
-
-    with openai_server(answer) as (url, transcript):
-        done = run(ASK, url, level, SECRET, OPENAI_API_KEY=KEY, VOYAGE_API_KEY="pa-" + KEY)
-    assert (done.returncode, done.stdout) == (0, "")
-    assert len(transcript.requests) == 18
-    assert KEY not in done.stderr
-    assert "Acme" not in done.stderr
-    assert done.stderr.count("did not answer") >= 12
-    assert "never awaited" not in done.stderr
-    assert "Unclosed" not in done.stderr
-
-
-CALLS = [
-    {"id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
-    {"method": "notifications/initialized"},
-    {"id": 2, "method": "tools/call", "params": {
-        "name": "search_capabilities", "arguments": {"query": "extract the text of a web page"}}},
-]  # fmt: skip
-
-
-def searched(home: Path, **settings: str) -> dict[str, Any]:
-    """What a server's answer to a search is, in a process of its own."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "alita_mcp.server.transports.entry"],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "ALITA_HOME": str(home), **settings},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        for call in CALLS:
-            server.stdin.write(json.dumps({"jsonrpc": "2.0", **call}) + "\n")
-            server.stdin.flush()
-        answers = (json.loads(line) for line in server.stdout)
-        found: dict[str, Any] = next(answer for answer in answers if answer.get("id") == 2)
-        server.stdin.close()
-        server.wait(180)
-    return found
-
-
-@pytest.mark.process
-def test_a_server_serves_by_words_with_an_embedder_that_is_not_there(tmp_path: Path) -> None:
-    url = "http://127.0.0.1:9/v1"
-    found = searched(tmp_path / "home", ALITA_EMBEDDER="openai/nothing", ALITA_EMBEDDER_BASE_URL=url)
-    assert found["result"]["structuredContent"]["results"]
-
-
-@pytest.mark.process
-@pytest.mark.exhaustive
-def test_a_server_with_an_embedder_that_cannot_be_loaded_says_so(tmp_path: Path) -> None:
-    found = searched(tmp_path / "home", ALITA_EMBEDDER="no_such_module:Class")
-    assert "ALITA_EMBEDDER" in json.dumps(found)
-    assert "no_such_module" in json.dumps(found)
+def test_the_address_of_a_server_is_an_option_of_the_name() -> None:
+    plain, elsewhere = (
+        choose_embedder(f"ollama/x{rest}") for rest in ("", " base_url=http://127.0.0.1:9/v1")
+    )
+    assert plain.name == "ollama/x"
+    assert elsewhere.name.startswith("ollama/x@")

@@ -18,7 +18,6 @@ from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.litellm.provider import LitellmModel
 from tests.models.openai_server import (
     NO_CHOICES,
-    ORDERS,
     Drips,
     Fails,
     Redirects,
@@ -51,7 +50,6 @@ async def test_an_answer_comes_back_with_its_tokens() -> None:
     with openai_server("hi there") as (url, asked):
         completion = await model_at(url).complete(HELLO)
     assert (completion.text, completion.prompt_tokens, completion.completion_tokens) == ("hi there", 7, 5)
-    assert not completion.cached
     assert asked.requests[0]["messages"] == [{"role": "user", "content": "hello"}]
     assert asked.headers[0]["authorization"] == f"Bearer {KEY}"
 
@@ -296,11 +294,6 @@ async def test_an_answer_that_ends_for_lack_of_room_says_so() -> None:
     assert (empty.text, empty.truncated) == ("", False)
 
 
-async def test_orders_in_an_answer_are_text() -> None:
-    with openai_server(ORDERS) as (url, _asked):
-        assert (await model_at(url).complete(HELLO)).text == ORDERS
-
-
 async def test_a_schema_is_given_to_the_server() -> None:
     with openai_server({"n": 1}) as (url, asked):
         completion = await model_at(url).complete(HELLO, schema=SCHEMA)
@@ -332,14 +325,6 @@ async def test_a_server_that_names_an_option_it_does_not_take_is_spared_that_one
         await model_at(url).complete(HELLO, schema=SCHEMA, temperature=0.5, seed=1)
     assert len(asked.requests) == 2
     assert asked.requests[1].keys() >= {"response_format", "seed"}
-
-
-async def test_cancelling_does_not_wait_for_the_server() -> None:
-    with anyio.fail_after(60), openai_server(None) as (url, asked):
-        with anyio.move_on_after(1) as scope:
-            await model_at(url, timeout_s=600).complete(HELLO)
-        assert scope.cancelled_caught
-        assert len(asked.requests) <= 1
 
 
 async def test_many_calls_at_once_keep_their_answers_apart() -> None:

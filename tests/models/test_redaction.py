@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alita_mcp.models.recording.redaction import SHOWN_CHARACTERS, presentable, without_keys
+from alita_mcp.models.redaction import SHOWN_CHARACTERS, presentable, without_keys
 
 
 @pytest.mark.parametrize(

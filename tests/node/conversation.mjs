@@ -1,6 +1,6 @@
 // What every client does: connect, ask for a tool, wait until it is told of a list with it, call it natively.
 // Task as JSON in argv[2]: {server: {command, args, env} | url, make: arguments of synthesize_tool, call: arguments,
-// large: arguments whose result is too large to send, offset: where in it to read}.
+// times: how often `é` is repeated for a result that is too large to send, offset: where in it to read}.
 // Answer as JSON on stdout.
 const PATIENCE_MS = 60_000;
 
@@ -19,7 +19,7 @@ export async function converse(how) {
   await within(announced, "the announcement");
   const listed = (await client.listTools()).tools.find((tool) => tool.name === task.make.name);
   const called = await client.callTool({ name: task.make.name, arguments: task.call });
-  const cut = await client.callTool({ name: task.make.name, arguments: task.large });
+  const cut = await client.callTool({ name: task.make.name, arguments: { text: "é".repeat(task.times) } });
   const uri = cut.content.find((block) => block.type === "resource_link").uri;
   const part = await client.readResource({ uri: `${uri}?offset=${task.offset}&length=5` });
   console.log(
@@ -30,7 +30,7 @@ export async function converse(how) {
       lists,
       outputSchema: listed?.outputSchema,
       result: called.structuredContent,
-      cut,
+      cut: { ...cut, content: cut.content.map((block) => ({ ...block, text: block.text?.slice(0, 100) })) },
       part: part.contents.at(-1).text,
     }),
   );

@@ -59,9 +59,9 @@ async def test_one_page_is_read_by_its_address(settings: Settings) -> None:
 async def test_settings_that_do_not_fit_are_said_at_the_first_question(settings: Settings) -> None:
     wrong = settings.model_copy(update={"search": "tavily"})
     async with open_web_agent(wrong, has_model=True) as web:
-        with pytest.raises(UsageError, match="ALITA_TAVILY_KEY"):
+        with pytest.raises(UsageError, match="TAVILY_API_KEY"):
             await web.research(QUESTION)
-        with pytest.raises(UsageError, match="ALITA_TAVILY_KEY"):
+        with pytest.raises(UsageError, match="TAVILY_API_KEY"):
             assert web.backends
     broken = settings.model_copy(update={"embedder": "no_such_module:Class"})
     async with open_web_agent(broken, has_model=False) as web:

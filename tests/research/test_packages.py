@@ -321,31 +321,26 @@ async def test_strange_projects_have_facts_all_the_same(project: Any) -> None:
         assert (await packages.facts("owlery")).exists
 
 
-async def test_an_index_whose_authority_the_settings_name_is_trusted(tmp_path: Path) -> None:
+async def test_an_index_whose_authority_the_environment_names_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     answer = index({"owlery": told({"1.0": [wheel("1.0")]})})
     with anyio.fail_after(60), json_server(answer, https(authority)) as (url, _):
-        trusted = Settings(package_index=f"{url}/simple", package_index_ca=tmp_path / "ca.pem")
-        async with open_project_reader(trusted) as reader:
-            assert (await PackageIndex(reader).facts("owlery")).version == "1.0"
-        async with open_project_reader(Settings(package_index=f"{url}/simple")) as reader:
+        settings = Settings(package_index=f"{url}/simple")
+        async with open_project_reader(settings) as reader:
             with pytest.raises(UsageError, match="did not answer: ConnectError"):
                 await PackageIndex(reader).facts("owlery")
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        async with open_project_reader(settings) as reader:
+            assert (await PackageIndex(reader).facts("owlery")).version == "1.0"
 
 
 def https(authority: trustme.CA) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     return context
-
-
-async def test_authorities_that_are_none_are_told(tmp_path: Path) -> None:
-    (tmp_path / "ca.pem").write_text("nonsense")
-    for name, why in (("ca.pem", "holds no certificates"), ("gone.pem", "cannot be read")):
-        with pytest.raises(UsageError, match=why):
-            async with open_project_reader(Settings(package_index_ca=tmp_path / name)):
-                pass
 
 
 async def test_the_default_index_has_pages_for_people() -> None:

@@ -212,10 +212,10 @@ async def test_an_agent_is_opened_at_the_first_question_once_and_closed_by_the_t
 
 
 async def test_an_agent_that_cannot_be_opened_says_so_each_time_and_is_tried_again() -> None:
-    opening = Opened(UsageError("ALITA_TAVILY_KEY is not set.", hint="Set it."), UsageError("again"))
+    opening = Opened(UsageError("TAVILY_API_KEY is not set.", hint="Set it."), UsageError("again"))
     with anyio.fail_after(WAIT_S):
         async with open_lazily(opening) as web:
-            with pytest.raises(UsageError, match="ALITA_TAVILY_KEY"):
+            with pytest.raises(UsageError, match="TAVILY_API_KEY"):
                 await web.research(QUESTION)
             with pytest.raises(UsageError, match="again"):
                 await web.research(QUESTION)

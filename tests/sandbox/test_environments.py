@@ -358,13 +358,12 @@ def test_what_is_no_index_url_is_the_persons_mistake(settings: Settings, url: st
         package_index(settings.model_copy(update={"package_index": url}))
 
 
-def test_authorities_come_from_the_named_file_or_the_system(settings: Settings, tmp_path: Path) -> None:
+def test_authorities_come_from_the_named_file_or_the_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = ssl.get_default_verify_paths()
+    assert (b"BEGIN CERTIFICATE" in trusted_authorities()) == bool(paths.cafile or paths.capath)
     own = tmp_path / "own.pem"
     own.write_bytes(b"own authority")
-    missing = settings.model_copy(update={"package_index_ca": tmp_path / "missing.pem"})
-
-    assert trusted_authorities(settings.model_copy(update={"package_index_ca": own})) == b"own authority"
-    with pytest.raises(UsageError, match="ALITA_PACKAGE_INDEX_CA"):
-        trusted_authorities(missing)
-    paths = ssl.get_default_verify_paths()
-    assert (b"BEGIN CERTIFICATE" in trusted_authorities(settings)) == bool(paths.cafile or paths.capath)
+    monkeypatch.setenv("SSL_CERT_FILE", str(own))
+    assert trusted_authorities() == b"own authority"

@@ -116,7 +116,7 @@ def engine(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def under_gvisor(settings: Settings) -> DockerSandbox:
-    return DockerSandbox(settings.model_copy(update={"docker_runtime": "auto"}))
+    return DockerSandbox(settings)
 
 
 @pytest.fixture(scope="module")

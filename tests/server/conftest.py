@@ -13,7 +13,7 @@ import pytest
 from mcp import Client
 
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.settings import Settings
+from alita_mcp.settings import FixedLimits, Settings
 from alita_mcp.synthesis.jobs import jobs
 from tests.conftest import require_mark, skip_or_fail
 from tests.in_process import InProcessSandbox
@@ -56,7 +56,9 @@ def with_vowel_share(tmp_path_factory: pytest.TempPathFactory, stocked: Path) ->
     home = shutil.copytree(stocked, tmp_path_factory.mktemp("vowel-share") / "home")
 
     async def make() -> None:
-        async with connected(builder(Settings(home=home, answer_within_s=600))(), "modern") as client:
+        async with connected(
+            builder(Settings(home=home, limits=FixedLimits(answer_within_s=600)))(), "modern"
+        ) as client:
             await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
 
     with ThreadPoolExecutor(1) as elsewhere:  # a loop may be running in this thread

@@ -17,7 +17,7 @@ from mcp.server.lowlevel import Server
 from tests.server.connections import watching
 from tests.server.in_memory import PATIENCE_S
 
-Way = Literal["follows", "follows late", "listens", "polls"]
+Way = Literal["follows", "follows late", "listens"]
 LATE_S = 0.2
 
 
@@ -32,9 +32,7 @@ class Agent:
         self._tasks: anyio.abc.TaskGroup
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """One turn: a call and its structured answer; a poller lists before."""
-        if self._way == "polls":
-            await self.list()
+        """One turn: a call and its structured answer."""
         answer = await self.client.call_tool(tool, arguments)
         assert isinstance(answer, types.CallToolResult)
         assert isinstance(answer.structured_content, dict), answer
@@ -92,7 +90,7 @@ async def agent(
             )
         )
         await stack.enter_async_context(made.at_work())
-        if era == "modern" and way != "polls":
+        if era == "modern":
             await made._tasks.start(made.listen)
         elif over_http and era == "legacy":
             await standing.wait()

@@ -11,12 +11,13 @@ from mcp import Client, MCPError
 
 from alita_mcp.library.kept_results import MAX_RUNS
 from alita_mcp.server.results.ranges import json_document
+from alita_mcp.settings import FixedLimits
 from tests.server.drafts import REPEAT
 from tests.server.fixture_sources import giving, one_tool, said
 from tests.server.in_memory import Build, called, connected, names_of, succeeded, text_of
 
 LIMIT = 4_000
-SMALL = {"max_result_bytes": LIMIT}
+SMALL = {"limits": FixedLimits(result_bytes=LIMIT)}
 ROWS = {"text": 'é🙂"\n' * 100, "times": 20}
 WHOLE = {"result": [ROWS["text"]] * 20}
 OUTPUT = {"type": "object", "properties": {"result": {"type": "string"}}}
@@ -155,7 +156,7 @@ async def test_whatever_a_tool_gives_is_cut_and_kept(
 
 
 async def test_the_smallest_limit_still_has_a_beginning(build: Build, era: str) -> None:
-    async with connected(build(settings={"max_result_bytes": 1_000}), era) as client:
+    async with connected(build(settings={"limits": FixedLimits(result_bytes=1_000)}), era) as client:
         await succeeded(client, "synthesize_tool", **REPEAT)
         result = await called(client, "run_tool", name="repeat_rows", arguments=ROWS)
         assert bytes_of(result) <= 1_000

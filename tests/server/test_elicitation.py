@@ -28,7 +28,7 @@ from alita_mcp.server import elicitation, rounds
 from alita_mcp.server.rounds import read_state
 from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.server.transports import http
-from alita_mcp.settings import Settings
+from alita_mcp.settings import FixedLimits, Settings
 from alita_mcp.synthesis.jobs.person_questions import Decision, FilledForm, FormField, Question
 from alita_mcp.values import Grants
 from tests.library.factory import no_starters, simple
@@ -53,7 +53,10 @@ OTHER: dict[str, Any] = {
 WIDE = Grants(network=("api.example.org",), model=True)
 DIGEST = re.compile("[0-9a-f]{64}")
 Said = types.ElicitResult | types.ErrorData
-WITH_TASKS: dict[str, Any] = {"settings": {"answer_within_s": 0.01}, "extensions": [advertise(EXTENSION)]}
+WITH_TASKS: dict[str, Any] = {
+    "settings": {"limits": FixedLimits(answer_within_s=0.01)},
+    "extensions": [advertise(EXTENSION)],
+}
 
 
 def says(action: str = "accept", **content: Any) -> types.ElicitResult:
@@ -295,7 +298,7 @@ async def until_settled(client: Client, answer: dict[str, Any]) -> dict[str, Any
 
 async def test_a_person_who_takes_longer_than_a_call_is_heard_by_the_next_one(build: Build) -> None:
     person = Person(ready=anyio.Event())
-    async with at(build, "legacy", person, settings={"answer_within_s": 0.5}) as client:
+    async with at(build, "legacy", person, settings={"limits": FixedLimits(answer_within_s=0.5)}) as client:
         answer = await made(client)
         while not person.asked:
             answer = await succeeded(client, "synthesize_tool", job_id=answer["job_id"])

@@ -13,6 +13,7 @@ from mcp.client.extension import advertise
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.tasks import EXTENSION
+from alita_mcp.settings import FixedLimits
 from tests.server.drafts import VOWEL_SHARE, draft
 from tests.server.in_memory import (
     Build,
@@ -232,7 +233,9 @@ async def test_a_long_synthesis_answers_working_and_its_job_can_be_asked_again(
     build: Build, era: str
 ) -> None:
     sandbox = Moody()
-    async with connected(build(sandbox=sandbox, settings={"answer_within_s": 0.5}), era) as client:
+    async with connected(
+        build(sandbox=sandbox, settings={"limits": FixedLimits(answer_within_s=0.5)}), era
+    ) as client:
         working = await called(client, "synthesize_tool", **SLOW)
         assert not working.is_error
         answer = working.structured_content
@@ -245,7 +248,7 @@ async def test_a_long_synthesis_answers_working_and_its_job_can_be_asked_again(
 
 async def test_a_long_synthesis_is_a_task_for_clients_that_know_tasks(build: Build) -> None:
     sandbox = Moody()
-    server = build(sandbox=sandbox, settings={"answer_within_s": 0.5})
+    server = build(sandbox=sandbox, settings={"limits": FixedLimits(answer_within_s=0.5)})
     async with connected(server, "modern", extensions=[advertise(EXTENSION)]) as client:
         task = await raw(client, "tools/call", name="synthesize_tool", arguments=SLOW)
         assert (task["resultType"], task["status"]) == ("task", "working")
@@ -258,7 +261,7 @@ async def test_a_long_synthesis_is_a_task_for_clients_that_know_tasks(build: Bui
 
 async def test_a_cancelled_task_cancels_its_synthesis(build: Build) -> None:
     sandbox = Moody()
-    server = build(sandbox=sandbox, settings={"answer_within_s": 0.5})
+    server = build(sandbox=sandbox, settings={"limits": FixedLimits(answer_within_s=0.5)})
     async with connected(server, "modern", extensions=[advertise(EXTENSION)]) as client:
         task = await raw(client, "tools/call", name="synthesize_tool", arguments=SLOW)
         await sandbox.running.wait()

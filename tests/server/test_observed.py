@@ -19,68 +19,17 @@ if TYPE_CHECKING:
     from alita_mcp.server.sources import ToolCall
 
 
-def a_call(client: Observed) -> None:
-    with client.calling():
-        pass
-
-
-def turns(*lists: bool) -> Observed:
-    """A client that began its turns with a list or not; each turn is one call."""
+def test_a_list_after_a_hint_follows_it_however_late() -> None:
     client = Observed(0, is_one=True)
-    for lists_first in (True, *lists):
-        if lists_first:
-            client.list(["a"], 0, 0.0, first=True)
-        a_call(client)
-    return client
-
-
-@pytest.mark.parametrize(
-    ("lists", "each_turn"),
-    [
-        ((), False),
-        ((True,), True),
-        ((True, True), True),
-        ((False,), False),
-        ((True, False), False),
-        ((False, True), False),
-        ((False, True, True), True),
-    ],
-)
-def test_whether_a_client_lists_before_each_turn(lists: tuple[bool, ...], each_turn: bool) -> None:
-    assert turns(*lists).lists_each_turn is each_turn
-
-
-def test_a_list_after_a_hint_is_no_turn_of_its_own() -> None:
-    client = turns()
+    client.list(["a"], 0, 0.0, first=True)
+    assert not client.lists_after_hints
     with client.listening():
         client.tell(1, 0.0)
+        client.ignores_hints = True
         client.list(["a", "b"], 1, 0.0, first=True)
-        a_call(client)
-        assert client.follows
-        assert client.has("b")
-        assert client.has_listed(1)
-        assert not client.lists_each_turn
-
-
-def test_calls_at_the_same_time_are_one_turn() -> None:
-    client = turns()
-    client.list(["a"], 0, 0.0, first=True)
-    with client.calling(), client.calling():
-        pass
-    client.list(["a"], 0, 0.0, first=True)
-    a_call(client)
-    assert client.lists_each_turn
-
-
-def test_a_list_after_the_next_answer_shows_too_little_to_say_that_it_follows() -> None:
-    client = turns()
-    with client.listening():
-        client.tell(1, 0.0)
-        a_call(client)
-        client.follows = False
-        client.list(["a"], 1, 0.0, first=True)
-        assert client.follows is None
-        assert client.lists_after_hints
+    assert client.has("b")
+    assert client.has_listed(1)
+    assert (client.lists_after_hints, client.ignores_hints) == (True, False)
 
 
 async def test_of_strangers_so_many_are_remembered_and_those_that_listen_longest() -> None:

@@ -20,7 +20,7 @@ from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.client import patience
-from alita_mcp.settings import Settings
+from alita_mcp.settings import FixedLimits, Settings
 from tests.server.drafts import VOWEL_SHARE, draft
 from tests.server.in_memory import PATIENCE_S, Build, connected, names_of, refused, succeeded
 from tests.server.processes import INITIALIZE
@@ -117,7 +117,9 @@ async def test_a_client_whose_call_timed_out_finds_its_tool_by_the_same_request(
 async def test_a_client_that_was_seen_to_give_up_is_answered_before_it_does_again(
     build: Build, era: str, sandbox: Held
 ) -> None:
-    async with over_streams(build(sandbox=sandbox, settings={"answer_within_s": 100_000}), era) as client:
+    async with over_streams(
+        build(sandbox=sandbox, settings={"limits": FixedLimits(answer_within_s=100_000)}), era
+    ) as client:
         await given_up(client, sandbox)
         answer = await succeeded(client, "synthesize_tool", **SLOW)
         assert answer["status"] == "working"

@@ -11,6 +11,7 @@ import pytest
 from alita_mcp.errors import SandboxBusy
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
+from alita_mcp.settings import FixedLimits
 from alita_mcp.synthesis.jobs import jobs
 from tests.server.in_memory import (
     Build,
@@ -52,7 +53,9 @@ async def until(claim: Any) -> None:
 
 async def test_a_run_that_outlasts_its_call_is_a_job(build: Build, era: str) -> None:
     box = Held()
-    async with connected(build(sandbox=box, settings={"answer_within_s": 0.05}), era) as client:
+    async with connected(
+        build(sandbox=box, settings={"limits": FixedLimits(answer_within_s=0.05)}), era
+    ) as client:
         told = await succeeded(client, "run_code", code="7")
         assert told["status"] == "working"
         assert told["next"] == "call run_code with this job_id"
@@ -67,7 +70,9 @@ async def test_a_run_that_outlasts_its_call_is_a_job(build: Build, era: str) -> 
 
 async def test_job_ids_go_alone_and_to_the_tool_that_gave_them(build: Build) -> None:
     box = Held()
-    async with connected(build(sandbox=box, settings={"answer_within_s": 0.05}), "modern") as client:
+    async with connected(
+        build(sandbox=box, settings={"limits": FixedLimits(answer_within_s=0.05)}), "modern"
+    ) as client:
         job = (await succeeded(client, "run_code", code="7"))["job_id"]
         assert "goes alone" in await refused(client, "run_code", code="7", job_id=job)
         assert "is a job of run_code" in await refused(client, "synthesize_tool", job_id=job)

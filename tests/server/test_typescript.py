@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from alita_mcp.settings import FixedLimits
 from tests.in_process import IN_PROCESS
 from tests.server.connections import SHOUT
 from tests.server.node_tools import NodeTools
@@ -17,14 +18,13 @@ from tests.server.processes import ENTRY, SERVE_HTTP, environment, started
 
 pytestmark = pytest.mark.node
 
-
-LIMIT = 8_000
+LIMIT = FixedLimits().result_bytes
 
 
 async def conversation(
     node_tools: NodeTools, script: str, folder: Path, server: dict[str, Any], era: str
 ) -> dict[str, Any]:
-    task = {**server, "make": SHOUT, "call": {"text": "hello"}, "large": {"text": "é" * LIMIT}, "offset": 12}
+    task = {**server, "make": SHOUT, "call": {"text": "hello"}, "times": LIMIT, "offset": 12}
     node_tools.client("conversation.mjs")
     ran = await node_tools.run([node_tools.client(script), json.dumps(task)], folder, {"ERA": era})
     assert ran.status == 0, ran.out + ran.err
@@ -51,7 +51,7 @@ async def test_a_typescript_client_hears_of_a_new_tool_and_calls_it(
     tmp_path: Path, node_tools: NodeTools, client: str, transport: str
 ) -> None:
     script, era, protocol = CLIENTS[client]
-    env = environment(home=tmp_path / "home", sandbox=IN_PROCESS, max_result_bytes=str(LIMIT))
+    env = environment(home=tmp_path / "home", sandbox=IN_PROCESS)
     if transport == "stdio":
         server: dict[str, Any] = {"server": {"command": sys.executable, "args": list(ENTRY[1:]), "env": env}}
         answer = await conversation(node_tools, script, tmp_path, server, era)

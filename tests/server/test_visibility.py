@@ -80,21 +80,6 @@ async def test_a_client_that_never_lists_again_is_waited_for_once(
     assert found["next"] == "call vowel_share through run_tool"
 
 
-async def test_a_client_that_lists_before_each_turn_is_not_waited_for(
-    target: Any, era: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(visibility, "LISTS_WITHIN_S", AGES)
-    async with agent(target, era, "polls") as poller:
-        await poller.call("search_capabilities", query="share of vowels in a text")
-        made = await poller.call("synthesize_tool", **VOWEL_SHARE)
-        assert "vowel_share" not in poller.names
-        assert (made["call"], made["visible"]) == ("direct", "now")
-        found = await poller.call("search_capabilities", query="share of vowels in a text")
-
-    assert "vowel_share" in poller.names
-    assert found["results"][0]["call"] == "direct"
-
-
 async def test_one_that_is_seen_to_follow_after_all_is_waited_for_again(
     target: Any, era: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,7 +48,7 @@ def bench(
         script: Script, research: WebAgent | None = None, **changes: Any
     ) -> AsyncIterator[Bench]:
         with openai_server(script) as (url, _asked):
-            served = {"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0}
+            served = {"model": "openai/scripted", "model_base_url": url}
             configured = settings.model_copy(update={**served, **changes})
             role_models = RoleModels(configured, patience=Patience(first_pause_s=0.01, max_pause_s=0.05))
             runs = KeptRuns()

@@ -22,7 +22,7 @@ from alita_mcp.library.opening import open_library
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.settings import Settings
+from alita_mcp.settings import FixedLimits, Settings
 from alita_mcp.synthesis.requests.outcomes import Created, Working
 from alita_mcp.synthesis.requests.request import SynthesisRequest, read_request
 from tests.living import alive
@@ -43,7 +43,7 @@ def request(**changes: Any) -> SynthesisRequest:
 
 
 def served(settings: Settings, url: str, **changes: Any) -> Settings:
-    given = {"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0, "sandbox": "wasm"}
+    given = {"model": "openai/scripted", "model_base_url": url, "sandbox": "wasm"}
     return settings.model_copy(update={**given, **changes})
 
 
@@ -107,7 +107,7 @@ async def test_cancelled_while_the_model_is_silent(settings: Settings) -> None:
 async def test_a_client_that_timed_out_finds_its_job_by_asking_again(settings: Settings) -> None:
     script = Script(candidates=[PLAIN])
     with openai_server(script) as (url, _asked), anyio.fail_after(120):
-        async with opened(served(settings, url, answer_within_s=0.05)) as app:
+        async with opened(served(settings, url, limits=FixedLimits(answer_within_s=0.05))) as app:
             first = await app.synthesize(request(), silent)
             assert isinstance(first, Working)
             outcome = await app.synthesize(request(), silent)
@@ -121,7 +121,7 @@ async def test_a_client_that_timed_out_finds_its_job_by_asking_again(settings: S
 async def test_a_cancelled_job_says_so_to_who_asks_later(settings: Settings) -> None:
     script = Script(candidates=[SLOW])
     with openai_server(script) as (url, _asked), anyio.fail_after(120):
-        async with opened(served(settings, url, answer_within_s=0.05)) as app:
+        async with opened(served(settings, url, limits=FixedLimits(answer_within_s=0.05))) as app:
             first = await app.synthesize(request(), silent)
             assert isinstance(first, Working)
             await app.jobs.cancel(app.jobs.find(first.job_id))

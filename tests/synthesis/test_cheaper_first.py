@@ -9,6 +9,7 @@ import pytest
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
+from alita_mcp.settings import FixedLimits
 from alita_mcp.synthesis.requests.outcomes import Created, NeedsApproval, Rejected
 from alita_mcp.values import Agreement
 from tests.synthesis.authors import (
@@ -197,7 +198,9 @@ async def test_the_callers_examples_are_hidden_from_all_and_bar_what_passes_all_
 async def test_a_budget_that_ends_while_more_is_drawn_leaves_the_best_so_far(
     bench: OpenBench, calls: int, candidates: int
 ) -> None:
-    async with bench(Script(candidates=[PLAIN, COUNT, PLAIN]), budget_calls=calls) as made:
+    async with bench(
+        Script(candidates=[PLAIN, COUNT, PLAIN]), limits=FixedLimits(synthesis_calls=calls)
+    ) as made:
         outcome = await made.make(mode="thorough")
         assert isinstance(outcome, Created), outcome
         assert (await agreement_of(made.library)).candidates == candidates
@@ -208,7 +211,7 @@ async def test_a_budget_that_ends_on_a_wrong_candidate_is_a_clear_rejection(
     bench: OpenBench, calls: int
 ) -> None:
     script = Script(candidates=[COUNT])
-    async with bench(script, budget_calls=calls) as made:
+    async with bench(script, limits=FixedLimits(synthesis_calls=calls)) as made:
         outcome = await made.make(mode="standard")
         assert isinstance(outcome, Rejected), outcome
         assert made.is_empty

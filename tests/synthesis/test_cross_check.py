@@ -10,6 +10,7 @@ import pytest
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
+from alita_mcp.settings import FixedLimits
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, Rejected
 from alita_mcp.synthesis.review import cross_check
 from alita_mcp.verification.code.interface import promise_in
@@ -284,7 +285,7 @@ async def test_models_that_fail_cost_nobody_a_tool(bench: OpenBench, reply: Any)
 
 
 async def test_a_budget_that_is_spent_asks_nothing(bench: OpenBench) -> None:
-    async with bench(Script(suites=[WRONG]), budget_calls=1) as made:
+    async with bench(Script(suites=[WRONG]), limits=FixedLimits(synthesis_calls=1)) as made:
         outcome = await made.make(**GIVEN, tests=THIN)
         assert isinstance(outcome, Created), outcome
         assert outcome.questions == ()

@@ -57,7 +57,7 @@ async def made(library: Library, settings: Settings, **changes: Any) -> Outcome:
 
 
 def listed(library: Library) -> list[str]:
-    return [entry.name for entry in Promotion(20, verified_only=False).choose(library.tools.entries())]
+    return [entry.name for entry in Promotion(20).choose(library.tools.entries())]
 
 
 async def test_a_tool_that_asks_for_a_host_is_kept_and_waits_for_a_person(

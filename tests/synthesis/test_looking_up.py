@@ -133,10 +133,10 @@ async def test_a_question_that_nothing_answers_is_told_and_noted_with_the_reason
 async def test_research_that_is_down_or_hangs_leaves_a_note_and_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    down = ScriptedWebAgent(failure=UsageError("ALITA_TAVILY_KEY is not set."))
+    down = ScriptedWebAgent(failure=UsageError("TAVILY_API_KEY is not set."))
     brief, _ = await looked_up(down, specification("What?"))
     assert brief.looked_up is not None
-    assert brief.looked_up.notes == ("What? - ALITA_TAVILY_KEY is not set.",)
+    assert brief.looked_up.notes == ("What? - TAVILY_API_KEY is not set.",)
     monkeypatch.setattr(looking_up, "CAPS", ResearchLimits(seconds=0.1))
     monkeypatch.setattr(looking_up, "GRACE_S", 0.1)
     brief, _ = await looked_up(ScriptedWebAgent(hangs=True), specification("What?"))

@@ -39,9 +39,7 @@ async def made_after(
     refusals: int, script: Script, library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> object:
     with openai_server(script) as (url, _asked):
-        served = settings.model_copy(
-            update={"model": "openai/x", "model_base_url": url, "response_cache_mb": 0}
-        )
+        served = settings.model_copy(update={"model": "openai/x", "model_base_url": url})
         smith = Toolsmith(library, sandbox, served, Admission(refusals), RoleModels(served))
         return await Bench(library, smith, script).make(mode="standard")
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.errors import BudgetSpent, ModelError
+from alita_mcp.settings import FixedLimits
 from alita_mcp.synthesis.requests.outcomes import Created, Rejected
 from tests.models.openai_server import ORDERS, Fails, Reply, Request, Resets, Says
 from tests.synthesis.authors import GOOD, LISTED, PLAIN, REQUEST, SPEC, Script, coded, kind_of
@@ -135,8 +136,8 @@ async def test_a_budget_that_is_spent_in_the_middle_ends_it_with_the_setting_to_
     bench: OpenBench, calls: int
 ) -> None:
     script = Script()
-    async with bench(script, budget_calls=calls) as made:
-        with pytest.raises(BudgetSpent, match="ALITA_BUDGET_CALLS"):
+    async with bench(script, limits=FixedLimits(synthesis_calls=calls)) as made:
+        with pytest.raises(BudgetSpent, match="calls of models"):
             await made.make()
         assert made.is_empty
         row = made.library.journal(1)[0]
@@ -146,7 +147,7 @@ async def test_a_budget_that_is_spent_in_the_middle_ends_it_with_the_setting_to_
 
 async def test_a_budget_that_is_spent_while_mending_answers_with_the_failure_so_far(bench: OpenBench) -> None:
     script = Script(candidates=["def digit_sum(number: int) -> int:\n    return 1\n"])
-    async with bench(script, budget_calls=3) as made:
+    async with bench(script, limits=FixedLimits(synthesis_calls=3)) as made:
         outcome = await made.make(mode="quick")
         assert isinstance(outcome, Rejected), outcome
         assert "no more was tried: The budget of this synthesis is spent" in outcome.reason

@@ -13,7 +13,7 @@ from typing import Any
 
 from alita_mcp.agent.interface import Episode, Fact, RecipeStep
 from alita_mcp.library.private_text import KEYS, NAMED_SECRET
-from alita_mcp.models.recording.redaction import without_keys
+from alita_mcp.models.redaction import without_keys
 from alita_mcp.sandbox.broker.redaction import REDACTED, SHORTEST, redact
 from alita_mcp.settings import keys_in_the_environment
 from alita_mcp.texts import clipped

@@ -24,8 +24,8 @@ from alita_mcp.library.disk import read_plain_file, unreadable
 if TYPE_CHECKING:
     from filelock import FileLock
 
-EVENTS, REQUEST, SUMMARY, LOCK, VALUES, EXCHANGES = (
-    "events.jsonl", "request.json", "summary.json", "running.lock", "values", "exchanges",
+EVENTS, REQUEST, SUMMARY, LOCK, VALUES = (
+    "events.jsonl", "request.json", "summary.json", "running.lock", "values",
 )  # fmt: skip
 MAX_EVENTS_BYTES = 64 << 20
 """Of one run; more is not read, and not written."""

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from alita_mcp.library.private_text import NAMED_SECRET, without_secrets
-from alita_mcp.models.recording.redaction import without_keys
+from alita_mcp.models.redaction import without_keys
 
 REDACTED = "[secret]"
 _RANDOM_LOOKING = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S{8,}")

@@ -17,15 +17,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import anyio.to_thread
-from pydantic import ValidationError
 
-from alita_mcp.agent.runs.folder import EXCHANGES, MAX_VALUE_BYTES, RunFolder
+from alita_mcp.agent.runs.folder import MAX_VALUE_BYTES, RunFolder
 from alita_mcp.agent.runs.private import clean_json, clean_text, clean_value
 from alita_mcp.agent.runs.values import RunSummary
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
 from alita_mcp.library.disk import unreadable
-from alita_mcp.models.recording.recorded import Exchanges, Recorder, Replayer
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -39,8 +37,6 @@ POLL_S = 0.2
 _RUN = re.compile(r"[0-9a-f]{32}")
 _REFERENCE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _GONE = ".gone-"
-_TIME = re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
-_RUN_IN_TEXT = re.compile(r"\b[0-9a-f]{32}\b")
 
 T = TypeVar("T")
 
@@ -158,31 +154,6 @@ class StoredRuns:
             raise ToolNotFound(f"{which} {prefix[:40]!r}.", hint="`alita runs` lists those that are kept.")
         return found[0]
 
-    def recorder(self, run: str) -> Exchanges:
-        """A recorder of all models' answers of a run, for its replay; a full disk ends the recording, not the run."""
-        return Recorder(self._place(run).path / EXCHANGES, clean=clean_text, must=False)
-
-    def replayer(self, run: str) -> Exchanges:
-        """A replayer of the answers that were recorded in this run.
-
-        Raises:
-            ToolNotFound: no such run is kept.
-            UsageError: nothing was recorded.
-        """
-        return replayer(self._place(run).path / EXCHANGES)
-
-    async def request(self, run: str) -> TaskRequest:
-        """The request of a run.
-
-        Raises:
-            ToolNotFound: no such run is kept, or its request cannot be read.
-        """
-        said = await _in_thread(self._place(run).request)
-        try:
-            return TaskRequest.model_validate({name: value for name, value in said.items() if name != "at"})
-        except ValidationError as invalid:
-            raise ToolNotFound(f"The request of run {run!r} cannot be read.") from invalid
-
     def _place(self, run: str) -> RunFolder:
         path = self._folder / run
         if not _RUN.fullmatch(run) or path.is_symlink() or not path.is_dir():
@@ -254,15 +225,6 @@ class StoredRuns:
     def _wake(self, run: str) -> None:
         if changed := self._changed.pop(run, None):
             changed.set()
-
-
-def replayer(folder: Path) -> Exchanges:
-    """Replays answers to questions that are equal except for ids of runs and dates.
-
-    Raises:
-        UsageError: the folder holds no exchanges, or one that cannot be read.
-    """
-    return Replayer(folder, alike=lambda text: _TIME.sub("TIME", _RUN_IN_TEXT.sub("RUN", clean_text(text))))
 
 
 def _append(place: RunFolder, event: TaskEvent) -> None:

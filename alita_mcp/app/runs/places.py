@@ -21,15 +21,9 @@ class CodePlaces:
         self._environments: dict[tuple[str, tuple[str, ...]], Environment] = {}
         self._building = anyio.Lock()
 
-    async def sandbox(self) -> Sandbox:
-        """The sandbox of this process; raises as `LazySandbox.chosen`."""
-        return await self._sandbox.chosen() if isinstance(self._sandbox, LazySandbox) else self._sandbox
-
-    async def of(
-        self, packages: tuple[str, ...], on_stage: ReportStage, sandbox: Sandbox | None = None
-    ) -> Place:
-        """The place for code with these packages, in another sandbox if one is given; raises as `Sandbox.resolve`."""
-        sandbox = sandbox or await self.sandbox()
+    async def of(self, packages: tuple[str, ...], on_stage: ReportStage) -> Place:
+        """The place for code with these packages; raises as `Sandbox.resolve` and `LazySandbox.chosen`."""
+        sandbox = await self._sandbox.chosen() if isinstance(self._sandbox, LazySandbox) else self._sandbox
         return Place(sandbox, await self._environment(packages, sandbox, on_stage) if packages else None)
 
     def forget(self, place: Place) -> None:

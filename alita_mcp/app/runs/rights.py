@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from pathlib import Path
+from typing import Literal
 
 import anyio
 
@@ -36,24 +37,6 @@ class CodeWaits(Value):
     how: str
     asked: str = ""
     """Result of asking the person at this client; empty where no question was put there."""
-
-
-class Rights(Protocol):
-    """Protocol that decides what code may do."""
-
-    async def waits(
-        self,
-        request: CodeRequest,
-        identity: ClientIdentity,
-        person: PendingQuestions | None,
-        on_stage: ReportStage,
-    ) -> CodeWaits | None:
-        """Why code may not run yet; None when it may."""
-        ...
-
-    def broker(self, request: CodeRequest) -> GrantedBroker | None:
-        """The broker that serves the rights of code that may run."""
-        ...
 
 
 class CodeRights:
@@ -98,9 +81,14 @@ class CodeRights:
         words, how = in_words(asked.grants), f"A person can approve it: `alita approve --code {number}`."
         return CodeWaits(grants=words, how=f"{how} Then call run_code again.", asked=said)
 
-    def broker(self, request: CodeRequest) -> GrantedBroker | None:
-        """The broker that serves the rights of code that may run; None for code that asks for none."""
-        return None if request.grants.is_pure else self._brokers.broker_of(request.grants, LIMITS, CHAIN)
+    def broker(self, request: CodeRequest, workspace: Path | None = None) -> GrantedBroker | None:
+        """The broker that serves the rights of code that may run; None for code that asks for none.
+
+        `workspace` is its folder in place of the one that the settings name.
+        """
+        if request.grants.is_pure:
+            return None
+        return self._brokers.broker_of(request.grants, LIMITS, CHAIN, workspace)
 
     def _refuse_impossible(self, request: CodeRequest) -> None:
         if ANY in request.grants.network:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
@@ -15,13 +15,10 @@ import anyio.to_thread
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.learning import ClientIdentity
-from alita_mcp.app.runs.cache import MAX_BYTES, CodeCache, request_key
-from alita_mcp.app.runs.comparison import Compared, SecondSandbox, compare, open_second_sandbox
 from alita_mcp.app.runs.places import CodePlaces
-from alita_mcp.app.runs.rights import CodeRights, CodeWaits, Rights
+from alita_mcp.app.runs.rights import CodeRights, CodeWaits
 from alita_mcp.app.runs.tools import Shown, ToolsInCode
 from alita_mcp.errors import LibraryError, SandboxBusy, SandboxError
-from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.running import run_once
 from alita_mcp.interpreter.session import Place
@@ -33,11 +30,13 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.runs.noticing import Noticing
 from alita_mcp.runs.recorded_run import RecordedRun
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.sandbox.workers.bounds import CALLS_PER_KEY, WAITING
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
-from alita_mcp.values import Value
+from alita_mcp.values import Grants, Value
+
+FILES = Grants(workspace="read")
+"""What code of a task may do beyond computing."""
 
 
 class CodeRunResult(Value):
@@ -48,9 +47,6 @@ class CodeRunResult(Value):
     run: CodeRun
     session: str = ""
     """The session that it was a step of."""
-    cached: bool = False
-    """Whether it did not run: the same code gave this before."""
-    compared: Compared | None = None
     keep: str = ""
     """How to keep it as a tool, where like code ran several times."""
 
@@ -62,10 +58,8 @@ class CodeParts:
     settings: Settings
     library: Library
     calls: Calls
-    rights: Rights
+    rights: CodeRights
     sessions: Sessions
-    second: SecondSandbox
-    cache: CodeCache
     noticing: Noticing
 
 
@@ -77,6 +71,7 @@ class _Asked:
     identity: ClientIdentity
     on_stage: ReportStage
     shown: Shown
+    files: Path | None
 
 
 class CodeRunner:
@@ -89,12 +84,6 @@ class CodeRunner:
         self._most = CALLS_PER_KEY + WAITING // 2
         """So many run or wait at once, so that calls of tools find a place in the queue too."""
 
-    def under(self, rights: Rights) -> CodeRunner:
-        """The same flow where others decide what code may do."""
-        other = copy(self)
-        other._parts = replace(self._parts, rights=rights)  # noqa: SLF001 - its own
-        return other
-
     async def run(
         self,
         request: CodeRequest,
@@ -102,10 +91,12 @@ class CodeRunner:
         on_stage: ReportStage,
         person: PendingQuestions | None = None,
         shown: Shown = lambda manifest: manifest,
+        files: Path | None = None,
     ) -> CodeRunResult | CodeWaits:
         """Runs it and records what came of it, once a person at the client or at the command allows what it asks for.
 
-        `shown` tells what the client may read of a tool that the code looks at.
+        `shown` tells what the client may read of a tool that the code looks at. `files` is the folder of a task, which
+        its code may read without being asked for: who gave the files to the task did so by that.
 
         Raises:
             InvalidArguments: it cannot run as it is.
@@ -116,15 +107,15 @@ class CodeRunner:
             SandboxError: the sandbox failed, not the code.
         """
         request = request.checked()
-        waits = await self._parts.rights.waits(request, identity, person, on_stage)
-        if waits is not None:
-            return waits
-        asked = _Asked(request, identity, on_stage, shown)
+        if files is None or request.grants != FILES:
+            waits = await self._parts.rights.waits(request, identity, person, on_stage)
+            if waits is not None:
+                return waits
+        asked = _Asked(request, identity, on_stage, shown, files)
         with self._counted():
             if request.session:
                 return await self._step(asked)
-            sandbox = await self._places.sandbox()
-            return await (self._compared if request.compare else self._alone)(asked, sandbox)
+            return await self._recorded(asked, *await self._run_alone(asked))
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -136,48 +127,19 @@ class CodeRunner:
         finally:
             self._under_way -= 1
 
-    async def _alone(self, asked: _Asked, sandbox: Sandbox) -> CodeRunResult:
-        """A script that was not asked for before, or what it gave then."""
-        cache, request = self._parts.cache, asked.request
-        key = await off_loop(partial(request_key, request, sandbox.kind), large=is_large(request.arguments))
-        kept = cache.find(key)
-        if kept is not None:
-            return await self._recorded(asked, kept, cached=True)
-        run, events = await self._run_in(asked, sandbox)
-        await cache.keep(key, request, run)
-        return await self._recorded(asked, run, events)
-
-    async def _compared(self, asked: _Asked, sandbox: Sandbox) -> CodeRunResult:
-        """A script with how a second run of it differs."""
-        run, events = await self._run_in(asked, sandbox)
-        result = await self._recorded(asked, run, events)
-
-        async def run_in(where: Sandbox, elsewhere: Mapping[str, Any] | None = None) -> CodeRun:
-            return (await self._run_in(asked, where, elsewhere))[0]
-
-        try:
-            second = await self._parts.second.beside(sandbox, asked.on_stage)
-            told = await compare(run, sandbox, second, run_in)
-        except SandboxError as failed:
-            notes = (*run.notes, f"Not compared: {failed.message}")
-            return result.model_copy(update={"run": run.model_copy(update={"notes": notes})})
-        return result.model_copy(update={"compared": told})
-
     async def _step(self, asked: _Asked) -> CodeRunResult:
         """A step of a session."""
         opened = partial(self._places.of, asked.request.packages, asked.on_stage)
         step = partial(self._parts.sessions.step, asked.request, asked.identity.key, opened)
         return await self._recorded(asked, *await self._brokered(asked, step))
 
-    async def _run_in(
-        self, asked: _Asked, sandbox: Sandbox, elsewhere: Mapping[str, Any] | None = None
-    ) -> tuple[CodeRun, list[dict[str, Any]]]:
-        """One run, and what it asked for beyond computing."""
-        place: Place = await self._places.of(asked.request.packages, asked.on_stage, sandbox)
+    async def _run_alone(self, asked: _Asked) -> tuple[CodeRun, list[dict[str, Any]]]:
+        """One run of a script, and what it asked for beyond computing."""
+        place: Place = await self._places.of(asked.request.packages, asked.on_stage)
 
         async def once(outer: CleaningBroker | None) -> CodeRun:
             try:
-                return await run_once(asked.request, *place, outer, elsewhere)
+                return await run_once(asked.request, *place, outer)
             except SandboxError:
                 self._places.forget(place)
                 raise
@@ -188,16 +150,14 @@ class CodeRunner:
         self, asked: _Asked, work: Callable[[CleaningBroker | None], Awaitable[CodeRun]]
     ) -> tuple[CodeRun, list[dict[str, Any]]]:
         """A run with a broker for its rights and the library's tools, and what it asked for."""
-        broker = self._parts.rights.broker(asked.request)
+        broker = self._parts.rights.broker(asked.request, asked.files)
         tools = ToolsInCode(self._parts.library, self._parts.calls, asked.identity.client, asked.shown)
         async with tools.broker(asked.request, broker) as outer:
             run = await work(outer)
             run = outer.told(run) if isinstance(outer, ToolBroker) else run
         return _without_secrets(run, broker), _events(broker)
 
-    async def _recorded(
-        self, asked: _Asked, run: CodeRun, events: list[dict[str, Any]] | None = None, *, cached: bool = False
-    ) -> CodeRunResult:
+    async def _recorded(self, asked: _Asked, run: CodeRun, events: list[dict[str, Any]]) -> CodeRunResult:
         """The result of a run that is journalled and whose files can be read."""
         record, library = recorded(asked.request, run), self._parts.library
         library.calls.record_code(
@@ -210,7 +170,6 @@ class CodeRunner:
             error=run.error_type,
             tools=run.tools,
             events=events,
-            cached=cached,
         )
         if run.files:
             files = {file.name: file.data for file in run.files}
@@ -220,7 +179,7 @@ class CodeRunner:
                 notes = (*run.notes, f"Its files are lost: {full.message}")
                 run = run.model_copy(update={"files": (), "notes": notes})
         keep = await anyio.to_thread.run_sync(self._parts.noticing.notice, record, asked.identity.key)
-        return CodeRunResult(id=record.id, run=run, session=asked.request.session, cached=cached, keep=keep)
+        return CodeRunResult(id=record.id, run=run, session=asked.request.session, keep=keep)
 
 
 @asynccontextmanager
@@ -229,9 +188,8 @@ async def open_code_runner(
 ) -> AsyncIterator[CodeRunner]:
     """Opens the flow of `run_code` over the parts of an app; no sandbox starts before the first run."""
     rights = CodeRights(settings, library, brokers)
-    cache = CodeCache(MAX_BYTES if settings.result_cache_mb else 0)
-    async with open_sessions(settings) as sessions, open_second_sandbox(settings) as second:
-        yield CodeRunner(CodeParts(settings, library, calls, rights, sessions, second, cache, noticing))
+    async with open_sessions(settings) as sessions:
+        yield CodeRunner(CodeParts(settings, library, calls, rights, sessions, noticing))
 
 
 def _events(broker: GrantedBroker | None) -> list[dict[str, Any]]:

@@ -16,9 +16,8 @@ from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls
 from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.app.runs.rights import CodeWaits
-from alita_mcp.app.runs.runner import CodeRunner
+from alita_mcp.app.runs.runner import FILES, CodeRunner
 from alita_mcp.app.runs.tools import Shown
-from alita_mcp.app.tasks.rights import FILES, TaskRights
 from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.library.library import Library
@@ -74,7 +73,6 @@ class RunAbilities:
         self._identity = identity
         self._on_stage = on_stage
         self._shown = shown
-        self._code = flows.code.under(TaskRights(flows.brokers, workspace.folder))
 
     async def search(self, query: str, limit: int = 5) -> FoundTools:
         """Tools for a need that can be called here, best first."""
@@ -132,7 +130,9 @@ class RunAbilities:
             packages=tuple(packages),
             grants=FILES if reads else Grants(),
         )
-        ran = await self._code.run(request, self._identity, self._on_stage, shown=self._shown)
+        ran = await self._flows.code.run(
+            request, self._identity, self._on_stage, shown=self._shown, files=self._workspace.folder
+        )
         if isinstance(ran, CodeWaits):
             return ActionResult(ok=False, error=ran.how)
         return self._ran(ran.run, named)

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import anyio.to_thread
@@ -30,7 +30,7 @@ from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.roles import Models, RoleModels
-from alita_mcp.models.structured.json_calls import with_tools
+from alita_mcp.models.structured.json_calls import ToolCallingModel
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.sandbox.choose import silent
@@ -39,7 +39,7 @@ from alita_mcp.synthesis.jobs.jobs import Job, Jobs
 from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Manifest
 
-ACCOUNT = ("task", "ALITA_TASK")
+log = logging.getLogger(__name__)
 
 
 def all_shown(manifest: Manifest) -> Manifest:
@@ -47,50 +47,25 @@ def all_shown(manifest: Manifest) -> Manifest:
     return manifest
 
 
-log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class TaskParts:
-    """Parts that tasks need."""
-
-    settings: Settings
-    flows: Flows
-    jobs: Jobs
-    runs: StoredRuns
-    models: RoleModels | None = None
-    """None: no model is configured."""
-    memory: Memory | None = None
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """One run that was asked for, by whom, and who hears of it."""
-
-    run: str
-    request: TaskRequest
-    on_event: OnEvent
-    ask: AskPerson | None = None
-    identity: ClientIdentity = UNIDENTIFIED
-    shown: Shown = all_shown
-
-
 class TaskRunner:
     """Runs tasks, each as an agent run of its own."""
 
-    def __init__(self, parts: TaskParts) -> None:
-        self._parts = parts
+    def __init__(
+        self, settings: Settings, flows: Flows, jobs: Jobs, models: RoleModels | None, memory: Memory | None
+    ) -> None:
+        """`models` is None where no model is configured."""
+        self.runs = StoredRuns(settings.home / RUNS)
+        self._settings = settings
+        self._flows = flows
+        self._jobs = jobs
+        self._models = models
+        self._memory = memory
         self._scopes: dict[str, anyio.CancelScope] = {}
-
-    @property
-    def runs(self) -> StoredRuns:
-        """The store of runs."""
-        return self._parts.runs
 
     @property
     def has_model(self) -> bool:
         """Whether there is a model to work with."""
-        return self._parts.models is not None
+        return self._models is not None
 
     def begin(
         self,
@@ -108,17 +83,17 @@ class TaskRunner:
         Raises:
             UsageError: no model is configured, or too many tasks are under way.
         """
-        self._models()
+        if self._models is None:
+            raise no_model_for_tasks(self._settings)
         run = new_run()
 
         async def work(enter: ReportStage) -> Solution:
             async def on_event(event: TaskEvent) -> None:
                 await enter(event.text)
 
-            identity = ClientIdentity(client=client)
-            return await self._solved(_Asked(run, request, on_event, ask, identity, shown))
+            return await self.solve(request, on_event, ask=ask, client=client, run=run, shown=shown)
 
-        return self._parts.jobs.start_task(work, run, person)
+        return self._jobs.start_task(work, run, person)
 
     async def solve(
         self,
@@ -128,6 +103,7 @@ class TaskRunner:
         ask: AskPerson | None = None,
         client: str = "",
         run: str = "",
+        shown: Shown = all_shown,
     ) -> Solution:
         """Works on a task in the foreground; cancelling this call stops the run.
 
@@ -135,20 +111,57 @@ class TaskRunner:
             UsageError: no model is configured, or a file is not there.
             ModelError: no model answered.
         """
-        return await self._solved(
-            _Asked(run or new_run(), request, on_event, ask, ClientIdentity(client=client))
-        )
+        if self._models is None:
+            raise no_model_for_tasks(self._settings)
+        run, budget = run or new_run(), request.budget
+        async with _workspace(request) as workspace:
+            await self.runs.begin(run, request)
+            limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
+            meter = Meter(limits, work="task", usd_setting="ALITA_TASK_USD")
+            role_models = self._models.within(meter)
+
+            def open_models(meter: Meter) -> tuple[Models, LanguageModel]:
+                models = role_models.open_on(meter)
+                return models, ToolCallingModel(models.role("implementer"))
+
+            flows = replace(self._flows, toolsmith=self._flows.toolsmith.using(role_models))
+            with anyio.CancelScope() as scope:
+                self._scopes[run] = scope
+                try:
+                    models, implementer = open_models(meter)
+                    parts = RunParts(
+                        abilities=RunAbilities(
+                            flows, workspace, ClientIdentity(client=client), silent, shown
+                        ),
+                        models=models,
+                        implementer=implementer,
+                        meter=meter,
+                        models_on=open_models,
+                        runs=self.runs,
+                        on_event=on_event,
+                        memory=self._memory,
+                        ask=ask,
+                        searches=bool(flows.web.backends),
+                        builds=self._settings.policy != "locked",
+                        plans=self._settings.limits.task_plans if request.plans is None else request.plans,
+                    )
+                    return await solve(Run(run, request, parts))
+                finally:
+                    del self._scopes[run]
+        solution = await self.runs.solution(run)
+        if solution is None:
+            raise UsageError(f"The run {run} was stopped.")
+        return solution
 
     async def guidance(self, request: TaskRequest, shown: Shown = all_shown) -> Solution:
         """How the connected agent can do the task itself, with which tools; for where no model is configured."""
-        flows = self._parts.flows
-        nowhere = Workspace(self._parts.settings.home / "no files")
-        abilities = RunAbilities(flows, nowhere, UNIDENTIFIED, silent, shown)
-        return await guidance(request, abilities, flows.web.backends)
+        nowhere = Workspace(self._settings.home / "no files")
+        abilities = RunAbilities(self._flows, nowhere, UNIDENTIFIED, silent, shown)
+        return await guidance(request, abilities, self._flows.web.backends)
 
     async def estimate(self, request: TaskRequest) -> Estimate | None:
         """What the task is likely to take, by recorded runs; None where there are too few."""
-        return estimate(request.task, await self._parts.runs.list(MAX_RUNS))
+        return estimate(request.task, await self.runs.list(MAX_RUNS))
 
     async def stop(self, run: str) -> bool:
         """Ends a run of this process; False where it is not under way here."""
@@ -158,56 +171,6 @@ class TaskRunner:
         scope.cancel()
         return True
 
-    def _models(self) -> RoleModels:
-        if self._parts.models is None:
-            raise no_model_for_tasks(self._parts.settings)
-        return self._parts.models
-
-    async def _solved(self, asked: _Asked) -> Solution:
-        self._models()
-        async with _workspace(asked.request) as workspace:
-            await self._parts.runs.begin(asked.run, asked.request)
-            with anyio.CancelScope() as scope:
-                self._scopes[asked.run] = scope
-                try:
-                    return await solve(self._run(asked, workspace))
-                finally:
-                    del self._scopes[asked.run]
-        solution = await self._parts.runs.solution(asked.run)
-        if solution is None:
-            raise UsageError(f"The run {asked.run} was stopped.")
-        return solution
-
-    def _run(self, asked: _Asked, workspace: Workspace) -> Run:
-        parts, budget, plans = self._parts, asked.request.budget, asked.request.plans
-        limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
-        meter = Meter(limits, named=ACCOUNT)
-        role_models = self._models().within(meter, parts.runs.recorder(asked.run))
-        models, implementer = self._opened(role_models, meter)
-        flows = replace(parts.flows, toolsmith=parts.flows.toolsmith.using(role_models))
-        return Run(
-            asked.run,
-            asked.request,
-            RunParts(
-                abilities=RunAbilities(flows, workspace, asked.identity, silent, asked.shown),
-                models=models,
-                implementer=implementer,
-                meter=meter,
-                models_on=lambda part: self._opened(role_models, part),
-                runs=parts.runs,
-                on_event=asked.on_event,
-                memory=parts.memory,
-                ask=asked.ask,
-                searches=bool(parts.flows.web.backends),
-                builds=parts.settings.policy != "locked",
-                plans=parts.settings.task_plans if plans is None else plans,
-            ),
-        )
-
-    def _opened(self, role_models: RoleModels, meter: Meter) -> tuple[Models, LanguageModel]:
-        models = role_models.open_on(meter)
-        return models, with_tools(models.role("implementer"), self._parts.settings.tool_calling)
-
 
 @asynccontextmanager
 async def open_task_runner(
@@ -215,13 +178,12 @@ async def open_task_runner(
 ) -> AsyncIterator[TaskRunner]:
     """Opens the flow of tasks over the parts of an app; nothing is read or made before the first task."""
     role_models = models if models.is_configured else None
-    runs = StoredRuns(settings.home / RUNS)
     async with AsyncExitStack() as stack:
         flows = replace(flows, readers=await stack.enter_async_context(open_readers()))
         memory = None
         if settings.memory and role_models is not None:
             memory = StoredMemory(settings.home, flows.brokers.secret_values)
-        yield TaskRunner(TaskParts(settings, flows, jobs, runs, role_models, memory))
+        yield TaskRunner(settings, flows, jobs, role_models, memory)
 
 
 def new_run() -> str:

@@ -29,7 +29,6 @@ from alita_mcp.values import Grants
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.models.recording.recorded import Exchanges
 
 MAX_FILE_BYTES = 64 << 20
 COMMAND_LINE = "the command line"
@@ -59,9 +58,6 @@ def add_commands(family: Family) -> None:
     add("--breaks", type=Path, metavar="FILE", help="arguments of examples that may break")
     modes = ("quick", "standard", "thorough")
     add("--mode", choices=modes, help="how much a model may spend on a description")
-    kept = make.add_mutually_exclusive_group()
-    kept.add_argument("--record", type=Path, metavar="DIR", help="keep what models answer as files in DIR")
-    kept.add_argument("--replay", type=Path, metavar="DIR", help="answer from DIR instead of asking models")
 
 
 def add_actions(tool: Family) -> None:
@@ -77,7 +73,7 @@ def add_actions(tool: Family) -> None:
 
 async def synthesize(options: argparse.Namespace, output: Output) -> int:
     """Publishes each request's tool or says why not; the exit status is the worst of them."""
-    return await _make_all(_requests(options), output, _exchanges(options))
+    return await _make_all(_requests(options), output)
 
 
 async def import_folder(options: argparse.Namespace, output: Output) -> int:
@@ -104,19 +100,9 @@ async def reindex(_options: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def _exchanges(options: argparse.Namespace) -> Exchanges | None:
-    if options.record is None and options.replay is None:
-        return None
-    from alita_mcp.models.recording.recorded import Recorder, Replayer
-
-    return Recorder(options.record) if options.record is not None else Replayer(options.replay)
-
-
-async def _make_all(
-    requests: list[dict[str, Any]], output: Output, exchanges: Exchanges | None = None
-) -> int:
+async def _make_all(requests: list[dict[str, Any]], output: Output) -> int:
     worst, outcomes = 0, []
-    async with opened_app(exchanges=exchanges) as app:
+    async with opened_app() as app:
         for request in requests:
             outcome = await make(app, request, output)
             if not output.as_json:

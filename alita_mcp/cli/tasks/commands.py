@@ -34,10 +34,6 @@ def add_commands(family: Family) -> None:
     asks = work.add_mutually_exclusive_group()
     asks.add_argument("--yes", action="store_true", help="ask nothing, whatever it is likely to cost")
     asks.add_argument("--confirm", action="store_true", help="ask before work begins")
-    kept = work.add_mutually_exclusive_group()
-    kept.add_argument("--record", type=Path, metavar="DIR", help="keep what models answer as files in DIR")
-    kept.add_argument("--replay", type=Path, metavar="DIR", help="answer from DIR instead of asking models")
-    kept.add_argument("--replay-run", metavar="ID", help="do a run again with what models answered in it")
     runs = family.add("runs", in_event_loop(show_runs), "list the tasks that were worked on, or show one")
     runs.add_argument(
         "run", metavar="ID", nargs="?", help="of a run, or its beginning: show what happened in it"

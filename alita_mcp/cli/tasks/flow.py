@@ -12,16 +12,13 @@ from alita_mcp.progress import ReportStage
 if TYPE_CHECKING:
     from alita_mcp.agent.runs.store import StoredRuns
     from alita_mcp.app.tasks.runner import TaskRunner
-    from alita_mcp.models.recording.recorded import Exchanges
     from alita_mcp.settings import Settings
 
 
 @asynccontextmanager
-async def opened_flow(
-    settings: Settings, exchanges: Exchanges | None, on_stage: ReportStage
-) -> AsyncIterator[TaskRunner]:
+async def opened_flow(settings: Settings, on_stage: ReportStage) -> AsyncIterator[TaskRunner]:
     """The flow of tasks over the whole application; reports its preparation to `on_stage`."""
-    async with opened_app(settings, exchanges=exchanges) as app, app.told_of_preparation(on_stage):
+    async with opened_app(settings) as app, app.told_of_preparation(on_stage):
         yield app.tasks
 
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.tasks.asking import TerminalPerson, somebody_is_there
-from alita_mcp.cli.tasks.flow import kept_runs, opened_flow
+from alita_mcp.cli.tasks.flow import opened_flow
 from alita_mcp.cli.tasks.interrupts import until_interrupted
 from alita_mcp.cli.tasks.views import View, opened_view
 from alita_mcp.cli.tasks.words import end_lines, estimate_line, over_budget
@@ -24,9 +24,8 @@ from alita_mcp.settings import Settings, read_settings
 if TYPE_CHECKING:
     from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
     from alita_mcp.app.tasks.runner import TaskRunner
-    from alita_mcp.models.recording.recorded import Exchanges
 
-Opened = Callable[["Settings", "Exchanges | None", ReportStage], AbstractAsyncContextManager["TaskRunner"]]
+Opened = Callable[["Settings", ReportStage], AbstractAsyncContextManager["TaskRunner"]]
 
 
 async def solve(options: argparse.Namespace, output: Output, opened: Opened = opened_flow) -> int:
@@ -39,9 +38,9 @@ async def solve(options: argparse.Namespace, output: Output, opened: Opened = op
         UsageError: no model is configured, or the options do not fit.
     """
     settings = read_settings()
-    exchanges, request = await _exchanges(options, settings), await _request(options, settings)
+    request = _request(options, settings)
     with opened_view(output) as view:
-        async with opened(settings, exchanges, view.stage) as flow:
+        async with opened(settings, view.stage) as flow:
             if not flow.has_model:
                 raise no_model_for_tasks(settings)
             person = TerminalPerson(view, output) if somebody_is_there() and not options.yes else None
@@ -107,40 +106,21 @@ def _tell(solution: Solution | None, output: Output) -> None:
         output.note(line)
 
 
-async def _exchanges(options: argparse.Namespace, settings: Settings) -> Exchanges | None:
-    if options.replay_run is not None:
-        runs = kept_runs(settings)
-        return runs.replayer(await runs.named(options.replay_run))
-    if options.record is None and options.replay is None:
-        return None
-    from alita_mcp.agent.runs.store import replayer
-    from alita_mcp.models.recording.recorded import Recorder
-
-    return Recorder(options.record) if options.record is not None else replayer(options.replay)
-
-
-async def _request(options: argparse.Namespace, settings: Settings) -> TaskRequest:
-    """The request that the options spell out; a replayed run's own where they name no task.
-
-    What was remembered since is not recalled in a replay: the recorded answers know nothing of it.
+def _request(options: argparse.Namespace, settings: Settings) -> TaskRequest:
+    """The request that the options spell out.
 
     Raises:
         UsageError: there is no task, or a value does not fit.
     """
     from alita_mcp.agent.values import TaskBudget, TaskRequest
 
-    replays = options.replay is not None or options.replay_run is not None
-    if options.task is None and options.replay_run is not None:
-        runs = kept_runs(settings)
-        before = await runs.request(await runs.named(options.replay_run))
-        return before.model_copy(update={"memory": False})
     if not (options.task or "").strip():
         raise UsageError("There is no task.", hint='Say it in plain words, as in `alita solve "…"`.')
     given = {
-        "steps": (options.max_steps, settings.task_steps),
-        "tokens": (options.max_tokens, settings.task_tokens),
+        "steps": (options.max_steps, settings.limits.task_steps),
+        "tokens": (options.max_tokens, settings.limits.task_tokens),
         "usd": (options.max_usd, settings.task_usd),
-        "seconds": (options.max_seconds, settings.task_seconds),
+        "seconds": (options.max_seconds, settings.limits.task_seconds),
     }
     limits = {name: usual if said is None else said for name, (said, usual) in given.items()}
     try:
@@ -150,7 +130,7 @@ async def _request(options: argparse.Namespace, settings: Settings) -> TaskReque
             hosts=tuple(options.hosts or ()),
             budget=TaskBudget.model_validate(limits),
             plans=options.plans,
-            memory=settings.memory and not options.no_memory and not replays,
+            memory=settings.memory and not options.no_memory,
         )
     except ValidationError as invalid:
         first = invalid.errors(include_input=False)[0]

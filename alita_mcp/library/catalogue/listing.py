@@ -106,19 +106,19 @@ _SEEN = """(:any_origin OR EXISTS (
     ))"""
 CANDIDATES = f"""
 SELECT name FROM (
-    SELECT name FROM listing l WHERE state = 'enabled' AND granted = 1 AND verified >= :least AND {_SEEN}
+    SELECT name FROM listing l WHERE state = 'enabled' AND granted = 1 AND {_SEEN}
     ORDER BY created_at DESC, name DESC LIMIT :newest
 )
 UNION SELECT name FROM (
-    SELECT name FROM listing l WHERE state = 'enabled' AND granted = 1 AND pinned = 1 AND verified >= :least AND {_SEEN}
+    SELECT name FROM listing l WHERE state = 'enabled' AND granted = 1 AND pinned = 1 AND {_SEEN}
     ORDER BY verified DESC, merit DESC, name LIMIT :most
 )
 UNION SELECT name FROM (
-    SELECT name FROM listing l WHERE state = 'enabled' AND granted = 1 AND pinned = 0 AND verified >= :least AND {_SEEN}
+    SELECT name FROM listing l WHERE state = 'enabled' AND granted = 1 AND pinned = 0 AND {_SEEN}
     ORDER BY verified DESC, merit DESC, name LIMIT :most
 )
 UNION SELECT l.name FROM json_each(:filed) f JOIN listing l ON l.name = f.value
-WHERE l.state = 'enabled' AND l.granted = 0 AND l.verified >= :least AND {_SEEN}
+WHERE l.state = 'enabled' AND l.granted = 0 AND {_SEEN}
 """  # noqa: S608 - of our own words
 """Names among which those that `Promotion` chooses of all tools surely are; `filed`: that a grants file names."""
 

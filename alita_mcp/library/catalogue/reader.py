@@ -122,16 +122,10 @@ class CatalogueReader:
         return tuple(Wording(text=row["text"], learned=bool(row["from_use"])) for row in rows)
 
     def candidates(
-        self,
-        most: int,
-        newest: int,
-        *,
-        verified_only: bool,
-        filed: Iterable[str],
-        reviewed_only: bool = False,
+        self, most: int, newest: int, *, filed: Iterable[str], reviewed_only: bool = False
     ) -> list[str]:
         """Names of few tools, with all among them that `Promotion` would choose; `filed` are those of a grants file."""
-        values = {"most": most, "newest": newest, "least": int(verified_only), "filed": json.dumps([*filed])}
+        values = {"most": most, "newest": newest, "filed": json.dumps([*filed])}
         return self._names(CANDIDATES, **values, any_origin=int(not reviewed_only))
 
     def most_used(self, limit: int) -> list[str]:

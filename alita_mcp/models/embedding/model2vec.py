@@ -15,7 +15,7 @@ import anyio.to_thread
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.extras import importing
 from alita_mcp.models.embedding.interface import Vector, checked
-from alita_mcp.models.recording.redaction import presentable
+from alita_mcp.models.redaction import presentable
 
 WEIGHTS = "model.safetensors"
 PREFIX = "model2vec/"

@@ -45,7 +45,7 @@ class LitellmEmbedder:
             base_url=base_url,
             timeout_s=timeout_s,
             setting="ALITA_EMBEDDER",
-            url_setting="ALITA_EMBEDDER_BASE_URL",
+            url_setting="base_url= in ALITA_EMBEDDER",
             timeout_setting=None,
         )
 

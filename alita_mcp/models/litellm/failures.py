@@ -13,7 +13,7 @@ from alita_mcp.errors import ModelError
 from alita_mcp.models.choices import Chosen
 from alita_mcp.models.interface import ToolsRefused
 from alita_mcp.models.litellm.backoff import Patience, asked_pause
-from alita_mcp.models.recording.redaction import presentable
+from alita_mcp.models.redaction import presentable
 
 T = TypeVar("T")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -10,12 +11,18 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.interface import Completion, Message, ToolSpec, tools_refused
+from alita_mcp.models.interface import (
+    MAX_CALLS,
+    MAX_UNREADABLE,
+    Completion,
+    Message,
+    ToolCall,
+    ToolSpec,
+    tools_refused,
+)
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.litellm.failures import names_tools, refused_options, tried
 from alita_mcp.models.litellm.loading import load_litellm
-from alita_mcp.models.structured.answer_schema import is_closed
-from alita_mcp.models.structured.tool_calls import asked_calls, offered, spoken
 
 MAX_TEXT_CHARACTERS = 1_000_000
 _CLOSES = re.compile("claude|anthropic|bedrock|gemini|vertex", re.IGNORECASE)
@@ -61,10 +68,10 @@ class LitellmModel:
             "temperature": temperature if chosen.temperature is None else chosen.temperature,
             "seed": seed,
             "response_format": _response_format(litellm, self.name, schema),
-            "tools": [offered(tool) for tool in tools] or None,
+            "tools": [{"type": "function", "function": tool.model_dump()} for tool in tools] or None,
         }
         wanted = {name: value for name, value in options.items() if value is not None}
-        said = [spoken(message) for message in messages]
+        said = [_in_chat_form(message) for message in messages]
         return await tried(lambda: self._accepted(litellm, said, wanted), self._patience, chosen)
 
     async def _accepted(self, litellm: Any, said: list[dict[str, Any]], wanted: dict[str, Any]) -> Completion:
@@ -111,7 +118,7 @@ class LitellmModel:
         asked = sum(len(message["content"] or "") for message in said)
         return Completion(
             text=text[:MAX_TEXT_CHARACTERS],
-            calls=asked_calls(message),
+            calls=_read_calls(message),
             model=str(answer.model or self.name)[:200],
             prompt_tokens=_count(usage, "prompt_tokens", asked),
             completion_tokens=_count(usage, "completion_tokens", len(text)),
@@ -128,10 +135,66 @@ def _response_format(litellm: Any, name: str, schema: dict[str, Any] | None) -> 
     """
     if schema is None or not _takes_schemas(litellm, name):
         return None
-    if _CLOSES.search(name) and not is_closed(schema):
+    if _CLOSES.search(name) and not _is_closed(schema):
         return None
     title = "".join(filter(str.isalnum, str(schema.get("title", "answer"))))[:40] or "answer"
     return {"type": "json_schema", "json_schema": {"name": title, "schema": schema, "strict": False}}
+
+
+def _is_closed(schema: dict[str, Any]) -> bool:
+    """Whether a schema states the type of every value; some providers make a free-form object an empty one."""
+    if "anyOf" in schema:
+        return all(_is_closed(each) for each in schema["anyOf"])
+    match schema.get("type"):
+        case "object":
+            nodes = schema.get("properties", {}).values()
+            return bool(nodes) and all(map(_is_closed, nodes)) and not schema.get("additionalProperties")
+        case "array":
+            return _is_closed(schema.get("items", {}))
+        case kind:
+            return kind is not None or "enum" in schema
+
+
+def _in_chat_form(message: Message) -> dict[str, Any]:
+    """A turn of the conversation as OpenAI's chat completions have it."""
+    said: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.calls:
+        said["content"] = message.content or None
+        said["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {
+                    "name": call.name,
+                    "arguments": call.unreadable or json.dumps(call.arguments, ensure_ascii=False),
+                },
+            }
+            for call in message.calls
+        ]
+    if message.role == "tool":
+        said["tool_call_id"] = message.call_id
+    return said
+
+
+def _read_calls(message: Any) -> tuple[ToolCall, ...]:
+    """The calls that a model's answer asks for, each with an id of its own."""
+    calls: dict[str, ToolCall] = {}
+    for number, asked in enumerate((getattr(message, "tool_calls", None) or ())[:MAX_CALLS], 1):
+        function, id_ = getattr(asked, "function", None), getattr(asked, "id", None)
+        name, said = getattr(function, "name", None), getattr(function, "arguments", None)
+        if not isinstance(name, str) or not name:
+            continue
+        id_ = id_[:200] if isinstance(id_, str) and id_ else f"call_{number}"
+        id_ = id_ if id_ not in calls else f"{id_}_{number}"
+        try:
+            arguments = json.loads(said) if isinstance(said, str) and said.strip() else said or {}
+        except (ValueError, RecursionError):
+            arguments = None
+        read: dict[str, Any] = {"arguments": arguments}
+        if not isinstance(arguments, dict):
+            read = {"unreadable": str(said)[:MAX_UNREADABLE]}
+        calls[id_] = ToolCall(id=id_, name=name[:200], **read)
+    return tuple(calls.values())
 
 
 def _takes_schemas(litellm: Any, name: str) -> bool:

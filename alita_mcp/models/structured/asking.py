@@ -11,12 +11,13 @@ from pydantic import BaseModel, ValidationError
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.interface import Completion, LanguageModel, Message
-from alita_mcp.models.structured.answer_schema import plain_schema
-from alita_mcp.models.structured.json_answer import json_objects
+from alita_mcp.models.structured.json_objects import json_objects
 
 SHOWN_CHARACTERS = 8_000
 """How much of an unreadable answer the model is shown again."""
 MAX_PROBLEMS = 5
+MAX_DEPTH = 20
+"""A type that holds itself ends here as a value of any kind."""
 
 V = TypeVar("V", bound=BaseModel)
 
@@ -57,33 +58,38 @@ async def ask(
         "max_tokens": max_tokens, "temperature": temperature, "seed": seed, "schema": wanted,
     }  # fmt: skip
     first = await model.complete(messages, **options)
-    kept, wrong = _judged(first, shape, lacks)
-    if kept is not None and not wrong:
-        return kept
+    incomplete: Answered[V] | None = None
     try:
-        second = await model.complete([*messages, *_correction(first, wrong, wanted)], **options)
+        value = read(first, shape)
+    except Unreadable as problem:
+        wrong = f"could not be read: {problem}"
+    else:
+        missing = lacks(value) if lacks is not None else ""
+        incomplete, wrong = Answered(value, first.text), f"is not all: {missing}"
+        if not missing:
+            return incomplete
+    shorter = " Be brief." if first.truncated else ""
+    correction = (
+        f"That {wrong}. Answer again with one JSON object and nothing else, following this JSON Schema:{shorter}\n"
+        f"{json.dumps(wanted, separators=(',', ':'))}"
+    )
+    again = [
+        *messages,
+        Message(role="assistant", content=first.text[:SHOWN_CHARACTERS] or "(nothing)"),
+        Message(role="user", content=correction),
+    ]
+    try:
+        second = await model.complete(again, **options)
         return Answered(read(second, shape), second.text)
     except (Unreadable, ModelError) as problem:
-        if kept is not None:
-            return kept
+        if incomplete is not None:
+            return incomplete
         if isinstance(problem, ModelError):
             raise
         raise ModelError(
             f"The model {model.name!r} twice gave no readable {shape.__name__}: {problem}.",
             hint="Try another model, give it more room with max_tokens=, or hand in code and tests.",
         ) from problem
-
-
-def _judged(
-    answer: Completion, shape: type[V], lacks: Callable[[V], str] | None
-) -> tuple[Answered[V] | None, str]:
-    """The answer where it can be read, and what is wrong with it; empty when nothing is."""
-    try:
-        value = read(answer, shape)
-    except Unreadable as problem:
-        return None, f"could not be read: {problem}"
-    missing = lacks(value) if lacks is not None else ""
-    return Answered(value, answer.text), missing and f"is not all: {missing}"
 
 
 def read(answer: Completion, shape: type[V]) -> V:
@@ -97,7 +103,11 @@ def read(answer: Completion, shape: type[V]) -> V:
         try:
             return shape.model_validate(found)
         except ValidationError as invalid:
-            problem = _problems(invalid)
+            errors = invalid.errors(include_input=False, include_url=False, include_context=False)
+            problem = "; ".join(
+                f"{'.'.join(str(part)[:40] for part in one['loc']) or 'it'}: {one['msg'][:120]}"
+                for one in errors[:MAX_PROBLEMS]
+            )
         except RecursionError:
             problem = "the answer is nested too deeply"
     if answer.truncated:
@@ -105,20 +115,29 @@ def read(answer: Completion, shape: type[V]) -> V:
     raise Unreadable(problem)
 
 
-def _problems(invalid: ValidationError) -> str:
-    found = invalid.errors(include_input=False, include_url=False, include_context=False)
-    said = [f"{'.'.join(str(part)[:40] for part in one['loc']) or 'it'}: {one['msg'][:120]}" for one in found]
-    return "; ".join(said[:MAX_PROBLEMS])
+def plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Pydantic's schema in the few keywords that every provider knows: definitions in place, and without limits.
 
+    `read` holds answers to the limits, and says so in words.
+    """
+    definitions = schema.get("$defs", {})
 
-def _correction(answer: Completion, wrong: str, wanted: dict[str, Any]) -> list[Message]:
-    shorter = " Be brief." if answer.truncated else ""
-    schema = json.dumps(wanted, separators=(",", ":"))
-    return [
-        Message(role="assistant", content=answer.text[:SHOWN_CHARACTERS] or "(nothing)"),
-        Message(
-            role="user",
-            content=f"That {wrong}. Answer again with one JSON object and nothing else, "
-            f"following this JSON Schema:{shorter}\n{schema}",
-        ),
-    ]
+    def plain(node: dict[str, Any], depth: int) -> dict[str, Any]:
+        if depth > MAX_DEPTH:
+            return {}
+        if "$ref" in node:
+            return plain(definitions.get(str(node["$ref"]).rpartition("/")[2], {}), depth + 1)
+        kept: dict[str, Any] = {key: node[key] for key in ("type", "enum") if key in node}
+        if "anyOf" in node:
+            kept["anyOf"] = [plain(each, depth + 1) for each in node["anyOf"]]
+        if "items" in node:
+            kept["items"] = plain(node["items"], depth + 1)
+        if "properties" in node:
+            nodes = node["properties"].items()
+            kept["properties"] = {name: plain(each, depth + 1) for name, each in nodes}
+            kept["required"] = list(node.get("required", ()))
+        elif isinstance(node.get("additionalProperties"), dict):
+            kept["additionalProperties"] = plain(node["additionalProperties"], depth + 1)
+        return kept
+
+    return plain(schema, 0) | {"title": str(schema.get("title", "answer"))}

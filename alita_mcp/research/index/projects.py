@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import ssl
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
@@ -16,7 +15,7 @@ from packaging.version import InvalidVersion, Version
 from alita_mcp.errors import UsageError
 from alita_mcp.research.replies import Endpoint, JsonApi, endpoint
 from alita_mcp.research.texts import day, one_line, web_url
-from alita_mcp.sandbox.packages.package_index import package_index, trusted_authorities
+from alita_mcp.sandbox.packages.package_index import package_index
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value
 
@@ -83,20 +82,6 @@ def index_endpoint(settings: Settings) -> Endpoint:
     """
     found = endpoint("package_index", package_index(settings).url, setting="ALITA_PACKAGE_INDEX")
     return found.model_copy(update={"max_bytes": MAX_BYTES})
-
-
-def index_authorities(settings: Settings) -> ssl.SSLContext | None:
-    """The certificate authorities that the settings name for the index; None: the usual ones.
-
-    Raises:
-        UsageError: the file cannot be read, or holds no certificates.
-    """
-    if settings.package_index_ca is None:
-        return None
-    try:
-        return ssl.create_default_context(cadata=trusted_authorities(settings).decode("ascii", "replace"))
-    except (ssl.SSLError, ValueError) as broken:
-        raise UsageError("ALITA_PACKAGE_INDEX_CA holds no certificates in PEM form.") from broken
 
 
 def project_name(name: str) -> str:

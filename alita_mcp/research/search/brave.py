@@ -13,7 +13,7 @@ _MOST, _MOST_WORDS = 20, 50
 
 def brave_endpoint(key: str, base_url: str = "https://api.search.brave.com") -> Endpoint:
     """The endpoint of Brave Search with its key; raises UsageError for an invalid key."""
-    return endpoint("brave", base_url, setting="ALITA_BRAVE_KEY", key=key, header="x-subscription-token")
+    return endpoint("brave", base_url, setting="BRAVE_API_KEY", key=key, header="x-subscription-token")
 
 
 class BraveSearch(JsonSearch):

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import httpx
-from pydantic import SecretStr
 
 from alita_mcp.errors import UsageError
 from alita_mcp.research.addresses import allowed_places
@@ -16,24 +15,22 @@ from alita_mcp.research.packages import open_project_reader
 from alita_mcp.research.replies import Endpoint, open_client
 from alita_mcp.research.search.brave import BraveSearch, brave_endpoint
 from alita_mcp.research.search.github import GithubSearch, github_endpoint
-from alita_mcp.research.search.mcp_tool import McpToolSearch, tool_place
 from alita_mcp.research.search.merging import MergedSearch
 from alita_mcp.research.search.package_index import PackageIndexSearch
 from alita_mcp.research.search.searxng import SearxngSearch, searxng_endpoint
 from alita_mcp.research.search.tavily import TavilySearch, tavily_endpoint
-from alita_mcp.settings import Settings
+from alita_mcp.settings import SEARCH_KEYS, Settings, key_from
 
-NAMES = ("package_index", "github", "searxng", "tavily", "brave", "mcp")
+NAMES = ("package_index", "github", "searxng", "tavily", "brave")
 """In the order of the results that rank alike, where ALITA_SEARCH says no other."""
-_NEEDS = {"searxng": "searxng_url", "tavily": "tavily_key", "brave": "brave_key", "mcp": "search_mcp"}
-_NEED_NOTHING = ("package_index", "github")
 _Maker = Callable[[httpx.AsyncClient, Endpoint, frozenset[str]], SearchBackend]
-_APIS: dict[str, tuple[_Maker, Callable[[Settings], Endpoint]]] = {
-    "github": (GithubSearch, lambda told: github_endpoint(told.github_url, _plain(told.github_token))),
-    "searxng": (SearxngSearch, lambda told: searxng_endpoint(told.searxng_url or "")),
-    "tavily": (TavilySearch, lambda told: tavily_endpoint(_plain(told.tavily_key))),
-    "brave": (BraveSearch, lambda told: brave_endpoint(_plain(told.brave_key))),
+_APIS: dict[str, tuple[_Maker, Callable[[str], Endpoint]]] = {
+    "github": (GithubSearch, github_endpoint),
+    "searxng": (SearxngSearch, searxng_endpoint),
+    "tavily": (TavilySearch, tavily_endpoint),
+    "brave": (BraveSearch, brave_endpoint),
 }
+"""The class of each back end, and what makes its endpoint from its key or, of SearXNG, its address."""
 
 
 def chosen_names(settings: Settings, *, has_model: bool) -> tuple[str, ...]:
@@ -51,18 +48,23 @@ def chosen_names(settings: Settings, *, has_model: bool) -> tuple[str, ...]:
                 f"ALITA_SEARCH names {name!r}, which is no search back end.",
                 hint=f"Known: {', '.join(NAMES)}.",
             )
-        if (needed := _NEEDS.get(name)) and not getattr(settings, needed):
+        if not _is_set_up(name, settings, has_model=True):
+            needed = SEARCH_KEYS.get(name, "ALITA_SEARXNG_URL")
             raise UsageError(
-                f"ALITA_SEARCH names {name!r}, which needs ALITA_{needed.upper()}.",
-                hint="Set it, or leave the name out.",
+                f"ALITA_SEARCH names {name!r}, which needs {needed}.", hint="Set it, or leave the name out."
             )
     return said
 
 
 def _is_set_up(name: str, settings: Settings, *, has_model: bool) -> bool:
-    if name in _NEED_NOTHING:
-        return has_model or (name == "github" and settings.github_token is not None)
-    return bool(getattr(settings, _NEEDS[name]))
+    """Whether a back end has the key or address that it needs; those that need none are for servers with a model."""
+    return has_model if name in {"package_index", "github"} else bool(_key_or_address(name, settings))
+
+
+def _key_or_address(name: str, settings: Settings) -> str:
+    if name == "searxng":
+        return settings.searxng_url or ""
+    return key_from(SEARCH_KEYS[name]) or ""
 
 
 @asynccontextmanager
@@ -75,27 +77,16 @@ async def open_search(
         UsageError: a setting does not fit; the message names it.
     """
     names = chosen_names(settings, has_model=has_model)
-    endpoints = {name: _APIS[name][1](settings) for name in names if name in _APIS}
+    endpoints = {name: _APIS[name][1](_key_or_address(name, settings)) for name in names if name in _APIS}
     allowed = allowed_places(settings.web_allow)
     async with AsyncExitStack() as stack:
         backends: list[SearchBackend] = []
-        named = [at for name, at in endpoints.items() if _is_named(name, settings)]
+        named = [at for name, at in endpoints.items() if name == "searxng"]  # it may be at a private address
         client = await stack.enter_async_context(open_client(named)) if endpoints else None
         for name in names:
             if name == "package_index":
                 reader = await stack.enter_async_context(open_project_reader(settings))
                 backends.append(PackageIndexSearch(reader, allowed))
-            elif name == "mcp":
-                backends.append(McpToolSearch(tool_place(settings.search_mcp or ""), allowed))
             elif client is not None:
                 backends.append(_APIS[name][0](client, endpoints[name], allowed))
         yield MergedSearch([*backends, *also_backends])
-
-
-def _is_named(name: str, settings: Settings) -> bool:
-    """Whether a person named the address, which may then be a private one."""
-    return name == "searxng" or (name == "github" and "github_url" in settings.model_fields_set)
-
-
-def _plain(secret: SecretStr | None) -> str:
-    return secret.get_secret_value() if secret is not None else ""

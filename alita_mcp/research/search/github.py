@@ -21,12 +21,11 @@ _MOST, _MOST_WORDS = 30, 5
 """GitHub wants every word of a query; with more of them it finds nothing."""
 
 
-def github_endpoint(url: str, token: str = "") -> Endpoint:
-    """The endpoint of GitHub's API; raises UsageError for an invalid URL or token."""
-    found = endpoint(
-        "github", url, setting="ALITA_GITHUB_URL", key=token, header="authorization", prefix="Bearer "
+def github_endpoint(token: str = "", base_url: str = "https://api.github.com") -> Endpoint:
+    """The endpoint of GitHub's API; raises UsageError for an invalid token."""
+    return endpoint(
+        "github", base_url, setting="GITHUB_TOKEN", key=token, header="authorization", prefix="Bearer "
     )
-    return found.model_copy(update={"advice": "Check ALITA_GITHUB_TOKEN and ALITA_GITHUB_URL."})
 
 
 class GithubSearch:

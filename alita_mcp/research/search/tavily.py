@@ -14,7 +14,7 @@ _MOST = 20
 def tavily_endpoint(key: str, base_url: str = "https://api.tavily.com") -> Endpoint:
     """The endpoint of Tavily with its key; raises UsageError for an invalid key."""
     return endpoint(
-        "tavily", base_url, setting="ALITA_TAVILY_KEY", key=key, header="authorization", prefix="Bearer "
+        "tavily", base_url, setting="TAVILY_API_KEY", key=key, header="authorization", prefix="Bearer "
     )
 
 

@@ -72,10 +72,8 @@ class Engine:
                 await self._pull(progress or _to_log)
             self._image_is_here = True
 
-    async def runtime(self, wanted: str) -> str:
-        """Name of the runtime for containers; empty: the default. `auto` is gVisor where the engine has it."""
-        if wanted not in {"", "auto"}:
-            return wanted
+    async def runtime(self) -> str:
+        """Name of the runtime for containers: gVisor where the engine has it; empty: the default."""
         if self._has_gvisor is None:
             self._has_gvisor = GVISOR in await self.call(lambda client: client.info().get("Runtimes") or {})
         return GVISOR if self._has_gvisor else ""
@@ -90,7 +88,7 @@ class Engine:
             raise SandboxError(
                 f"The Docker engine cannot limit {', '.join(missing)} here, and a container under gVisor"
                 " could not tell.",
-                hint="Enable the engine's control groups, or set ALITA_DOCKER_RUNTIME=runc.",
+                hint="Enable the engine's control groups, or take gVisor out of its runtimes.",
             )
         self._limits_are_kept = True
 

@@ -46,7 +46,7 @@ class DockerSandbox(IsolatedSandbox):
     ) -> AsyncIterator[tuple[Transport, Confinement]]:
         """Starts a container that waits for its supervisor."""
         await self._engine.ensure_image()
-        runtime = await self._engine.runtime(self.settings.docker_runtime)
+        runtime = await self._engine.runtime()
         if is_gvisor(runtime):
             await self._engine.require_limits()
         parameters = self.parameters(limits, environment) | runtime_parameters(runtime, limits)

@@ -108,7 +108,7 @@ class IndexBuilder:
             SandboxError: the sandbox or the index is.
         """
         index = package_index(self._settings)
-        authorities = await to_thread.run_sync(trusted_authorities, self._settings)
+        authorities = await to_thread.run_sync(trusted_authorities)
         whole = request | {
             "index_url": index.url,
             "proxy": PROXY,

@@ -42,17 +42,8 @@ def package_index(settings: Settings) -> PackageIndex:
     return PackageIndex(url=settings.package_index, hosts=frozenset({f"{parts.hostname}:{port}"}))
 
 
-def trusted_authorities(settings: Settings) -> bytes:
-    """PEM of the trusted authorities: the settings' file, else the system's; empty where there is none.
-
-    Raises:
-        UsageError: the settings name a file that cannot be read.
-    """
-    if settings.package_index_ca is not None:
-        try:
-            return settings.package_index_ca.read_bytes()
-        except OSError as problem:
-            raise UsageError(f"ALITA_PACKAGE_INDEX_CA cannot be read: {problem}.") from problem
+def trusted_authorities() -> bytes:
+    """PEM of the authorities that OpenSSL trusts: those of SSL_CERT_FILE, else the system's; empty: there are none."""
     paths = ssl.get_default_verify_paths()
     if paths.cafile:
         return Path(paths.cafile).read_bytes()

@@ -25,7 +25,7 @@ _INVALID = re.compile(r"(\S+) has an invalid package format|The structure of `([
 _STRUCTURE = re.compile(r"The structure of `[^`]+` \([^)]*\) was invalid:\s*(.+)")
 _OTHER_VERSIONS = "Take other versions, or leave out one of them."
 _WHEELS = "Take a package that has a wheel for the sandbox's Python, or the standard library."
-_INDEX = "See ALITA_PACKAGE_INDEX and ALITA_PACKAGE_INDEX_CA."
+_INDEX = "See ALITA_PACKAGE_INDEX and SSL_CERT_FILE."
 _ROOM = "{asked} take more room than an environment may have"
 _KNOWN: tuple[tuple[str, type[AlitaError], str, str], ...] = (
     (r"uv cannot be started: (.*)", SandboxError, "uv does not start in the sandbox: {0}.", ""),

@@ -227,7 +227,7 @@ class Pool(Generic[K, W]):
         if waiter.memory_bytes > self._bounds.memory_bytes:
             raise SandboxRefused(
                 f"A sandbox of {waiter.memory_bytes} bytes is larger than the {self._bounds.memory_bytes} bytes"
-                " of all together (ALITA_MAX_SANDBOX_MEMORY_MB)."
+                " of all together."
             )
         self._queue.join(waiter.key, waiter)
         self._serve()

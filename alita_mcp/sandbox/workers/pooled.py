@@ -20,7 +20,7 @@ class PooledSandbox(ABC):
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        bounds = Bounds(workers=settings.max_workers, memory_bytes=settings.max_sandbox_memory_mb << 20)
+        bounds = Bounds(workers=settings.max_workers, memory_bytes=settings.sandbox_memory_bytes)
         self._pool: Pool[WorkerKey, PooledWorker] = Pool(self._start, bounds)
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:

@@ -7,7 +7,7 @@ import mcp_types as types
 from alita_mcp.extras import find_problem
 from alita_mcp.models.choices import model_problem
 from alita_mcp.server.sources import fixed_tool
-from alita_mcp.settings import Settings
+from alita_mcp.settings import SEARCH_KEYS, Settings, key_from
 
 MAX_TASK = 20_000
 MAX_QUERY = 2_000
@@ -69,13 +69,5 @@ def listed_agent_tools(settings: Settings) -> tuple[str, ...]:
 
 def search_is_configured(settings: Settings) -> bool:
     """Whether a setting names a search back end, or holds the key or address of one."""
-    return any(
-        (
-            settings.search.strip(" ,"),
-            settings.searxng_url,
-            settings.tavily_key,
-            settings.brave_key,
-            settings.github_token,
-            settings.search_mcp,
-        )
-    )
+    keys = (key_from(SEARCH_KEYS[name]) for name in ("tavily", "brave"))
+    return any((settings.search.strip(" ,"), settings.searxng_url, *keys))

@@ -24,10 +24,10 @@ def budget_within(
 ) -> TaskBudget:
     """The budget of a client's task: what it asks for, but never more than the settings allow."""
     return TaskBudget(
-        steps=min(steps or settings.task_steps, settings.task_steps),
-        tokens=int(_within(tokens, settings.task_tokens)),
+        steps=min(steps or settings.limits.task_steps, settings.limits.task_steps),
+        tokens=int(_within(tokens, settings.limits.task_tokens)),
         usd=_within(usd, settings.task_usd),
-        seconds=_within(seconds, settings.task_seconds),
+        seconds=_within(seconds, settings.limits.task_seconds),
     )
 
 

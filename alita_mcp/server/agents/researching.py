@@ -31,14 +31,14 @@ async def answer_research(call: ToolCall) -> ToolResult:
     if not web.backends and not urls:
         raise UsageError(
             "No search back end is configured.",
-            hint="Set ALITA_SEARCH=package_index,github (no key), ALITA_SEARXNG_URL, ALITA_TAVILY_KEY or "
-            "ALITA_BRAVE_KEY; or name pages in urls.",
+            hint="Set ALITA_SEARCH=package_index,github (no key), ALITA_SEARXNG_URL, TAVILY_API_KEY or "
+            "BRAVE_API_KEY; or name pages in urls.",
         )
     if len(urls) > MAX_URLS:
         raise InvalidArguments(f"{len(urls)} urls are too many.", hint=f"Name {MAX_URLS} at most.")
     limit = call.arguments.get("limit", 5)
     limits = ResearchLimits(
-        tokens=TOKENS_A_PASSAGE * limit, seconds=min(MOST_SECONDS, call.app.settings.answer_within_s)
+        tokens=TOKENS_A_PASSAGE * limit, seconds=min(MOST_SECONDS, call.app.settings.limits.answer_within_s)
     )
     found = await web.research(call.arguments["query"], limits, on_stage=call.on_stage, urls=urls)
     told = told_research(found, limit)

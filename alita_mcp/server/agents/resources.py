@@ -70,7 +70,7 @@ class TaskResources:
         else:
             events = await runs.events(run)
             document = await anyio.to_thread.run_sync(run_document, events, await runs.solution(run))
-        limit = app.settings.max_result_bytes
+        limit = app.settings.limits.result_bytes
         return await anyio.to_thread.run_sync(part_contents, asked, document, JSON, limit)
 
 

@@ -1,15 +1,10 @@
-"""Observations of how a client keeps its list of tools, from its requests and our notifications.
-
-Order decides, never a name and never a clock: a list that a client asks for between a hint and the next answer follows
-the hint; one that it asks for between two calls without a hint is asked for by itself.
-"""
+"""Observations of how a client keeps its list of tools, from its requests and our notifications."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Literal
 
 import anyio
 
@@ -24,33 +19,22 @@ class Observed:
         self._is_one = is_one
         self._streams = 0
         self._told = self._has = now
-        self._lists_of_this = 0
+        self._lists_since_told = 0
         self._given: frozenset[str] | None = None
-        self._calls = 0
-        self._was_answered = self._answered_since_told = False
-        self._listed: Literal["hinted", "by itself"] | None = None
-        """How it asked for a list since its last answer."""
-        self._turns = 0
-        """Turns in a row that began with a list; negative after one that did not."""
         self._changed = anyio.Event()
         self.told_at = -math.inf
         """When it was last told of a change, on the clock of the event loop."""
         self.listed_at = -math.inf
         """When it was last given a list that begins anew, on the same clock."""
-        self.follows: bool | None = None
-        """Whether it asks for its list when it is told of a change; None while that is not known."""
         self.lists_after_hints = False
-        """Whether it was ever seen to ask for its list after it was told of a change, at once or later."""
+        """Whether it ever asked for its list after it was told of a change, at once or later."""
+        self.ignores_hints = False
+        """Whether it did not ask for its list in time when it was last told of a change."""
 
     @property
     def can_hear(self) -> bool:
         """Whether there is a stream on which it hears of changes."""
         return self._streams > 0
-
-    @property
-    def lists_each_turn(self) -> bool:
-        """Whether it asks for its list before each turn, told of a change or not."""
-        return self._turns > 0
 
     def has(self, name: str) -> bool:
         """Whether the list that it was given last holds a tool."""
@@ -86,59 +70,28 @@ class Observed:
     def tell(self, change: int, at: float) -> None:
         """Notes that it was sent all changes up to this one, at this time of the event loop."""
         if self.can_hear and change > self._told:
-            self._told, self.told_at = change, at
-            self._lists_of_this, self._answered_since_told = 0, False
-            self._tick()
-
-    @contextmanager
-    def calling(self) -> Iterator[None]:
-        """A call of a tool by it is under way."""
-        if not self._calls and self._was_answered:
-            if self._listed == "by itself":
-                self._turns += 1
-            elif self._listed is None:
-                self._turns = -1
-        self._calls += 1
-        try:
-            yield
-        finally:
-            self._calls -= 1
-            self._was_answered = self._answered_since_told = True
-            self._listed = None
+            self._told, self.told_at, self._lists_since_told = change, at, 0
+            self._wake()
 
     def list(self, names: Iterable[str], change: int, at: float, *, first: bool) -> None:
         """It is given, at this time of the event loop, a page of the list as it stands after so many changes.
 
         `first` is where the list begins.
         """
+        given, is_alone = frozenset(names), self._is_one or self._streams == 1
         if not first:
-            if self._given is not None and self._is_alone:
-                self._given |= frozenset(names)
+            if self._given is not None and is_alone:
+                self._given |= given
             return
-        self._see(hinted=self._told > self._has)
+        if self._told > self._has:
+            self.lists_after_hints, self.ignores_hints = True, False
         self.listed_at = at
-        given = frozenset(names)
-        self._given = given if self._given is None or self._is_alone else self._given & given
-        self._lists_of_this += 1
-        if self._is_alone or 0 < self._streams <= self._lists_of_this:
+        self._given = given if self._given is None or is_alone else self._given & given
+        self._lists_since_told += 1
+        if is_alone or 0 < self._streams <= self._lists_since_told:
             self._has = max(self._has, change)
-        self._tick()
+        self._wake()
 
-    @property
-    def _is_alone(self) -> bool:
-        return self._is_one or self._streams == 1
-
-    def _see(self, *, hinted: bool) -> None:
-        if self._listed != "hinted":
-            self._listed = "hinted" if hinted else "by itself"
-        if not hinted:
-            return
-        self.lists_after_hints = True
-        if not self._answered_since_told:
-            self.follows = True
-        elif self.follows is False:
-            self.follows = None
-
-    def _tick(self) -> None:
+    def _wake(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()

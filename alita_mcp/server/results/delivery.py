@@ -109,10 +109,10 @@ async def checked(result: types.CallToolResult, app: App, tool: types.Tool) -> t
     if isinstance(written, str):
         return tool_result(None, written, is_error=True)
     document, size = written
-    if size <= app.settings.max_result_bytes:
+    if size <= app.settings.limits.result_bytes:
         return result
     uri = f"alita://runs/{await app.library.keep_run(document)}"
-    cut = partial(_cut, result, document, uri, app.settings.max_result_bytes)
+    cut = partial(_cut, result, document, uri, app.settings.limits.result_bytes)
     return (await anyio.to_thread.run_sync(cut)).model_copy(
         update={"is_error": result.is_error or tool.output_schema is not None}
     )

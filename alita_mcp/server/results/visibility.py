@@ -30,8 +30,7 @@ def call_of(entry: CatalogueEntry, app: App, client: Observed) -> dict[str, str]
         return {"call": "not here", "reason": reason}
     if not entry.approved:
         return {"call": "after approval"}
-    in_hand = client.has(entry.name) or (client.lists_each_turn and _is_listed(entry.name, app))
-    return {"call": "direct" if in_hand else "run_tool"}
+    return {"call": "direct" if client.has(entry.name) else "run_tool"}
 
 
 def call_and_visible(name: str, call: ToolCall) -> dict[str, str]:
@@ -47,7 +46,7 @@ def call_and_visible(name: str, call: ToolCall) -> dict[str, str]:
     way = call_of(entry, call.app, client)
     if way["call"] not in CALLABLE:
         return way
-    shows = client.has_listed(call.announcer.changes) or client.lists_each_turn or client.lists_after_hints
+    shows = client.has_listed(call.announcer.changes) or client.lists_after_hints
     soon = "now" if shows else "after reconnect"
     return way | {"visible": soon if _is_listed(name, call.app) else _UNLISTED}
 
@@ -55,30 +54,23 @@ def call_and_visible(name: str, call: ToolCall) -> dict[str, str]:
 async def until_listed(name: str, call: ToolCall) -> None:
     """Holds back the result of a change until the list of the client that asked for it shows that change.
 
-    `LISTS_WITHIN_S` from its hint on at most, and not at all for a client that was seen not to follow hints, that
-    asks for its list at each turn anyway, or that has no stream to hear them on. The hint goes out first.
+    `LISTS_WITHIN_S` from its hint on at most, and not at all for a client that did not follow the last hint or has no
+    stream to hear them on. The hint goes out first.
     """
     client, change = call.client, call.announcer.changes
-    if client.has_listed(change):
-        await _until_in_hand(client)
-        return
-    if not client.can_hear or not _is_listed(name, call.app):
-        return
-    with anyio.move_on_after(LISTS_WITHIN_S):
-        await client.until_told(change)
-    if client.follows is False or (client.lists_each_turn and not client.follows):
-        return
-    with anyio.CancelScope(deadline=client.told_at + LISTS_WITHIN_S):
-        await client.until_listed(change)
-    if client.has_listed(change):
-        await _until_in_hand(client)
-    elif client.is_told(change):
-        client.follows = False
-
-
-async def _until_in_hand(client: Observed) -> None:
-    """Returns when the list that the client was given is surely part of what it sends to its model next."""
-    await anyio.sleep_until(client.listed_at + IN_HAND_S)
+    if not client.has_listed(change):
+        if not client.can_hear or not _is_listed(name, call.app):
+            return
+        with anyio.move_on_after(LISTS_WITHIN_S):
+            await client.until_told(change)
+        if client.ignores_hints:
+            return
+        with anyio.CancelScope(deadline=client.told_at + LISTS_WITHIN_S):
+            await client.until_listed(change)
+        if not client.has_listed(change):
+            client.ignores_hints = client.is_told(change)
+            return
+    await anyio.sleep_until(client.listed_at + IN_HAND_S)  # the client's next request then holds its list
 
 
 def next_step(fit: str, results: Sequence[dict[str, Any]], likely: Sequence[bool]) -> str:
@@ -88,8 +80,7 @@ def next_step(fit: str, results: Sequence[dict[str, Any]], likely: Sequence[bool
     if fit == "possible":
         return "see whether a result that can be called serves; if none does, call synthesize_tool"
     fitting = [row for row, fits in zip(results, likely, strict=True) if fits]
-    able = next((row for row in fitting if row["call"] in CALLABLE), None)
-    if able is not None:
+    if able := next((row for row in fitting if row["call"] in CALLABLE), None):
         return f"call {able['name']}" + (" through run_tool" if able["call"] == "run_tool" else "")
     first = fitting[0]
     return f"{first['name']} {said_of(first)}; tell the user, or call synthesize_tool for a tool that does without"

@@ -117,7 +117,6 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
             "packages": _STRINGS,
             "needs": {"type": "object", "description": "As in synthesize_tool"},
             "session": _said(_STRING, "A name, to keep variables for 10 minutes"),
-            "compare": _said(_BOOLEAN, "Run it twice, isolated, and compare results"),
             "job_id": _STRING,
         },
         types.ToolAnnotations(destructive_hint=True, open_world_hint=True),

@@ -24,7 +24,6 @@ from alita_mcp.synthesis.requests.outcomes import Rejected, Working
 from alita_mcp.synthesis.requests.request import read_request
 
 if TYPE_CHECKING:
-    from alita_mcp.app.runs.comparison import Compared
     from alita_mcp.app.runs.rights import CodeWaits
     from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
@@ -68,7 +67,6 @@ def _read(asked: Mapping[str, Any]) -> CodeRequest:
         packages=rights.packages,
         grants=grants_of(rights),
         session=asked.get("session", ""),
-        compare=asked.get("compare", False),
     ).checked()
 
 
@@ -93,7 +91,6 @@ def told_run(done: CodeRunResult) -> types.CallToolResult:
         content=[text, *pictures, *links(structured.get("files", ()))],
         structured_content=structured,
         is_error=not done.run.ok,
-        _meta={"alita/cached": True} if done.cached else None,
     )
 
 
@@ -101,7 +98,6 @@ def structured_of(done: CodeRunResult) -> dict[str, Any]:
     """The structured result; what does not apply is left out, but for the result of a run that ended well."""
     run = done.run
     told: dict[str, Any] = {"status": "ok" if run.ok else "failed", "run": done.id}
-    told |= {"cached": True} if done.cached else {}
     if run.ok:
         told |= {"result": run.result} | ({"result_is": "repr"} if run.result_kind == "repr" else {})
     else:
@@ -110,16 +106,10 @@ def structured_of(done: CodeRunResult) -> dict[str, Any]:
     told |= {name: text for name, text in (("stdout", run.stdout), ("stderr", run.stderr)) if text}
     told |= {"figures": len(run.figures)} if run.figures else {}
     told |= {"files": told_files(done.id, run.files)} if run.files else {}
-    told |= {"compare": _compared(done.compared)} if done.compared else {}
     told |= {"notes": list(run.notes)} if run.notes else {}
     told |= {"session": done.session, "step": run.step} if run.step else {}
     told |= {"keep": done.keep} if done.keep else {}
     return told | {"seconds": round(run.seconds, 4)}
-
-
-def _compared(found: Compared) -> dict[str, Any]:
-    told: dict[str, Any] = {"agree": found.agree, "with": found.elsewhere}
-    return told if found.agree else told | {"difference": found.difference, "other": found.other}
 
 
 def text_of(told: dict[str, Any]) -> str:
@@ -134,25 +124,13 @@ def text_of(told: dict[str, Any]) -> str:
     for stream in ("stdout", "stderr"):
         if stream in told:
             lines.append(f"{stream}:\n{printable(told[stream].rstrip(), MAX_OUTPUT_TEXT)}")
-    lines += _lines_beside(told)
-    lines += told.get("notes", ())
-    lines += [f"keep: {told['keep']}"] if "keep" in told else []
-    step = f", step {told['step']} of session {told['session']}" if "step" in told else ""
-    kept = "the kept result of the same code, nothing ran; " if "cached" in told else ""
-    lines.append(f"({kept}{told['seconds']:g} s, run {told['run']}{step})")
-    return "\n".join(lines)
-
-
-def _lines_beside(told: dict[str, Any]) -> list[str]:
-    """Figures, files and the second run for a reader."""
-    lines = [f"figures: {told['figures']}"] if "figures" in told else []
+    lines += [f"figures: {told['figures']}"] if "figures" in told else []
     lines += [
         f"file {file['name']} ({file['bytes']:,} bytes, {file['mime']}): {file['uri']}"
         for file in told.get("files", ())
     ]
-    if "compare" in told:
-        found = told["compare"]
-        there = f"with {found['with']}"
-        differs = "" if found["agree"] else f"{found['difference']}; there: {found['other']}"
-        lines.append(f"The same {there}." if found["agree"] else f"DIFFERS {there}: {differs}")
-    return lines
+    lines += told.get("notes", ())
+    lines += [f"keep: {told['keep']}"] if "keep" in told else []
+    step = f", step {told['step']} of session {told['session']}" if "step" in told else ""
+    lines.append(f"({told['seconds']:g} s, run {told['run']}{step})")
+    return "\n".join(lines)

@@ -33,8 +33,6 @@ class Plan(Value):
     """How often tests and candidates are drawn afresh before the synthesis gives up."""
     repairs: int = 2
     """Against one set of suites; more of them select for the suites' own errors."""
-    fresh: bool = False
-    """Whether answers of the response cache count as drawn."""
 
     @property
     def rounds(self) -> tuple[Width, ...]:
@@ -49,7 +47,7 @@ class Plan(Value):
 PLANS: dict[Mode, Plan] = {
     "quick": Plan(candidates=1, suites=1, attempts=1),
     "standard": Plan(candidates=3, suites=3, attempts=2),
-    "thorough": Plan(candidates=5, suites=5, attempts=3, fresh=True),
+    "thorough": Plan(candidates=5, suites=5, attempts=3),
 }
 
 

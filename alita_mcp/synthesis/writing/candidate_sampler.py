@@ -58,9 +58,7 @@ class CandidateSampler:
             ModelError: no model answered, or twice not what was asked for.
         """
         planner = self._models.role("planner")
-        number = seed(
-            0, 0, again
-        )  # asked in the same words, it is still another question to the response cache
+        number = seed(0, 0, again)  # asked in the same words, it is still another draw
         asked = await ask(
             planner, messages, Specification, temperature=0.2, seed=number, lacks=Specification.lacks
         )

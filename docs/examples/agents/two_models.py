@@ -16,13 +16,13 @@ from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import ModelChoice, Settings, read_settings
 
 
-def with_two_models(settings: Settings, planner: ModelChoice, implementer: ModelChoice) -> Settings:
-    """As `ALITA_MODEL_PLANNER` and `ALITA_MODEL_IMPLEMENTER` say it."""
-    return settings.model_copy(update={"model_planner": planner, "model_implementer": implementer})
+def with_two_models(settings: Settings, planner: ModelChoice, coder: ModelChoice) -> Settings:
+    """As `ALITA_MODEL_PLANNER` and `ALITA_MODEL_CODER` say it."""
+    return settings.model_copy(update={"model_planner": planner, "model_coder": coder})
 
 
 async def solve(settings: Settings, task: str, plans: int = 3) -> Solution:
-    """Chooses among plans of the planner; the implementer takes the steps."""
+    """Chooses among plans of the planner; the coder takes the steps."""
     async with open_app(settings, admit=admit) as app:
         return await app.tasks.solve(TaskRequest(task=task, plans=plans), _shown)
 
@@ -32,10 +32,10 @@ async def _shown(event: TaskEvent) -> None:
 
 
 if __name__ == "__main__":
-    task, planner, planner_url, implementer, implementer_url = sys.argv[1:]
+    task, planner, planner_url, coder, coder_url = sys.argv[1:]
     chosen = with_two_models(
         read_settings(),
         ModelChoice(name=planner, base_url=planner_url),
-        ModelChoice(name=implementer, base_url=implementer_url),
+        ModelChoice(name=coder, base_url=coder_url),
     )
     print(anyio.run(partial(solve, chosen, task)).answer)

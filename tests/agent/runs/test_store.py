@@ -6,7 +6,6 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,7 @@ import pytest
 from alita_mcp.agent.interface import TaskRuns
 from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
-from alita_mcp.errors import LibraryError, ModelError, ToolNotFound, UsageError
-from alita_mcp.models.budget import Budget, Meter
-from alita_mcp.models.interface import Message
-from alita_mcp.models.roles import RoleModels
-from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.settings import Settings
+from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
 
 KEY = "sk-proj-" + "a1B2" * 8
 
@@ -101,7 +95,6 @@ async def test_a_run_is_read_as_it_was_written_by_this_and_by_other_processes(
             "42",
             1,
         )
-        assert await store.request(RUN) == TaskRequest(task="6 times 7?", hosts=("example.org",))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX modes")
@@ -163,16 +156,9 @@ async def test_what_looks_like_a_key_is_never_written(
         RUN, "o1", json.dumps({"page_token": "a1b2c3d4e5f6", "said": [said], "n": 1.10}).encode()
     )
     await runs.keep_value(RUN, "o2", f"no json {KEY}".encode())
-    role_models = RoleModels(Settings(), source=lambda _role: ScriptedModel([f"I say {said}"]))
-    await (
-        role_models.within(Meter(Budget()), runs.recorder(RUN))
-        .open()
-        .role("planner")
-        .complete([Message(role="user", content=said)])
-    )
     await runs.append(finished(2, answer=said))
     written = texts_in(folder)
-    assert len(written) >= 5
+    assert len(written) >= 4
     for word in (KEY, "my-very-own-word", "MIIabc", "hunter2", 'a1b2c3d4e5"'):
         assert not any(word in text for text in written), word
     assert json.loads(await runs.read_value(RUN, "o1"))["page_token"] == "a1b2c3d4e5f6"
@@ -198,8 +184,6 @@ async def test_damaged_lines_are_passed_over(runs: StoredRuns, folder: Path) -> 
     assert [one.number for one in await runs.events(RUN)] == [1, 2]
     (folder / RUN / "request.json").write_bytes(b"\xff")
     assert (await runs.summary(RUN)).task == ""
-    with pytest.raises(ToolNotFound, match="request"):
-        await runs.request(RUN)
 
 
 async def test_a_summary_that_is_damaged_is_made_again_of_the_events(runs: StoredRuns, folder: Path) -> None:
@@ -320,27 +304,3 @@ async def test_a_disk_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path)
     with pytest.raises(LibraryError):
         await runs.keep_value(RUN, "o1", b"1")
     assert await runs.events(RUN) == []
-
-
-async def asked(runs: StoredRuns, replay: str, *questions: str) -> Sequence[str]:
-    models = RoleModels(Settings(), exchanges=runs.replayer(replay)).open()
-    return [
-        (await models.role("planner").complete([Message(role="user", content=question)])).text
-        for question in questions
-    ]
-
-
-async def test_what_models_answered_is_replayed_though_ids_and_the_day_differ(runs: StoredRuns) -> None:
-    await runs.begin(RUN, TASK)
-    role_models = RoleModels(Settings(), source=lambda _role: ScriptedModel(["first", "second"]))
-    model = role_models.within(Meter(Budget()), runs.recorder(RUN)).open().role("planner")
-    question = f"It is {{}}; the value is alita://tasks/{{}}/o1 of {KEY}"
-    for _ in range(2):
-        await model.complete([Message(role="user", content=question.format("2026-01-01T10:00:00.5Z", RUN))])
-    now = question.format("2027-03-04", run_id(8))
-    assert await asked(runs, RUN, now, now) == ["first", "second"]
-    with pytest.raises(ModelError, match="No answer to this question"):
-        await asked(runs, RUN, "another question")
-    await runs.begin(run_id(8), TASK)
-    with pytest.raises(UsageError, match="no recorded exchanges"):
-        runs.replayer(run_id(8))

@@ -18,7 +18,6 @@ from alita_mcp.cli.output import Output
 from alita_mcp.cli.tasks import commands
 from alita_mcp.cli.tasks.flow import kept_runs
 from alita_mcp.cli.tasks.solving import solve
-from alita_mcp.models.recording.recorded import Exchanges
 from alita_mcp.progress import ReportStage
 from alita_mcp.settings import Settings, read_settings
 
@@ -59,7 +58,6 @@ class ScriptedFlow:
         self.has_model = has_model
         self.requests: list[TaskRequest] = []
         self.answers: list[str | None] = []
-        self.exchanges: Exchanges | None = None
         self._events = [("started", "Sum the sales.", {}), *events]
         self._question = question
         self._run = run
@@ -68,11 +66,8 @@ class ScriptedFlow:
         self._ended = {"answer": "42", "solved": True, **ended}
 
     @asynccontextmanager
-    async def opened(
-        self, _settings: Settings, exchanges: Exchanges | None, on_stage: ReportStage
-    ) -> AsyncIterator[TaskRunner]:
+    async def opened(self, _settings: Settings, on_stage: ReportStage) -> AsyncIterator[TaskRunner]:
         """As `opened_flow`."""
-        self.exchanges = exchanges
         await on_stage("preparing the sandbox")
         yield cast("TaskRunner", self)
 

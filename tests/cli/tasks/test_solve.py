@@ -12,10 +12,7 @@ import pytest
 
 from alita_mcp.agent.values import Claim, Solution, TaskBudget
 from alita_mcp.cli.tasks.flow import kept_runs
-from alita_mcp.errors import ModelError, ToolNotFound, UsageError
-from alita_mcp.models.interface import Message
-from alita_mcp.models.recording.recorded import Recorder, Replayer
-from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.settings import read_settings
 from tests.cli.tasks.scripted_flow import PLAN, RUN, ScriptedFlow, options, solved, step
 
@@ -80,11 +77,13 @@ async def test_options_become_the_request_and_settings_what_they_leave_out(tmp_p
     (request,) = flow.requests
     assert request.files == (tmp_path / "sales.csv", tmp_path)
     assert (request.hosts, request.plans, request.memory) == (("a.org", "b.org"), 2, False)
-    assert request.budget == TaskBudget(steps=5, tokens=0, usd=0.5, seconds=read_settings().task_seconds)
+    assert request.budget == TaskBudget(
+        steps=5, tokens=0, usd=0.5, seconds=read_settings().limits.task_seconds
+    )
     other = ScriptedFlow(run=OTHER)
     await solved(other, "x")
     assert other.requests[0].memory
-    assert other.requests[0].budget.steps == read_settings().task_steps
+    assert other.requests[0].budget.steps == read_settings().limits.task_steps
 
 
 @pytest.mark.parametrize(
@@ -96,7 +95,6 @@ async def test_options_become_the_request_and_settings_what_they_leave_out(tmp_p
         (["x", "--plans", "99"], "plans does not fit"),
         (["x", "--max-steps", "999999"], "steps does not fit"),
         (["x" * 20_001], "task does not fit"),
-        (["x", "--replay", "/no/such/folder"], "no recorded exchanges"),
         (["x", "--confirm"], "no terminal"),
     ],
 )
@@ -111,7 +109,7 @@ async def test_what_does_not_fit_is_said_before_anything_is_done(words: list[str
     "words",
     [
         *("--max-usd -1", "--max-usd nan", "--max-usd inf", "--max-tokens 1.5", "--max-steps 0"),
-        *("--yes --confirm", "--record a --replay b", "--replay a --replay-run b"),
+        "--yes --confirm",
     ],
 )
 def test_options_that_make_no_sense_are_refused(words: str) -> None:
@@ -167,25 +165,3 @@ async def test_a_model_that_does_not_answer_is_an_error_of_its_own() -> None:
 
     with pytest.RaisesGroup(ModelError):
         await solved(ScriptedFlow(before_the_end=fail), "x")
-
-
-async def test_a_run_is_replayed_with_its_request_its_answers_and_no_memory(tmp_path: Path) -> None:
-    flow = ScriptedFlow()
-    await solved(flow, "Sum the sales.", "--host", "a.org", "--max-steps", "5")
-    model = flow.runs.recorder(RUN).between("planner", ScriptedModel(["recorded"]))
-    await model.complete([Message(role="user", content="x")])
-    again = ScriptedFlow(run=OTHER)
-    await solved(again, "--replay-run", RUN[:6])
-    (request,) = again.requests
-    assert (request.task, request.hosts, request.budget.steps, request.memory) == (
-        "Sum the sales.",
-        ("a.org",),
-        5,
-        False,
-    )
-    assert isinstance(again.exchanges, Replayer)
-    with pytest.raises(ToolNotFound):
-        await solved(again, "--replay-run", "abc")
-    recorded = ScriptedFlow(run="7" * 32)
-    await solved(recorded, "x", "--record", str(tmp_path / "exchanges"))
-    assert isinstance(recorded.exchanges, Recorder)

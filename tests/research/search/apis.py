@@ -14,7 +14,6 @@ from alita_mcp.research.interface import SearchBackend
 from alita_mcp.research.replies import Endpoint, open_client
 from alita_mcp.research.search.brave import BraveSearch, brave_endpoint
 from alita_mcp.research.search.github import GithubSearch, github_endpoint
-from alita_mcp.research.search.mcp_tool import McpToolSearch, tool_place
 from alita_mcp.research.search.package_index import PackageIndexSearch
 from alita_mcp.research.search.searxng import SearxngSearch, searxng_endpoint
 from alita_mcp.research.search.tavily import TavilySearch, tavily_endpoint
@@ -93,21 +92,14 @@ def github(rows: Sequence[Found]) -> Any:
     return {"total_count": len(found), "incomplete_results": False, "items": found}
 
 
-def tool_result(rows: Sequence[Found]) -> Any:
-    found = [
-        {"url": row.url, "title": row.title, "snippet": row.snippet, "published": row.day} for row in rows
-    ]
-    return {"content": [], "structuredContent": {"results": found}}
-
-
 @dataclass(frozen=True)
 class Api:
     """One back end beside the API that it speaks."""
 
     body: Callable[[Sequence[Found]], Any]
     """What the API answers for rows."""
-    at: Callable[[str], Endpoint] | None = None
-    make: Any = None
+    at: Callable[[str], Endpoint]
+    make: Any
     key_header: str = ""
 
     @asynccontextmanager
@@ -115,62 +107,16 @@ class Api:
         self, url: str, allowed: frozenset[str] = frozenset(), timeout_s: float = ANSWER_S
     ) -> AsyncIterator[SearchBackend]:
         with anyio.fail_after(120):
-            if self.at is None:
-                yield McpToolSearch(
-                    tool_place(f"{url}/mcp?key={KEY} #web_search"), allowed, timeout_s=timeout_s
-                )
-                return
             place = self.at(url).model_copy(update={"timeout_s": timeout_s})
             async with open_client([place]) as client:
                 yield self.make(client, place, allowed)
 
     def answering(self, rows: Sequence[Found] = ROWS) -> Callable[[Request], Reply]:
         """Those rows for every search; the package index has the one package `georeader`."""
-        good = self.replying(Reply(self.body(rows)))
+        good = Reply(self.body(rows))
         if self.make is not _index_search:
-            return good
-        return lambda request: good(request) if "/georeader/" in request.path else Reply(status=404)
-
-    def replying(self, reply: Reply) -> Callable[[Request], Reply]:
-        """That reply to every search; an MCP server answers the requests before it as it should."""
-        return (lambda request: reply) if self.at is not None else (lambda request: mcp(request, reply))
-
-
-TOOL = {
-    "name": "web_search",
-    "inputSchema": {
-        "type": "object",
-        "properties": {"query": {"type": "string"}, "max_results": {"type": "integer"}},
-        "required": ["query"],
-    },
-}
-
-
-def mcp(request: Request, reply: Reply) -> Reply:
-    """An MCP server over HTTP without sessions; `reply` is the result of a call, or what comes in its place."""
-    if request.method != "POST":
-        return Reply(status=405)
-    said = request.body
-    if "id" not in said:
-        return Reply(status=202)
-    told = {"jsonrpc": "2.0", "id": said["id"]}
-    match said["method"]:
-        case "initialize":
-            version = said["params"]["protocolVersion"]
-            result: Any = {
-                "protocolVersion": version,
-                "capabilities": {"tools": {}},
-                "serverInfo": {"name": "s", "version": "1"},
-            }
-        case "tools/list":
-            result = {"tools": [{**TOOL, "name": "other"}, TOOL]}
-        case "tools/call":
-            if isinstance(reply.body, bytes) or reply.status != 200 or reply.how:
-                return reply
-            result = reply.body
-        case method:
-            return Reply({**told, "error": {"code": -32601, "message": f"no method {method}"}})
-    return Reply({**told, "result": result})
+            return lambda request: good
+        return lambda request: good if "/georeader/" in request.path else Reply(status=404)
 
 
 def _index(url: str) -> Endpoint:
@@ -197,10 +143,9 @@ def project(rows: Sequence[Found]) -> Any:
 
 APIS = {
     "package_index": Api(project, _index, _index_search),
-    "github": Api(github, lambda url: github_endpoint(url, ""), GithubSearch),
-    "github with a token": Api(github, lambda url: github_endpoint(url, KEY), GithubSearch, "authorization"),
+    "github": Api(github, lambda url: github_endpoint("", url), GithubSearch),
+    "github with a token": Api(github, lambda url: github_endpoint(KEY, url), GithubSearch, "authorization"),
     "searxng": Api(searxng, searxng_endpoint, SearxngSearch),
     "tavily": Api(tavily, lambda url: tavily_endpoint(KEY, url), TavilySearch, "authorization"),
     "brave": Api(brave, lambda url: brave_endpoint(KEY, url), BraveSearch, "x-subscription-token"),
-    "mcp": Api(tool_result),
 }

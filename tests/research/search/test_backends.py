@@ -15,10 +15,8 @@ from tests.research.search.apis import APIS, KEY, QUERY, ROWS, Api, Found
 pytestmark = pytest.mark.anyio
 OF_THE_WEB = [name for name in APIS if name != "package_index"]
 """Back ends whose API says where a hit is; hits of the package index are its own pages."""
-HTTP = [name for name in APIS if name != "mcp"]
 every = pytest.mark.parametrize("api", APIS.values(), ids=APIS)
 of_the_web = pytest.mark.parametrize("api", [APIS[name] for name in OF_THE_WEB], ids=OF_THE_WEB)
-over_http = pytest.mark.parametrize("api", [APIS[name] for name in HTTP], ids=HTTP)
 
 
 @of_the_web
@@ -56,12 +54,12 @@ async def test_no_more_hits_come_than_were_asked_for(api: Api) -> None:
 @every
 async def test_nothing_found_is_no_error(api: Api) -> None:
     empty = Reply(status=404) if api is APIS["package_index"] else Reply(api.body(()))
-    with json_server(api.replying(empty)) as (url, _):
+    with json_server(lambda request: empty) as (url, _):
         async with api.opened(url) as backend:
             assert list(await backend.search(QUERY, 5)) == []
 
 
-@over_http
+@every
 async def test_a_key_is_sent_in_its_header_only(api: Api) -> None:
     with json_server(api.answering()) as (url, asked):
         async with api.opened(url) as backend:
@@ -114,7 +112,7 @@ async def test_what_is_no_answer_is_told_in_our_words(
 ) -> None:
     caplog.set_level(logging.DEBUG, "alita_mcp")
     caplog.set_level(logging.INFO)
-    with json_server(api.replying(fault)) as (url, _):
+    with json_server(lambda request: fault) as (url, _):
         async with api.opened(url) as backend:
             with pytest.raises(UsageError) as told:
                 await backend.search(QUERY, 5)
@@ -125,7 +123,7 @@ async def test_what_is_no_answer_is_told_in_our_words(
     assert "sesame" not in said
 
 
-@over_http
+@every
 async def test_when_to_try_again_is_told(api: Api) -> None:
     with json_server(lambda request: Reply(b"", 429, {"retry-after": "7"})) as (url, _):
         async with api.opened(url) as backend:
@@ -137,8 +135,8 @@ async def test_when_to_try_again_is_told(api: Api) -> None:
 @pytest.mark.parametrize("how", ["silent", "drips"])
 @every
 async def test_a_slow_server_is_not_waited_for(api: Api, how: str) -> None:
-    with json_server(api.replying(Reply(b'{"results": [', how=how))) as (url, _):
-        async with api.opened(url, timeout_s=1.5 if api.at is None else 0.3) as backend:
+    with json_server(lambda request: Reply(b'{"results": [', how=how)) as (url, _):
+        async with api.opened(url, timeout_s=0.3) as backend:
             with pytest.raises(UsageError, match=f"{backend.name} did not answer within"):
                 await backend.search(QUERY, 5)
 
@@ -156,7 +154,7 @@ async def test_nobody_at_the_address_is_told(api: Api) -> None:
 async def test_no_redirect_carries_a_request_to_another_host(api: Api) -> None:
     with json_server(lambda request: Reply({})) as (elsewhere, asked):
         away = Reply(b"", 307, {"location": f"{elsewhere}/search"})
-        with json_server(api.replying(away)) as (url, _):
+        with json_server(lambda request: away) as (url, _):
             async with api.opened(url) as backend:
                 with pytest.raises(UsageError):
                     await backend.search(QUERY, 5)
@@ -240,7 +238,7 @@ async def test_a_key_that_a_server_sends_back_is_taken_out(name: str) -> None:
     assert KEY not in "".join(hit.model_dump_json() for hit in hits)
 
 
-@over_http
+@every
 async def test_a_hostile_query_is_sent_as_plain_words(api: Api) -> None:
     query = "raster\r\nx-evil: 1\x00 user:admin OR repo:x \ud800 " + "y" * 5_000
 
@@ -263,8 +261,7 @@ async def test_cookies_are_not_kept(api: Api) -> None:
         async with api.opened(url) as backend:
             await backend.search(QUERY, 5)
             await backend.search(QUERY, 5)
-    if api.at is not None:
-        assert [request for request in asked if "cookie" in request.headers] == []
+    assert [request for request in asked if "cookie" in request.headers] == []
 
 
 @pytest.mark.parametrize(("name", "requests"), [("github", 1), ("github with a token", 2), ("searxng", 1)])

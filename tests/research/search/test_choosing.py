@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -15,26 +14,32 @@ from alita_mcp.research.search.choosing import chosen_names, open_search
 from alita_mcp.research.values import SearchHit
 from alita_mcp.settings import Settings
 from tests.research.json_server import Reply, json_server
-from tests.research.search.apis import APIS, KEY, ROWS, mcp, searxng
+from tests.research.search.apis import APIS, KEY, ROWS, searxng
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize(
-    ("said", "has_model", "names"),
+    ("said", "keys", "has_model", "names"),
     [
-        ({}, False, ()),
-        ({}, True, ("package_index", "github")),
-        ({"github_token": KEY}, False, ("github",)),
-        ({"brave_key": KEY, "searxng_url": "http://x"}, False, ("searxng", "brave")),
-        ({"tavily_key": KEY, "search_mcp": "npx x #y"}, True, ("package_index", "github", "tavily", "mcp")),
-        ({"search": "github"}, False, ("github",)),
-        ({"search": "brave, github,brave", "brave_key": KEY, "tavily_key": KEY}, True, ("brave", "github")),
+        ({}, (), False, ()),
+        ({}, (), True, ("package_index", "github")),
+        ({}, ("GITHUB_TOKEN",), False, ()),
+        ({"searxng_url": "http://x"}, ("BRAVE_API_KEY",), False, ("searxng", "brave")),
+        ({}, ("TAVILY_API_KEY",), True, ("package_index", "github", "tavily")),
+        ({"search": "github"}, (), False, ("github",)),
+        ({"search": "brave, github,brave"}, ("BRAVE_API_KEY", "TAVILY_API_KEY"), True, ("brave", "github")),
     ],
 )
 def test_back_ends_are_those_named_or_those_set_up(
-    said: dict[str, Any], has_model: bool, names: tuple[str, ...]
+    said: dict[str, Any],
+    keys: tuple[str, ...],
+    has_model: bool,
+    names: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    for variable in keys:
+        monkeypatch.setenv(variable, KEY)
     assert chosen_names(Settings(**said), has_model=has_model) == names
 
 
@@ -42,15 +47,11 @@ def test_back_ends_are_those_named_or_those_set_up(
     ("said", "why"),
     [
         ({"search": "google"}, "ALITA_SEARCH names 'google', which is no search back end"),
-        ({"search": "tavily"}, "ALITA_SEARCH names 'tavily', which needs ALITA_TAVILY_KEY"),
-        ({"search": "brave"}, "needs ALITA_BRAVE_KEY"),
+        ({"search": "tavily"}, "ALITA_SEARCH names 'tavily', which needs TAVILY_API_KEY"),
+        ({"search": "brave"}, "needs BRAVE_API_KEY"),
         ({"search": "searxng"}, "needs ALITA_SEARXNG_URL"),
-        ({"search": "mcp"}, "needs ALITA_SEARCH_MCP"),
         ({"searxng_url": "ftp://example.org"}, "ALITA_SEARXNG_URL is not an http"),
         ({"searxng_url": "http://[bad"}, "ALITA_SEARXNG_URL is not an http"),
-        ({"search": "github", "github_url": "nonsense"}, "ALITA_GITHUB_URL is not an http"),
-        ({"search_mcp": "https://example.org/mcp"}, "ALITA_SEARCH_MCP names no tool"),
-        ({"brave_key": "a\nb"}, "The key of 'brave' has characters that no key has"),
         ({"search": "github", "web_allow": "nonsense"}, "ALITA_WEB_ALLOW names 'nonsense'"),
         ({"search": "package_index", "package_index": "nowhere"}, "ALITA_PACKAGE_INDEX is not"),
     ],
@@ -61,31 +62,31 @@ async def test_a_setting_that_does_not_fit_is_named(said: dict[str, Any], why: s
             pass
 
 
-async def test_all_that_is_chosen_is_asked_at_its_own_place(tmp_path: Path) -> None:
+async def test_a_key_that_cannot_be_sent_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRAVE_API_KEY", "a\nb")
+    with pytest.raises(UsageError, match="The key of 'brave' has characters that no key has"):
+        async with open_search(Settings(), has_model=False):
+            pass
+
+
+async def test_all_that_is_chosen_is_asked_at_its_own_place() -> None:
     page = APIS["package_index"].answering()
     with (
         anyio.fail_after(120),
         json_server(lambda request: Reply(searxng(ROWS))) as (at_searxng, _),
-        json_server(APIS["github"].answering(ROWS[1:])) as (at_github, asked),
         json_server(page) as (at_index, _),
-        json_server(lambda request: mcp(request, Reply(APIS["mcp"].body(ROWS[:1])))) as (at_mcp, _),
     ):
         settings = Settings(
-            search="searxng,github,package_index,mcp",
+            search="searxng,package_index",
             searxng_url=f"{at_searxng}/",
-            github_url=at_github,
-            github_token=KEY,
             package_index=f"{at_index}/simple/",
-            search_mcp=f"{at_mcp}/mcp #web_search",
         )
         async with open_search(settings, has_model=True) as search:
-            assert search.backends == ("searxng", "github", "package_index", "mcp")
+            assert search.backends == ("searxng", "package_index")
             found = await search.search("georeader")
     assert found.failed == ()
     assert found.hits[0].url == ROWS[0].url
-    assert found.hits[0].backends == ("searxng", "mcp")
     assert f"{at_index}/simple/georeader/" in {hit.url for hit in found.hits}
-    assert all(request.headers["authorization"] == f"Bearer {KEY}" for request in asked)
 
 
 async def test_a_user_and_password_of_an_address_are_sent_and_not_told() -> None:
@@ -105,7 +106,9 @@ async def test_the_default_addresses_stay_guarded(monkeypatch: pytest.MonkeyPatc
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
 
     monkeypatch.setattr(socket, "getaddrinfo", here)
-    settings = Settings(search="tavily,brave,github,package_index", tavily_key=KEY, brave_key=KEY)
+    for variable in ("TAVILY_API_KEY", "BRAVE_API_KEY", "GITHUB_TOKEN"):
+        monkeypatch.setenv(variable, KEY)
+    settings = Settings(search="tavily,brave,github,package_index")
     with anyio.fail_after(60):
         async with open_search(settings, has_model=False) as search:
             found = await search.search("owls")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pydantic import SecretStr
+import pytest
 
 from alita_mcp.server.agents.definitions import AGENT_DEFINITIONS, AGENT_TOOLS, listed_agent_tools
 from alita_mcp.server.tools.definitions import RESERVED_NAMES
@@ -21,10 +21,6 @@ CONFIGURED: list[dict[str, Any]] = [
     {"model_planner": ModelChoice(name="openai/x")},
     {"search": "package_index"},
     {"searxng_url": "http://127.0.0.1:9"},
-    {"tavily_key": SecretStr("k")},
-    {"brave_key": SecretStr("k")},
-    {"github_token": SecretStr("k")},
-    {"search_mcp": "http://127.0.0.1:9 #find"},
 ]
 
 
@@ -33,7 +29,16 @@ def test_a_model_or_a_search_back_end_lists_both(settings: Settings, said: dict[
     assert listed_agent_tools(settings.model_copy(update=said)) == AGENT_TOOLS
 
 
-def test_nothing_configured_lists_none(settings: Settings) -> None:
+@pytest.mark.parametrize("variable", ["TAVILY_API_KEY", "BRAVE_API_KEY"])
+def test_so_does_a_key_of_a_search_service(
+    settings: Settings, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "k")
+    assert listed_agent_tools(settings) == AGENT_TOOLS
+
+
+def test_nothing_configured_lists_none(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "what many shells have set for other programs")
     assert not listed_agent_tools(settings)
     assert not listed_agent_tools(settings.model_copy(update={"search": " , "}))
 

@@ -19,7 +19,7 @@ from alita_mcp.models.interface import Completion, Message
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.server.build import DualEraServer, build_server
 from alita_mcp.server.tools.admission import admit
-from alita_mcp.settings import Settings
+from alita_mcp.settings import FixedLimits, Settings
 from tests.agent.world import call, finish
 from tests.in_process import IN_PROCESS
 from tests.models.openai_server import Calls, openai_server
@@ -38,7 +38,7 @@ SUM = [
 ]
 
 ANSWER = Calls(("finish", {"answer": "55", "solved": True}))
-CHOSEN: dict[str, Any] = {"model": "openai/x", "task_plans": 0, "memory": False}
+CHOSEN: dict[str, Any] = {"model": "openai/x", "memory": False}
 
 
 class Silent(ScriptedModel):
@@ -51,7 +51,9 @@ class Silent(ScriptedModel):
 
 
 def real(settings: Settings, model: ScriptedModel, **changes: Any) -> DualEraServer:
-    chosen = settings.model_copy(update={"task_plans": 0, "memory": False, "sandbox": "wasm", **changes})
+    chosen = settings.model_copy(
+        update={"limits": FixedLimits(task_plans=0), "memory": False, "sandbox": "wasm", **changes}
+    )
     return build_server(chosen, open_app=partial(open_app, chosen, admit=admit, model=model))
 
 
@@ -139,7 +141,7 @@ async def test_every_connection_lists_and_answers_solve_task(
     kind: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    with openai_server(ANSWER, ANSWER) as (url, _):
+    with openai_server("no plan", "none either", ANSWER) as (url, _):
         async with connected_by(kind, home, sandbox=IN_PROCESS, model_base_url=url, **CHOSEN) as connection:
             assert {"solve_task", "research_web"} <= {*await names_of(connection.client)}
             answer = await connection.client.call_tool("solve_task", {"task": "t"})
@@ -157,7 +159,7 @@ async def test_the_served_process_has_the_api_and_its_events(
             http_process(home, IN_PROCESS, model_base_url=url, **CHOSEN) as (served, _),
             over_http(served) as client,
         ):
-            run = (await client.post("/api/tasks", json={"task": "t"})).json()["id"]
+            run = (await client.post("/api/tasks", json={"task": "t", "plans": 0})).json()["id"]
             async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
                 told = await messages(stream)
             assert (await client.get("/api/openapi.json")).json()["openapi"] == "3.1.0"

@@ -15,7 +15,7 @@ from alita_mcp.agent.values import Claim, Decision, Solution, Step
 from alita_mcp.research.values import Source
 from alita_mcp.server.agents.texts import solution_text, told_solution
 from alita_mcp.server.tasks import EXTENSION
-from alita_mcp.settings import Settings
+from alita_mcp.settings import FixedLimits, Settings
 from tests.server.agents.scripted import Working, answers_at_once, never_answers, says, serving, solved
 from tests.server.in_memory import called, connected, raw, refused, succeeded, text_of
 from tests.server.test_run_code_jobs import until
@@ -73,7 +73,8 @@ async def test_what_does_not_fit_is_refused_and_begins_nothing(settings: Setting
 
 
 async def test_a_budget_can_be_smaller_than_the_settings_and_never_wider(settings: Settings) -> None:
-    made = serving(settings, settings_task_steps=9, settings_task_usd=1.0, settings_task_seconds=0.0)
+    limits = FixedLimits(task_steps=9, task_seconds=0.0)
+    made = serving(settings, settings_task_usd=1.0, settings_limits=limits)
     async with connected(made.server(), "modern") as client:
         await succeeded(client, "solve_task", task="a", max_steps=3, max_usd=0.5, max_seconds=7)
         await succeeded(client, "solve_task", task="b", max_steps=900, max_usd=99)
@@ -89,7 +90,7 @@ async def test_a_task_that_outlasts_its_call_is_a_job(settings: Settings, era: s
         await go_on.wait()
         return await answers_at_once(work)
 
-    made = serving(settings, slow, settings_answer_within_s=0.05)
+    made = serving(settings, slow, settings_limits=FixedLimits(answer_within_s=0.05))
     async with connected(made.server(), era) as client:
         told = await succeeded(client, "solve_task", task="t")
         assert (told["status"], told["next"]) == ("working", "call solve_task with this job_id")
@@ -104,7 +105,7 @@ async def test_a_task_that_outlasts_its_call_is_a_job(settings: Settings, era: s
 
 
 async def test_the_same_request_while_it_is_under_way_is_the_same_task(settings: Settings) -> None:
-    made = serving(settings, never_answers, settings_answer_within_s=0.05)
+    made = serving(settings, never_answers, settings_limits=FixedLimits(answer_within_s=0.05))
     async with connected(made.server(), "modern") as client:
         first = await succeeded(client, "solve_task", task="t")
         again = await succeeded(client, "solve_task", task="t")
@@ -122,7 +123,7 @@ async def test_a_run_that_ended_long_ago_is_told_from_the_store(settings: Settin
 
 
 async def test_a_cancelled_task_of_the_protocol_stops_the_run(settings: Settings) -> None:
-    made = serving(settings, never_answers, settings_answer_within_s=0.05)
+    made = serving(settings, never_answers, settings_limits=FixedLimits(answer_within_s=0.05))
     async with connected(made.server(), "modern", extensions=[advertise(EXTENSION)]) as client:
         started = await raw(client, "tools/call", name="solve_task", arguments={"task": "t"})
         await raw(client, "tasks/cancel", taskId=started["taskId"])

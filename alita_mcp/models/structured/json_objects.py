@@ -12,27 +12,23 @@ MAX_FAILURES = 100
 """So many braces may begin nothing; a text of nothing but braces would take for ever."""
 
 
-def json_objects(text: str) -> Iterator[object]:
-    """The JSON objects in a text, those inside of others left out, in their order.
+def json_objects(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects in a text, those inside of others left out, in their order; line breaks in strings may be bare.
 
     What a reasoning model thought aloud before its answer, in `<think>` tags, is passed over: it holds drafts.
     """
-    text = without_thoughts(text)
-    decoder = json.JSONDecoder(parse_constant=_refuse)
-    start, failures = text.find("{"), 0
-    while start != -1 and failures < MAX_FAILURES:
-        end = start + 1
+    text, end, failures = without_thoughts(text), 0, 0
+    while (start := text.find("{", end)) != -1 and failures < MAX_FAILURES:
         try:
-            found, end = decoder.raw_decode(text, start)
+            found, end = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
-            failures += 1
+            failures, end = failures + 1, start + 1
         else:
             yield found
-        start = text.find("{", end)
 
 
 def leading_json_object(text: str) -> tuple[dict[str, Any], str]:
-    """The object that the first brace of an answer begins, and the text behind it; line breaks in strings may be bare.
+    """The object that the first brace of an answer begins, and the text behind it.
 
     An object further inside is never taken for it: where a model quotes what it read, that may be a stranger's.
 
@@ -44,7 +40,7 @@ def leading_json_object(text: str) -> tuple[dict[str, Any], str]:
     if start == -1:
         raise ValueError("there is no JSON object in the answer")
     try:
-        found, end = json.JSONDecoder(parse_constant=_refuse, strict=False).raw_decode(text, start)
+        found, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError) as broken:
         raise ValueError(f"the JSON object cannot be read: {str(broken)[:200]}") from broken
     return found, text[end:]
@@ -58,3 +54,6 @@ def without_thoughts(text: str) -> str:
 
 def _refuse(constant: str) -> object:
     raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse, strict=False)

@@ -1,1 +1,0 @@
-"""Recorded exchanges with models, and the cache of their replies."""
