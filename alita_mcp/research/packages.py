@@ -9,7 +9,6 @@ from datetime import UTC, date, datetime, timedelta
 
 from anyio import to_thread
 from packaging.tags import Tag
-from packaging.version import Version
 
 from alita_mcp.research.index.look_alikes import disguise_of, look_alike_of
 from alita_mcp.research.index.projects import (
@@ -21,10 +20,10 @@ from alita_mcp.research.index.projects import (
     index_endpoint,
     newest,
     project_name,
-    released,
+    release_date,
 )
 from alita_mcp.research.index.wheels import fits, linux_tags, tags_of
-from alita_mcp.research.replies import open_client
+from alita_mcp.research.json_api import open_client
 from alita_mcp.research.texts import one_line
 from alita_mcp.research.values import PackageFacts
 from alita_mcp.settings import Settings
@@ -55,20 +54,28 @@ class PackageIndex:
             UsageError: the index did not answer, refused, or answered something else.
         """
         filed, shown = project_name(name), one_line(name, 100)
-        own = _standard_library(filed)
-        alike = "" if own else look_alike_of(name)
+        module = filed.replace("-", "_")
+        is_standard = module in sys.stdlib_module_names
+        problems = [
+            f"{module!r} is a module of Python's standard library; it needs no package."
+        ] * is_standard
+        alike = "" if is_standard else look_alike_of(name)
         meant = f" {alike!r} may be meant." if alike else ""
         if not filed:
-            why = f"{shown!r} is no name of a package.{meant}"
-            return PackageFacts(name=shown, exists=False, looks_like=alike, problems=(why,))
+            problems = [f"{shown!r} is no name of a package.{meant}"]
+            return PackageFacts(name=shown, exists=False, looks_like=alike, problems=tuple(problems))
         project = await self._reader.read(filed)
         if project is None:
-            problems = (*own, f"The index has no package {filed!r}.{meant}")
-            return PackageFacts(name=filed, exists=False, looks_like=alike, problems=problems)
-        return await to_thread.run_sync(self._judged, project, *_wheels_for(python_tag), alike, own)
+            problems.append(f"The index has no package {filed!r}.{meant}")
+            return PackageFacts(name=filed, exists=False, looks_like=alike, problems=tuple(problems))
+        try:
+            python, tags = tags_of(python_tag)
+        except ValueError:
+            python, tags = _USUAL, linux_tags(_USUAL)
+        return await to_thread.run_sync(self._judge, project, python, tags, alike, problems)
 
-    def _judged(
-        self, project: Project, python: Python, tags: frozenset[Tag], alike: str, problems: Sequence[str]
+    def _judge(
+        self, project: Project, python: Python, tags: frozenset[Tag], alike: str, problems: list[str]
     ) -> PackageFacts:
         releases = project.by_version()
         if alike and not disguise_of(project.name) and self._is_established(releases):
@@ -77,69 +84,50 @@ class PackageIndex:
         files = releases[latest] if latest else []
         has_wheel = _has_wheel(files, python, tags)
         is_yanked = bool(files) and all(file.is_yanked for file in files)
-        found = [*problems]
         if alike:
-            found.append(f"The name resembles that of {alike!r}, a well-known package.")
+            problems.append(f"The name resembles that of {alike!r}, a well-known package.")
         if latest is None:
-            found.append(
-                f"It has only pre-releases, up to {next(iter(releases))}." if releases else "It has no files."
-            )
+            only = f"It has only pre-releases, up to {next(iter(releases), '')}."
+            problems.append(only if releases else "It has no files.")
         elif is_yanked:
-            found.append(f"Its authors withdrew (yanked) version {latest}.")
+            problems.append(f"Its authors withdrew (yanked) version {latest}.")
         if latest is not None and not has_wheel:
-            found.append(_without_wheel(latest, releases, python, tags))
+            older = (
+                version
+                for version, candidates in releases.items()
+                if not version.is_prerelease
+                and _has_wheel([file for file in candidates if not file.is_yanked], python, tags)
+            )
+            usable = next(older, None)
+            advice = f"; {usable} has one." if usable else ", nor has an older one."
+            sandbox = f"the sandbox's Python {python[0]}.{python[1]}"
+            problems.append(f"Version {latest} has no wheel for {sandbox}{advice}")
+        last = max(map(release_date, releases.values()), default="")
+        if last and date.fromisoformat(last) < self._now() - _SLEEPS_AFTER:
+            problems.append(f"Its last release is of {last}, more than four years ago.")
         return PackageFacts(
             name=project.name,
             exists=True,
             version=str(latest or ""),
-            released_at=released(files),
+            released_at=release_date(files),
             licence=project.licence,
             summary=project.summary,
             has_wheel=has_wheel,
             is_yanked=is_yanked,
             looks_like=alike,
-            problems=(*found, *self._asleep(releases), *project.warnings),
+            problems=(*problems, *project.warnings),
             url=project.url,
         )
 
     def _is_established(self, releases: Releases) -> bool:
         """Whether it has been there long, with many releases, as what imitates others has not."""
-        first = min((day for files in releases.values() if (day := released(files))), default="")
+        first = min((day for files in releases.values() if (day := release_date(files))), default="")
         is_old = bool(first) and date.fromisoformat(first) < self._now() - _ESTABLISHED_AFTER
         return is_old and len(releases) >= _ESTABLISHED_RELEASES
-
-    def _asleep(self, releases: Releases) -> tuple[str, ...]:
-        last = max(map(released, releases.values()), default="")
-        if not last or date.fromisoformat(last) >= self._now() - _SLEEPS_AFTER:
-            return ()
-        return (f"Its last release is of {last}, more than four years ago.",)
-
-
-def _standard_library(name: str) -> tuple[str, ...]:
-    module = name.replace("-", "_")
-    if module not in sys.stdlib_module_names:
-        return ()
-    return (f"{module!r} is a module of Python's standard library; it needs no package.",)
-
-
-def _wheels_for(python_tag: str) -> tuple[Python, frozenset[Tag]]:
-    try:
-        return tags_of(python_tag)
-    except ValueError:
-        return _USUAL, linux_tags(_USUAL)
 
 
 def _has_wheel(files: Sequence[ProjectFile], python: Python, tags: frozenset[Tag]) -> bool:
     return any(fits(file.filename, file.requires_python, python, tags) for file in files)
-
-
-def _without_wheel(newest: Version, releases: Releases, python: Python, tags: frozenset[Tag]) -> str:
-    lacking = f"Version {newest} has no wheel for the sandbox's Python {python[0]}.{python[1]}"
-    for version, files in releases.items():
-        usable = [file for file in files if not file.is_yanked]
-        if not version.is_prerelease and _has_wheel(usable, python, tags):
-            return f"{lacking}; {version} has one."
-    return f"{lacking}, nor has an older one."
 
 
 @asynccontextmanager

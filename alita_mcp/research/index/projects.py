@@ -1,11 +1,10 @@
-"""Reader of one project of a package index, from either of the index's JSON formats."""
+"""Reader of one project of a package index."""
 
 from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
@@ -14,7 +13,7 @@ from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist
 from packaging.version import InvalidVersion, Version
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.replies import Endpoint, JsonApi, endpoint
+from alita_mcp.research.json_api import Endpoint, JsonApi, endpoint
 from alita_mcp.research.texts import day, one_line, web_url
 from alita_mcp.sandbox.packages.package_index import package_index, trusted_authorities
 from alita_mcp.settings import Settings
@@ -24,7 +23,7 @@ MAX_BYTES = 8_000_000
 """Projects with thousands of files have some megabytes."""
 _SIMPLE = "application/vnd.pypi.simple.v1+json"
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
-_MOST_FILES = 20_000
+_MAX_FILES = 20_000
 _HOME_LINKS = ("documentation", "docs", "homepage", "home", "source", "repository")
 
 
@@ -70,7 +69,7 @@ def newest(releases: Releases) -> Version | None:
     return max(kept or stable, default=None)
 
 
-def released(files: Sequence[ProjectFile]) -> str:
+def release_date(files: Sequence[ProjectFile]) -> str:
     """The ISO 8601 date of a release: that of its first file; empty where the index says none."""
     return min((file.uploaded for file in files if file.uploaded), default="")
 
@@ -105,14 +104,13 @@ def project_name(name: str) -> str:
 
 
 class ProjectReader:
-    """Reader of projects: by the default index's JSON, or by PEP 691's, which has no licences."""
+    """Reader of projects: their files by PEP 691, and licence and warnings by the index's own JSON where it has one."""
 
     def __init__(self, client: httpx.AsyncClient, at: Endpoint, *, has_pages: bool) -> None:
         """`has_pages`: the index is the default one, which has a page for people at `/project/NAME/`."""
         root = at.base_url.removesuffix("/simple")
         self._path = at.base_url[len(root) :]
         self._api = JsonApi(client, at.model_copy(update={"base_url": root}))
-        self._has_json = bool(self._path)
         self._has_pages = has_pages
         self.place = at.place
         """`host:port` of the index."""
@@ -123,92 +121,78 @@ class ProjectReader:
         Raises:
             UsageError: the index did not answer, refused, or answered something else.
         """
+        details: Any = None
         refused: UsageError | None = None
-        if self._has_json:
+        if self._path:
             try:
-                reply = await self._api.find(f"/pypi/{name}/json")
+                details = await self._api.find(f"/pypi/{name}/json")
+                if details is None and self._has_pages:
+                    return None
             except UsageError as failed:
-                reply, refused = None, failed
-            if reply is not None:
-                project = await to_thread.run_sync(_of_json, name, self._page(name), reply)
-                return project if reply.get("releases") else await self._with_all_files(project)
-            if self._has_pages and refused is None:
-                return None
+                refused = failed
         try:
-            return await self._simple(name)
+            simple = await self._api.find(f"{self._path}/{name}/", accept=_SIMPLE)
         except UsageError as failed:
-            raise refused or failed from failed
-
-    async def _simple(self, name: str) -> Project | None:
-        reply = await self._api.find(f"{self._path}/{name}/", accept=_SIMPLE)
-        if reply is None:
-            return None
-        return await to_thread.run_sync(_of_simple, name, self._page(name), reply)
-
-    async def _with_all_files(self, project: Project) -> Project:
-        """The files of all releases, which the own JSON may leave out; else those of the newest."""
-        try:
-            simple = await self._simple(project.name)
-        except UsageError:
+            if details is None:
+                raise refused or failed from failed
             simple = None
-        if simple is None or not simple.files:
-            return project
-        warnings = (*project.warnings, *simple.warnings)
-        return project.model_copy(update={"files": simple.files, "warnings": warnings})
-
-    def _page(self, name: str) -> str:
-        return self._api.base_url + (f"/project/{name}/" if self._has_pages else f"{self._path}/{name}/")
+        if simple is None and details is None:
+            return None
+        page = f"/project/{name}/" if self._has_pages else f"{self._path}/{name}/"
+        return await to_thread.run_sync(_project, name, f"{self._api.base_url}{page}", simple, details)
 
 
-def _of_json(name: str, url: str, reply: Any) -> Project:
-    told = reply.get("info") if isinstance(reply, dict) else None
-    if not isinstance(told, dict) or canonicalize_name(str(told.get("name"))) != name:
-        raise UsageError("package_index answered with JSON of another shape.")
-    releases = reply.get("releases")
-    if not isinstance(releases, dict) or not releases:
-        releases = {told.get("version"): reply.get("urls")}
-    dated = ("upload_time_iso_8601", "requires_python")
-    rows = ((version, row, *dated) for version, files in releases.items() for row in _rows(files))
-    classifiers = [text for text in _list(told.get("classifiers")) if isinstance(text, str)]
-    reported = _rows(reply.get("vulnerabilities"))
+def _project(name: str, url: str, simple: Any, details: Any) -> Project:
+    """A project of either reply, of any shape; the files of the newest release alone where `simple` has none."""
+    info: Any = details.get("info") if isinstance(details, dict) else None
+    is_described = isinstance(info, dict) and canonicalize_name(str(info.get("name"))) == name
+    rows = _objects(simple.get("files")) if isinstance(simple, dict) else []
+    if not is_described:
+        if details is not None or not isinstance(simple, dict) or not isinstance(simple.get("files"), list):
+            raise UsageError("package_index answered with JSON of another shape.")
+        info = {}
+    files = [(_version_in(row.get("filename")), row, row.get("upload-time")) for row in rows]
+    if not any(version for version, _, _ in files) and is_described:
+        newest_files = _objects(details.get("urls"))
+        files = [(info.get("version"), row, row.get("upload_time_iso_8601")) for row in newest_files]
+    classifiers = info.get("classifiers") if isinstance(info.get("classifiers"), list) else []
+    classifiers = [text for text in classifiers if isinstance(text, str)]
+    reported = _objects(details.get("vulnerabilities")) if is_described else []
     known = [one_line(each.get("id"), 30) for each in reported if not each.get("withdrawn")]
-    warnings = [f"Its newest release has known vulnerabilities: {', '.join(known[:3])}."] if known else []
-    if "Development Status :: 7 - Inactive" in classifiers:
-        warnings.append("Its authors call it inactive.")
+    status = simple.get("project-status") if isinstance(simple, dict) else None
+    state = status.get("status") if isinstance(status, dict) else None
+    warnings = {
+        f"Its newest release has known vulnerabilities: {', '.join(known[:3])}.": known,
+        "Its authors call it inactive.": "Development Status :: 7 - Inactive" in classifiers,
+        f"The index calls it {state}.": state in ("archived", "quarantined", "deprecated"),
+    }
+    licences = ", ".join(text.rpartition(" :: ")[2] for text in classifiers if text.startswith("License ::"))
+    labelled = info.get("project_urls")
+    links = (
+        {str(label).lower(): link for label, link in labelled.items()} if isinstance(labelled, dict) else {}
+    )
+    homes = [*(links.get(label) for label in _HOME_LINKS), info.get("home_page")]
     return Project(
         name=name,
         url=url,
-        summary=one_line(told.get("summary"), 300),
-        licence=_licence(told, classifiers),
-        home=_home(told),
-        files=tuple(_files(rows)),
-        warnings=tuple(warnings),
+        summary=one_line(info.get("summary"), 300),
+        licence=one_line(info.get("license_expression"), 100)
+        or one_line(licences, 100)
+        or one_line(info.get("license"), 60),
+        home=next((home for home in map(web_url, homes) if home), ""),
+        files=tuple(
+            ProjectFile(
+                version=version,
+                filename=one_line(row.get("filename"), 300),
+                uploaded=day(uploaded),
+                is_yanked=bool(row.get("yanked")),
+                requires_python=one_line(row.get("requires-python") or row.get("requires_python"), 200),
+            )
+            for version, row, uploaded in files[:_MAX_FILES]
+            if one_line(row.get("filename"), 300) and _is_version(version)
+        ),
+        warnings=tuple(text for text, holds in warnings.items() if holds),
     )
-
-
-def _of_simple(name: str, url: str, reply: Any) -> Project:
-    if not isinstance(reply, dict) or not isinstance(reply.get("files"), list):
-        raise UsageError("package_index answered with JSON of another shape.")
-    status = reply.get("project-status")
-    state = status.get("status") if isinstance(status, dict) else None
-    warnings = (f"The index calls it {state}.",) if state in ("archived", "quarantined", "deprecated") else ()
-    dated = ("upload-time", "requires-python")
-    rows = ((_version_in(row.get("filename")), row, *dated) for row in _rows(reply["files"]))
-    return Project(name=name, url=url, files=tuple(_files(rows)), warnings=warnings)
-
-
-def _files(rows: Iterable[tuple[Any, dict[str, Any], str, str]]) -> Iterable[ProjectFile]:
-    for version, row, uploaded, requires in islice(rows, _MOST_FILES):
-        filename = one_line(row.get("filename"), 300)
-        if not filename or not _is_version(version):
-            continue
-        yield ProjectFile(
-            version=version,
-            filename=filename,
-            uploaded=day(row.get(uploaded)),
-            is_yanked=bool(row.get("yanked")),
-            requires_python=one_line(row.get(requires), 200),
-        )
 
 
 def _is_version(text: Any) -> bool:
@@ -228,22 +212,5 @@ def _version_in(filename: Any) -> str:
         return ""
 
 
-def _rows(said: Any) -> list[dict[str, Any]]:
-    return [row for row in _list(said) if isinstance(row, dict)]
-
-
-def _list(said: Any) -> list[Any]:
-    return said if isinstance(said, list) else []
-
-
-def _licence(told: dict[str, Any], classifiers: list[str]) -> str:
-    expression = one_line(told.get("license_expression"), 100)
-    named = [text.rpartition(" :: ")[2] for text in classifiers if text.startswith("License ::")]
-    return expression or one_line(", ".join(named), 100) or one_line(told.get("license"), 60)
-
-
-def _home(told: dict[str, Any]) -> str:
-    links = told.get("project_urls")
-    by_label = {str(label).lower(): link for label, link in links.items()} if isinstance(links, dict) else {}
-    wanted = [by_label.get(label) for label in _HOME_LINKS] + [told.get("home_page")]
-    return next((url for url in map(web_url, wanted) if url), "")
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

@@ -19,6 +19,7 @@ from alita_mcp.research.values import Document, Link
 
 LARGE_NODES = 60_000
 """Pages of more elements are read whole: finding the main text of one takes longer than reading it."""
+SHORT_TEXT = 2_000
 MAX_LINKS = 1_000
 MAX_LISTED_LINKS = 200
 MAX_LINK_TEXT = 200
@@ -88,7 +89,10 @@ def _main_text(tree: Any) -> str:
         )
     except _EXTRACTION_ERRORS:
         return ""
-    return _CODE_OR_ESCAPE.sub(lambda match: match[1] or match[2], found or "").strip()
+    plain = _CODE_OR_ESCAPE.sub(lambda match: match[1] or match[2], found or "")
+    if len(plain) < SHORT_TEXT and "|" not in plain and tree.find(".//td") is not None:
+        return ""  # of pages with little text trafilatura gives bare words, which lose the rows of tables
+    return "\n".join(line.rstrip() for line in plain.split("\n")).strip()
 
 
 def _whole_text(tree: Any) -> str:

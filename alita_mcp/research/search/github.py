@@ -10,9 +10,9 @@ import anyio
 import httpx
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.replies import Endpoint, JsonApi, endpoint, rows_of
-from alita_mcp.research.search.hits import Row, hits_of
-from alita_mcp.research.search.keywords import keywords
+from alita_mcp.research.json_api import Endpoint, JsonApi, endpoint, rows_of
+from alita_mcp.research.search.apis import Row, hits_of
+from alita_mcp.research.search.package_index import keywords
 from alita_mcp.research.texts import day
 from alita_mcp.research.values import SearchHit
 
