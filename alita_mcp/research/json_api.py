@@ -52,9 +52,11 @@ class Endpoint(Value):
 
 
 def endpoint(
-    name: str, url: str, *, setting: str, key: str = "", header: str = "", prefix: str = ""
+    name: str, url: str, *, setting: str, key: str = "", header: str = "", prefix: str = "", advice: str = ""
 ) -> Endpoint:
     """The endpoint at a URL that a person wrote; its user and password become a header.
+
+    `advice` says what to do when the API refuses; empty: to check the setting.
 
     Raises:
         UsageError: it is no http(s) URL, or the key cannot be sent; the message names `setting` and not its value.
@@ -75,7 +77,7 @@ def endpoint(
         key = parts.password or ""
     path = quote(unquote(parts.path), safe="/+~@:").rstrip("/")
     base_url = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"
-    advice = f"Check {setting}." if setting else ""
+    advice = advice or f"Check {setting}."
     return Endpoint(name=name, base_url=base_url, headers=headers, secret=key, advice=advice)
 
 

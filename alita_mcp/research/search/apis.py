@@ -114,8 +114,7 @@ class BraveSearch(JsonSearch):
 def searxng_endpoint(url: str) -> Endpoint:
     """The endpoint of a SearXNG; raises UsageError for an invalid URL."""
     advice = "Check ALITA_SEARXNG_URL, and that search.formats in its settings.yml names json."
-    found = endpoint("searxng", url, setting="ALITA_SEARXNG_URL")
-    return found.model_copy(update={"advice": advice})
+    return endpoint("searxng", url, setting="ALITA_SEARXNG_URL", advice=advice)
 
 
 def tavily_endpoint(key: str, base_url: str = "https://api.tavily.com") -> Endpoint:

@@ -23,10 +23,10 @@ _MOST, _MOST_WORDS = 30, 5
 
 def github_endpoint(url: str, token: str = "") -> Endpoint:
     """The endpoint of GitHub's API; raises UsageError for an invalid URL or token."""
-    found = endpoint(
-        "github", url, setting="ALITA_GITHUB_URL", key=token, header="authorization", prefix="Bearer "
-    )
-    return found.model_copy(update={"advice": "Check ALITA_GITHUB_TOKEN and ALITA_GITHUB_URL."})
+    return endpoint(
+        "github", url, setting="ALITA_GITHUB_URL", key=token, header="authorization", prefix="Bearer ",
+        advice="Check ALITA_GITHUB_TOKEN and ALITA_GITHUB_URL.",
+    )  # fmt: skip
 
 
 class GithubSearch:
