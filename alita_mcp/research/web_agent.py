@@ -67,7 +67,7 @@ class SearchingAgent:
         """Passages that bear on a question, from `urls` and from what the back ends find, within the caps."""
         from alita_mcp.research.passages import best_passages
 
-        search, fetcher, _, embedder = await self._opened()
+        search, fetcher, _, embedder = await self._open_once()
         caps = limits or ResearchLimits()
         reading = _Reading(fetcher, caps, on_stage)
         found = Found()
@@ -97,13 +97,13 @@ class SearchingAgent:
 
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """One document; raises as `Fetcher.fetch`."""
-        return await (await self._opened()).fetcher.fetch(url, may_follow=may_follow)
+        return await (await self._open_once()).fetcher.fetch(url, may_follow=may_follow)
 
     async def package(self, name: str, python_tag: str = "") -> PackageFacts:
         """Facts about a package from the index; raises UsageError where the index does not respond."""
-        return await (await self._opened()).packages.facts(name, python_tag)
+        return await (await self._open_once()).packages.facts(name, python_tag)
 
-    async def _opened(self) -> Parts:
+    async def _open_once(self) -> Parts:
         async with self._opening:
             if self._parts is None:
                 self._parts = await self._open_parts()

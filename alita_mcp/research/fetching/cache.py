@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 from alita_mcp import __version__
@@ -38,14 +37,9 @@ def freshness(headers: Mapping[str, str]) -> Freshness:
         lifetime_s = 0.0
     elif "max-age" in directives:
         lifetime_s = _seconds(directives["max-age"])
-    elif "expires" in headers:
-        try:
-            expires = parsedate_to_datetime(headers["expires"])
-            lifetime_s = (expires - parsedate_to_datetime(headers.get("date", ""))).total_seconds()
-        except (ValueError, TypeError, OverflowError):
-            lifetime_s = 0.0
     else:
-        lifetime_s = 0.0 if "must-revalidate" in directives else DEFAULT_S
+        # `Expires` is not computed: such a page is asked for again, which its tag or date makes cheap.
+        lifetime_s = 0.0 if "must-revalidate" in directives or "expires" in headers else DEFAULT_S
     fresh_s = min(max(0.0, lifetime_s - _seconds(headers.get("age", "0"))), LONGEST_S)
     etag, modified = headers.get("etag", "")[:500], headers.get("last-modified", "")[:100]
     return Freshness(

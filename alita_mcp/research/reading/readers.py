@@ -6,9 +6,9 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 import anyio
 from pydantic import Field, ValidationError
@@ -39,17 +39,13 @@ class ReadingLimits(Value):
     seconds: float = Field(default=20.0, gt=0)
     """For one body, the start of a process included."""
     processes: int = Field(default=2, ge=1)
-    bodies: int = Field(default=100, ge=1)
-    """So many bodies are read by one process."""
 
 
-@dataclass
-class _Process:
-    """One reading process and how much it did."""
+class _Process(NamedTuple):
+    """One reading process, and what ends it."""
 
     transport: ProcessTransport
     stack: AsyncExitStack
-    bodies: int = 0
 
 
 class Readers:
@@ -98,8 +94,7 @@ class Readers:
                 await process.transport.send(message)
                 answer = await _receive(process.transport)
         finally:
-            process.bodies += 1
-            if answer and process.bodies < self._limits.bodies:
+            if answer:
                 self._idle.append(process)
             else:
                 if complaints := process.transport.complaints:
@@ -174,7 +169,8 @@ async def read_file(path: Path, name: str, readers: Readers | None = None) -> Do
         return Document(url=f"file:{name}", content_type="text/plain")
     try:
         async with AsyncExitStack() as stack:
-            pool = readers or await stack.enter_async_context(open_readers())
-            return await pool.read(body, _TYPES.get(suffix, "text/plain"), f"file:{name}")
+            if readers is None:
+                readers = await stack.enter_async_context(open_readers())
+            return await readers.read(body, _TYPES.get(suffix, "text/plain"), f"file:{name}")
     except UsageError as refused:
         raise UsageError(f"{name!r}: {refused.message}", hint=refused.hint) from refused

@@ -72,10 +72,6 @@ async def test_a_cache_without_room_or_a_disk_without_writes_keeps_nothing(tmp_p
             Freshness(may_keep=True, last_modified="x"),
         ),
         ({"expires": "0", "etag": "1"}, Freshness(may_keep=True, etag="1")),
-        (
-            {"date": "Mon, 23 Nov 2026 10:00:00 GMT", "expires": "Mon, 23 Nov 2026 10:05:00 GMT"},
-            Freshness(may_keep=True, fresh_s=300),
-        ),
     ],
 )
 def test_headers_say_how_long_a_page_counts(headers: dict[str, str], expected: Freshness) -> None:
