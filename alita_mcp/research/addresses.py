@@ -77,13 +77,13 @@ async def web_addresses(host: str, port: int, resolve: Resolve) -> Sequence[str]
     )
 
 
-def allowed_places(said: str) -> frozenset[str]:
+def allowed_places(pairs: str) -> frozenset[str]:
     """The `host:port` pairs of ALITA_WEB_ALLOW in one spelling.
 
     Raises:
         UsageError: a part of it is no host with a port.
     """
-    return frozenset(_place(part.strip()) for part in said.split(",") if part.strip())
+    return frozenset(_place(part.strip()) for part in pairs.split(",") if part.strip())
 
 
 def _place(pair: str) -> str:

@@ -112,14 +112,16 @@ async def best_passages(
 
 def word_scores(question: str, parts: Sequence[Part]) -> list[float]:
     """BM25 of each part for a question; stems of title and headings count a little."""
-    asked = frozenset(words_in(question))
-    holding = Counter(word for part in parts for word in asked & (part.words.keys() | part.context_words))
+    question_words = frozenset(words_in(question))
+    holding = Counter(
+        word for part in parts for word in question_words & (part.words.keys() | part.context_words)
+    )
     length = sum(part.words.total() for part in parts) / max(1, len(parts)) or 1.0
     scores = []
     for part in parts:
         norm = K1 * (1 - B + B * part.words.total() / length)
         score = 0.0
-        for word in asked & (part.words.keys() | part.context_words):
+        for word in question_words & (part.words.keys() | part.context_words):
             rarity = math.log(1 + (len(parts) - holding[word] + 0.5) / (holding[word] + 0.5))
             count = part.words[word] + (CONTEXT_WEIGHT if word in part.context_words else 0.0)
             score += rarity * count * (K1 + 1) / (count + norm)

@@ -93,8 +93,8 @@ class TavilySearch(JsonSearch):
 
     async def ask(self, query: str, limit: int) -> Any:
         """The parsed reply to a query; raises UsageError."""
-        asked = {"query": query, "max_results": min(limit, MAX_RESULTS), "search_depth": "basic"}
-        return await self._api.post("/search", asked)
+        parameters = {"query": query, "max_results": min(limit, MAX_RESULTS), "search_depth": "basic"}
+        return await self._api.post("/search", parameters)
 
 
 class BraveSearch(JsonSearch):
@@ -107,8 +107,8 @@ class BraveSearch(JsonSearch):
     async def ask(self, query: str, limit: int) -> Any:
         """The parsed reply to a query; raises UsageError."""
         words = " ".join(query.split()[:MAX_BRAVE_WORDS])
-        asked = {"q": words, "count": str(min(limit, MAX_RESULTS)), "text_decorations": "false"}
-        return await self._api.get("/res/v1/web/search", asked)
+        parameters = {"q": words, "count": str(min(limit, MAX_RESULTS)), "text_decorations": "false"}
+        return await self._api.get("/res/v1/web/search", parameters)
 
 
 def searxng_endpoint(url: str) -> Endpoint:

@@ -47,8 +47,8 @@ class GithubSearch:
         rows: dict[str, list[Row]] = {}
         failed: list[UsageError] = []
 
-        async def ask(kind: str, asked: str, accept: str) -> None:
-            parameters = {"q": asked, "per_page": str(min(limit, _MOST))}
+        async def ask(kind: str, words: str, accept: str) -> None:
+            parameters = {"q": words, "per_page": str(min(limit, _MOST))}
             try:
                 reply = await self._api.get(f"/search/{kind}", parameters, accept=accept)
                 rows[kind] = list(_KINDS[kind](rows_of(self.name, reply, "items")))
@@ -77,8 +77,8 @@ def _repositories(found: Iterable[dict[str, Any]]) -> Iterable[Row]:
             f"last push {day(row.get('pushed_at'))}" if day(row.get("pushed_at")) else "",
             "archived" if row.get("archived") is True else "",
         )
-        told = "; ".join(fact for fact in facts if isinstance(fact, str) and fact)
-        yield row.get("html_url"), row.get("full_name"), told, row.get("pushed_at")
+        description = "; ".join(fact for fact in facts if isinstance(fact, str) and fact)
+        yield row.get("html_url"), row.get("full_name"), description, row.get("pushed_at")
 
 
 def _files(found: Iterable[dict[str, Any]]) -> Iterable[Row]:

@@ -55,13 +55,13 @@ class ToolPlace(Value):
     command: tuple[str, ...] = ()
 
 
-def tool_place(said: str) -> ToolPlace:
+def tool_place(setting: str) -> ToolPlace:
     """The place in `URL #tool` or `command arguments #tool`.
 
     Raises:
         UsageError: it is neither; the message does not repeat it, for it may hold a key.
     """
-    where, hash_sign, tool = said.strip().rpartition(" #")
+    where, hash_sign, tool = setting.strip().rpartition(" #")
     try:
         words = tuple(shlex.split(where, posix=os.name != "nt"))
     except ValueError:

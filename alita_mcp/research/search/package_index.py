@@ -109,17 +109,17 @@ def rank_projects(query: str, projects: Iterable[Project]) -> list[Project]:
     A name that the query writes out counts as all of its words, and a well-known one that it stands for as two.
     """
     words = keywords(query, 12, _PYTHON)
-    asked, well_known = set(stems(" ".join(words))), _well_known_for(words)
+    query_words, well_known = set(stems(" ".join(words))), _well_known_for(words)
     written = {project_name(name) for name in _WRITTEN.findall(query)}
     ranked = []
     for project in projects:
         described = f"{project.name} {project.name.replace('-', ' ')} {project.summary}"
-        shared = len(asked & set(stems(described)))
+        shared = len(query_words & set(stems(described)))
         if project.name in well_known and project.name not in words:
             shared += 2
-        if project.name in written or len(asked) <= 1:
-            shared += len(asked)
-        if shared >= min(2, len(asked)):
+        if project.name in written or len(query_words) <= 1:
+            shared += len(query_words)
+        if shared >= min(2, len(query_words)):
             ranked.append((shared, project))
     return [project for _, project in sorted(ranked, key=lambda pair: -pair[0])]
 
