@@ -25,6 +25,8 @@ MAX_LISTED_LINKS = 200
 MAX_LINK_TEXT = 200
 MAX_URL = 4_000
 MAX_TITLE = 300
+EMPTY_MARK = "\u2422\u2422"
+"""Stands in blank lines of code, which trafilatura would drop."""
 TOO_DEEP = "(The page is nested too deeply; the rest is not shown.)"
 OTHER_LINKS = "## Other links on this page"
 _UNREAD = ("script", "style", "template", "svg", "canvas", "iframe", "object", "embed", "noscript", "math")
@@ -40,6 +42,7 @@ _PAGING_LABEL = re.compile(
     re.IGNORECASE,
 )
 _CODE_OR_ESCAPE = re.compile(r"(```.*?```|`[^`\n]*`)|\\([\\`*_\[\]<>#+.()!~-])", re.DOTALL)
+_BLANK_LINE = re.compile(r"\n(?=[ \t]*\n)")
 _EXTRACTION_ERRORS = (ValueError, TypeError, AttributeError, LookupError, RecursionError, AssertionError)
 """What trafilatura raises, or may, over pages that are no pages."""
 
@@ -83,6 +86,7 @@ def _main_text(tree: Any) -> str:
     """The main text and the comments as Markdown without its escapes; empty where none is found."""
     if sum(1 for _ in tree.iter()) > LARGE_NODES:
         return ""
+    _keep_code(tree)
     try:
         found = trafilatura.extract(
             tree, output_format="markdown", include_formatting=True, include_tables=True, favor_recall=True
@@ -92,7 +96,17 @@ def _main_text(tree: Any) -> str:
     plain = _CODE_OR_ESCAPE.sub(lambda match: match[1] or match[2], found or "")
     if len(plain) < SHORT_TEXT and "|" not in plain and tree.find(".//td") is not None:
         return ""  # of pages with little text trafilatura gives bare words, which lose the rows of tables
-    return "\n".join(line.rstrip() for line in plain.split("\n")).strip()
+    return "\n".join(line.rstrip() for line in plain.replace(EMPTY_MARK, "").split("\n")).strip()
+
+
+def _keep_code(tree: Any) -> None:
+    """Makes trafilatura keep what stands between `pre` as code, with its blank lines."""
+    for block in [*tree.iter("pre")]:
+        for line_break in block.iter("br"):
+            line_break.tail = f"\n{line_break.tail or ''}"
+        text = "".join(block.itertext())
+        block.clear(keep_tail=True)
+        etree.SubElement(block, "code").text = _BLANK_LINE.sub(f"\n{EMPTY_MARK}", text)
 
 
 def _whole_text(tree: Any) -> str:
@@ -106,7 +120,7 @@ def _whole_text(tree: Any) -> str:
         element.tail = f"\n{element.tail or ''}"
     for cell in body.iter("td", "th"):
         cell.tail = f" | {(cell.tail or '').strip()}"
-    lines = "".join(body.itertext()).split("\n")
+    lines = "".join(body.itertext()).replace(EMPTY_MARK, "").split("\n")
     return "\n".join(words for words in (" ".join(line.split()) for line in lines) if words)
 
 

@@ -33,7 +33,8 @@ def test_tables_code_lists_and_headings_stand_in_the_text_as_markdown() -> None:
     inside = (
         f"{table}<h2>Kinds</h2><ul><li>barn owls<ul><li>of the north</li></ul></li><li>tawny_<code>owls</code></li>"
         "</ul><ol><li>first</li></ol><h3>Terms</h3><dl><dt>owl</dt><dd>a bird</dd></dl>"
-        "<pre><code>def owls(n):\n    return  n * 2  # &lt;b&gt; \\[n\\]\n</code></pre>"
+        "<pre><code>def owls(n):\n\n    return  n * 2  # &lt;b&gt; \\[n\\]\n</code></pre>"
+        "<pre><b>a</b>\n\n= 1<br>b</pre>"
     )
     text = read(article(inside)).text
     lines = [line.rstrip() for line in text.split("\n")]
@@ -49,7 +50,8 @@ def test_tables_code_lists_and_headings_stand_in_the_text_as_markdown() -> None:
         "### Terms",
     ):
         assert line in lines
-    assert "```\ndef owls(n):\n    return  n * 2  # <b> \\[n\\]\n```" in text
+    assert "```\ndef owls(n):\n\n    return  n * 2  # <b> \\[n\\]\n```" in text
+    assert "```\na\n\n= 1\nb\n```" in text
     assert text.index("hear better") < text.index("| apple") < text.index("## Kinds")
 
 
