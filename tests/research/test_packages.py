@@ -14,9 +14,8 @@ import pytest
 import trustme
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.index.projects import ProjectReader, index_endpoint
 from alita_mcp.research.json_api import open_client
-from alita_mcp.research.packages import PackageIndex, open_project_reader
+from alita_mcp.research.packages import PackageIndex, ProjectReader, index_endpoint, open_project_reader
 from alita_mcp.research.values import PackageFacts
 from alita_mcp.settings import Settings
 from tests.research.json_server import Answer, Reply, Request, json_server

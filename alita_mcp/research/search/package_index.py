@@ -12,9 +12,9 @@ from alita_mcp.errors import UsageError
 from alita_mcp.library.words.everyday_words import WORDS
 from alita_mcp.library.words.stems import STOP_WORDS, stems
 from alita_mcp.research.index.look_alikes import look_alike_of
-from alita_mcp.research.index.projects import Project, ProjectReader, newest, project_name, release_date
 from alita_mcp.research.index.well_known_names import CALLED, WELL_KNOWN
 from alita_mcp.research.index.wheels import in_words
+from alita_mcp.research.packages import Project, ProjectReader, newest, project_name, release_date
 from alita_mcp.research.search.apis import Row, hits_of
 from alita_mcp.research.texts import MAX_QUERY, one_line
 from alita_mcp.research.values import SearchHit

@@ -9,9 +9,9 @@ from typing import Any
 
 import anyio
 
-from alita_mcp.research.index.projects import ProjectReader, index_endpoint
 from alita_mcp.research.interface import SearchBackend
 from alita_mcp.research.json_api import Endpoint, open_client
+from alita_mcp.research.packages import ProjectReader, index_endpoint
 from alita_mcp.research.search.apis import (
     BraveSearch,
     SearxngSearch,
