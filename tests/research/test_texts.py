@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.json_api import endpoint, remove_secret, rows_of
+from alita_mcp.research.json_api import Endpoint, endpoint, remove_secret, rows_of
 from alita_mcp.research.texts import day, one_line, web_url, without_markup
 
 
@@ -89,3 +89,10 @@ def test_rows_are_the_objects_of_a_list() -> None:
     assert rows_of("x", {"web": None}, "web", "results") == []
     with pytest.raises(UsageError, match="x answered with JSON of another shape"):
         rows_of("x", {"web": [1]}, "web", "results")
+
+
+def test_an_endpoint_shows_no_headers() -> None:
+    shown = repr(
+        Endpoint(name="x", base_url="https://a.org", headers={"authorization": "SECRET"}, secret="SECRET")
+    )
+    assert "SECRET" not in shown

@@ -208,3 +208,14 @@ def test_a_reading_process_leaves_no_byte_code_that_its_limit_of_files_cut_off(t
         run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
         assert run.stdout.strip() == "20000", run.stderr
     assert not list(tmp_path.rglob("*.pyc"))
+
+
+@pytest.mark.parametrize(("failure", "why"), [(MemoryError, "memory"), (RecursionError, "deeply")])
+def test_what_is_too_much_for_the_process_is_refused(
+    failure: type[Exception], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(worker, "read_document", fail)
+    assert why in worker.answer_request({"content_type": "", "url": ""}, b"")["refused"]

@@ -215,3 +215,15 @@ HOSTILE = [
 def test_a_hostile_text_is_read_to_its_end(text: str) -> None:
     hits_of("mcp", rows_in_text(text), 5)
     hits_of("mcp", rows_in_value({"a": [text, {"b": text}]}), 5)
+
+
+@started
+async def test_a_tool_that_hangs_is_not_waited_for() -> None:
+    with pytest.raises(UsageError, match="did not answer within 3 s"):
+        await searched(command("hangs"), timeout_s=3)
+
+
+def test_bare_addresses_are_found() -> None:
+    rows = rows_in_text("See https://example.org/a, and\n(https://example.org/b) too.\nNo address here.")
+    assert [row[0] for row in rows] == ["https://example.org/a", "https://example.org/b"]
+    assert rows_in_text("nothing was found") == []
