@@ -30,7 +30,7 @@ from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
-from alita_mcp.research.opening import open_web_agent
+from alita_mcp.research.web_agent import open_web_agent
 from alita_mcp.runs.noticing import Noticing
 from alita_mcp.runs.store import open_run_store
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox

@@ -1,4 +1,4 @@
-"""HTTP transport that reaches public addresses only, and hosts that a person named with their port.
+"""Which web addresses may be reached: URLs, redirects, and an HTTP transport to public addresses only.
 
 The addresses are checked by `sandbox.network.public_addresses`; hosts that a person named are reached as they are.
 """
@@ -14,9 +14,47 @@ from alita_mcp.errors import UsageError
 from alita_mcp.research.texts import PORTS
 from alita_mcp.sandbox.network.public_addresses import NotPublic, Resolve, addresses_of, public_addresses
 
+MAX_URL = 4_000
 MOST_ADDRESSES = 3
 """How many of a host's addresses are tried."""
 CONNECT_WITHIN_S = 10.0
+
+
+def display_url(url: object) -> str:
+    """A URL for messages: cut, and without its query, which may hold a key."""
+    return repr(str(url).partition("?")[0][:200])
+
+
+def parse_url(text: str) -> httpx.URL:
+    """The parsed URL without its fragment.
+
+    Raises:
+        UsageError: it is not http(s), has no host, holds a name or password, or is no URL at all.
+    """
+    try:
+        url = httpx.URL(text.strip())
+        if len(text) <= MAX_URL and url.scheme in PORTS and url.host and not url.userinfo:
+            return url.copy_with(fragment=None)
+    except (httpx.InvalidURL, ValueError, UnicodeError) as broken:
+        raise UsageError(f"{display_url(text)} is not a plain http(s) address.") from broken
+    raise UsageError(f"{display_url(text)} is not a plain http(s) address.")
+
+
+def redirect_target(url: httpx.URL, location: str) -> httpx.URL:
+    """The target of a redirect from `url`; one from https to http is requested over https.
+
+    Raises:
+        UsageError: it leads to no plain http(s) address, or from https to http at another port than the usual one.
+    """
+    try:
+        target = parse_url(str(url.join(location)))
+    except (httpx.InvalidURL, ValueError, UnicodeError) as broken:
+        raise UsageError(f"{display_url(location)} is not a plain http(s) address.") from broken
+    if (url.scheme, target.scheme) != ("https", "http"):
+        return target
+    if target.port is not None:
+        raise UsageError(f"{display_url(url)} redirects from https to http, at {display_url(target)}.")
+    return target.copy_with(scheme="https")
 
 
 async def web_addresses(host: str, port: int, resolve: Resolve) -> Sequence[str]:
@@ -39,13 +77,13 @@ async def web_addresses(host: str, port: int, resolve: Resolve) -> Sequence[str]
     )
 
 
-def allowed_places(said: str) -> frozenset[str]:
+def allowed_places(pairs: str) -> frozenset[str]:
     """The `host:port` pairs of ALITA_WEB_ALLOW in one spelling.
 
     Raises:
         UsageError: a part of it is no host with a port.
     """
-    return frozenset(_place(part.strip()) for part in said.split(",") if part.strip())
+    return frozenset(_place(part.strip()) for part in pairs.split(",") if part.strip())
 
 
 def _place(pair: str) -> str:

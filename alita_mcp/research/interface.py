@@ -1,4 +1,4 @@
-"""Interfaces of the web agent: search back ends, the fetcher, and research with both."""
+"""Interfaces of the web agent: search back ends, the fetcher, the package index, and research with all of them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ MayFollow = Callable[[str], bool]
 
 
 class SearchBackend(Protocol):
-    """One search back end.
-
-    Implementers: one request for one query where that is possible; results in the back end's own order; texts as
-    they came, capped. No retries but what the HTTP client does.
-    """
+    """One search back end: one request a query where possible, results in its own order, texts capped, no retries."""
 
     @property
     def name(self) -> str:
@@ -59,12 +55,20 @@ class Fetcher(Protocol):
         ...
 
 
+class Packages(Protocol):
+    """A package index."""
+
+    async def facts(self, name: str, python_tag: str) -> PackageFacts:
+        """Facts about a package for that Python tag; raises UsageError where the index does not respond."""
+        ...
+
+
 class WebAgent(Protocol):
     """Search, fetching and ranking in one interface."""
 
     @property
     def backends(self) -> tuple[str, ...]:
-        """Names of the configured search back ends."""
+        """Names of the configured search back ends; raises UsageError where the settings do not fit."""
         ...
 
     async def research(
@@ -78,7 +82,8 @@ class WebAgent(Protocol):
     ) -> Researched:
         """Passages that bear on a question, from `urls` and from what the back ends find, within the caps.
 
-        `may_fetch` says which URLs of hits may be read; None: all.
+        `may_fetch` says which URLs of hits may be read; None: all. A page that could not be read is named in
+        `unread`, and what a back end said of it is ranked in its place.
         """
         ...
 

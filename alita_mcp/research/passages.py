@@ -1,36 +1,82 @@
-"""Ranking of document passages for a question, within a token budget.
+"""Passages of documents that bear on a question, best first, within a token budget.
 
-Parts are ranked by BM25 over stems, with an embedder also by meaning. Repetitions are left out, neighbours merged, and
-rows of a table keep their header.
+Documents are split at headings, paragraphs, rows of tables and blocks of code. Parts are ranked by BM25 over stems, and
+with an embedder by meaning too. Repetitions are left out, neighbours joined, and rows of a table keep their header.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
 
 import anyio.to_thread
 
 from alita_mcp.errors import ModelError
+from alita_mcp.library.words.stems import stems
+from alita_mcp.library.words.text import split_words
 from alita_mcp.models.embedding.interface import CheckedEmbedder, Embedder, Vector
-from alita_mcp.research.splitting import Part, split, words_in
 from alita_mcp.research.values import Document, Passage
 
 CHARACTERS_A_TOKEN = 4
 """The usual estimate for English and code."""
+PART_CHARACTERS = 700
+"""How long a part may become by joining small blocks, and what longer blocks are cut into."""
+MAX_CHARACTERS = 400_000
+"""Of one document; what stands behind it is not ranked."""
+MAX_PARTS = 3_000
+"""Of all documents together."""
+MAX_QUESTION, MAX_ROW = 2_000, 3_000
 K1, B = 1.2, 0.75
 CONTEXT_WEIGHT = 0.4
 """What a word of the title or of a heading counts beside one of the text."""
-ALIKE = 0.7
-"""Parts with this share of their words in common say the same."""
-RANK_CONSTANT = 60
-"""Of reciprocal rank fusion; see Cormack, Clarke and Buettcher (2009)."""
-MEANT = 64
-"""How many of the best by words an embedder is asked about."""
+WORDS_WEIGHT = 0.02
+"""What BM25 counts beside a cosine."""
+EMBEDDED_PARTS = 64
+"""How many of the best parts by words are embedded."""
 EMBEDDER_S = 20.0
 """How long an embedder may take; then words alone decide."""
-MAX_QUESTION = 2_000
+ALIKE = 0.7
+"""Parts with this share of their words in common say the same."""
+_HEADING = re.compile(r"#{1,6}\s+\S")
+_FENCE = re.compile(r"\s{0,3}(```|~~~)")
+_TABLE_RULE = re.compile(r"[|: \t]*-[-|: \t]*")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+"""Thai, Lao, Khmer, Japanese and Chinese."""
+_SENTENCE_END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a document that is ranked as one."""
+
+    text: str
+    context: str = ""
+    """The document's title and the headings above it."""
+    header: str = ""
+    """Of the table whose rows these are; it is shown once before them."""
+    document: int = 0
+    place: int = 0
+    """Its number in the document."""
+
+    @property
+    def shown(self) -> str:
+        """The text with its header."""
+        return f"{self.header}\n{self.text}" if self.header else self.text
+
+    @cached_property
+    def words(self) -> Counter[str]:
+        """How often each stem occurs."""
+        return Counter(words_in(self.shown))
+
+    @cached_property
+    def context_words(self) -> frozenset[str]:
+        """Stems of the title and the headings."""
+        return frozenset(words_in(self.context))
 
 
 async def best_passages(
@@ -38,63 +84,56 @@ async def best_passages(
 ) -> tuple[Passage, ...]:
     """Passages that bear on the question, best first, together within `tokens`.
 
-    An embedder that does not answer is done without.
+    Where an embedder fails, words alone decide.
     """
-    asked = question[:MAX_QUESTION]
-    parts, scored = await anyio.to_thread.run_sync(_ranked_by_words, asked, documents)
+    question = question[:MAX_QUESTION]
+
+    def rank() -> tuple[list[Part], list[float]]:
+        parts = split(documents)
+        return parts, word_scores(question, parts)
+
+    parts, scores = await anyio.to_thread.run_sync(rank)
     if embedder is not None and parts:
-        scored = await _ranked_by_meaning(asked, parts, scored, CheckedEmbedder(embedder, EMBEDDER_S))
-    return await anyio.to_thread.run_sync(_chosen, parts, scored, documents, tokens)
+        best = sorted(range(len(parts)), key=lambda number: -scores[number])[:EMBEDDED_PARTS]
+        texts = [question, *(parts[number].shown for number in best)]
+        try:
+            vectors = await CheckedEmbedder(embedder, EMBEDDER_S).embed(texts)
+        except ModelError:
+            vectors = []
+        for number, vector in zip(best, vectors[1:], strict=False):
+            scores[number] = WORDS_WEIGHT * scores[number] + _cosine(vectors[0], vector)
+        if vectors:
+            embedded = frozenset(best)
+            scores = [
+                score if number in embedded else WORDS_WEIGHT * score for number, score in enumerate(scores)
+            ]
+    return await anyio.to_thread.run_sync(_choose, parts, scores, documents, tokens)
 
 
-def _ranked_by_words(question: str, documents: Sequence[Document]) -> tuple[list[Part], list[float]]:
-    parts = split(documents)
-    return parts, scores(question, parts)
-
-
-async def _ranked_by_meaning(
-    question: str, parts: Sequence[Part], scored: list[float], embedder: CheckedEmbedder
-) -> list[float]:
-    numbers = _telling(scored)
-    try:
-        vectors = await embedder.embed([question, *(parts[number].shown for number in numbers)])
-    except ModelError:
-        return scored
-    likeness = [_cosine(vectors[0], vector) for vector in vectors[1:]]
-    return _fused(scored, [*zip(numbers, likeness, strict=True)])
-
-
-def scores(question: str, parts: Sequence[Part]) -> list[float]:
+def word_scores(question: str, parts: Sequence[Part]) -> list[float]:
     """BM25 of each part for a question; stems of title and headings count a little."""
-    asked = frozenset(words_in(question))
-    holding = Counter(word for part in parts for word in asked & (part.words.keys() | part.context_words))
+    question_words = frozenset(words_in(question))
+    holding = Counter(
+        word for part in parts for word in question_words & (part.words.keys() | part.context_words)
+    )
     length = sum(part.words.total() for part in parts) / max(1, len(parts)) or 1.0
-    found = []
+    scores = []
     for part in parts:
         norm = K1 * (1 - B + B * part.words.total() / length)
         score = 0.0
-        for word in asked & (part.words.keys() | part.context_words):
-            telling = math.log(1 + (len(parts) - holding[word] + 0.5) / (holding[word] + 0.5))
+        for word in question_words & (part.words.keys() | part.context_words):
+            rarity = math.log(1 + (len(parts) - holding[word] + 0.5) / (holding[word] + 0.5))
             count = part.words[word] + (CONTEXT_WEIGHT if word in part.context_words else 0.0)
-            score += telling * count * (K1 + 1) / (count + norm)
-        found.append(score)
-    return found
+            score += rarity * count * (K1 + 1) / (count + norm)
+        scores.append(score)
+    return scores
 
 
-def _fused(by_words: Sequence[float], meant: Sequence[tuple[int, float]]) -> list[float]:
-    """Scores by words and likeness in meaning of some parts as one: reciprocal ranks, brought to the words' scale."""
-    orders = [_order([*enumerate(by_words)]), _order(meant)]
-    total = [0.0] * len(by_words)
-    for order in orders:
-        for rank, number in enumerate(order):
-            total[number] += 1 / (RANK_CONSTANT + rank + 1)
-    scale = (max(by_words, default=0.0) or 1.0) / (max(total, default=0.0) or 1.0)
-    return [value * scale for value in total]
-
-
-def _order(scored: Sequence[tuple[int, float]]) -> list[int]:
-    """Numbers of what scores anything, best first."""
-    return [number for number, score in sorted(scored, key=lambda each: (-each[1], each[0])) if score > 0]
+def words_in(text: str) -> list[str]:
+    """The stems of a text and of its identifiers; pairs of characters in scripts without spaces."""
+    runs = _UNSPACED.findall(text)
+    pairs = [run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))]
+    return [*stems(split_words(_UNSPACED.sub(" ", text) if runs else text)), *pairs]
 
 
 def _cosine(one: Vector, other: Vector) -> float:
@@ -103,59 +142,45 @@ def _cosine(one: Vector, other: Vector) -> float:
     return sum(x * y for x, y in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
 
-def _telling(by_words: Sequence[float]) -> list[int]:
-    """Which parts an embedder is asked about: the best by words, filled up in the order of the documents."""
-    best = _order([*enumerate(by_words)])[:MEANT]
-    rest = (number for number in range(len(by_words)) if number not in frozenset(best))
-    return [*best, *(number for number, _ in zip(rest, range(MEANT - len(best)), strict=False))]
-
-
-def _chosen(
-    parts: Sequence[Part], scored: Sequence[float], documents: Sequence[Document], tokens: int
+def _choose(
+    parts: Sequence[Part], scores: Sequence[float], documents: Sequence[Document], tokens: int
 ) -> tuple[Passage, ...]:
     """The best passages within a budget of tokens; where nothing scores, how each document begins."""
-    order = _order([*enumerate(scored)]) or _beginnings(parts)
+    order = [number for number in range(len(parts)) if scores[number] > 0]
+    order.sort(key=lambda number: -scores[number])
+    order = order or sorted(
+        range(len(parts)), key=lambda number: (parts[number].place, parts[number].document)
+    )
     left = tokens * CHARACTERS_A_TOKEN
-    taken: list[int] = []
-    if order and len((best := parts[order[0]]).shown) > left:
-        return (_passage(best.shown[:left], documents[best.document], scored[order[0]]),)
+    chosen: list[int] = []
     for number in order:
-        cost = len(parts[number].shown) + 2
-        if cost > left or any(_says_the_same(parts[number], parts[other]) for other in taken):
-            continue
-        taken.append(number)
-        left -= cost
-    return tuple(_merged(parts, scored, documents, taken))
-
-
-def _beginnings(parts: Sequence[Part]) -> list[int]:
-    """First parts of all documents, then second ones."""
-    return sorted(range(len(parts)), key=lambda number: (parts[number].place, parts[number].document))
+        part = parts[number]
+        cost = len(part.shown) + 2
+        if not chosen and cost > left:
+            return (_passage(part.shown[:left], documents[part.document], scores[number]),)
+        if cost <= left and not any(_says_the_same(part, parts[other]) for other in chosen):
+            chosen.append(number)
+            left -= cost
+    # Neighbours become one passage, in the document's order; a table's header is shown once.
+    passages: list[Passage] = []
+    last: Part | None = None
+    for number in sorted(chosen):
+        part, score = parts[number], round(scores[number], 4)
+        if last is not None and (last.document, last.place + 1) == (part.document, part.place):
+            follows = bool(part.header) and part.header == last.header
+            text = f"{passages[-1].text}\n{part.text}" if follows else f"{passages[-1].text}\n\n{part.shown}"
+            joined = {"text": text, "score": max(passages[-1].score, score)}
+            passages[-1] = passages[-1].model_copy(update=joined)
+        else:
+            passages.append(_passage(part.shown, documents[part.document], score))
+        last = part
+    return tuple(sorted(passages, key=lambda passage: -passage.score))
 
 
 def _says_the_same(one: Part, other: Part) -> bool:
     shared, every = len(one.words.keys() & other.words.keys()), len(one.words.keys() | other.words.keys())
-    neighbours = one.document == other.document and abs(one.place - other.place) == 1
-    return shared >= ALIKE * max(1, every) and not neighbours
-
-
-def _merged(
-    parts: Sequence[Part], scored: Sequence[float], documents: Sequence[Document], taken: Sequence[int]
-) -> list[Passage]:
-    """Taken parts as passages, best first; neighbours are one passage, in the document's order."""
-    runs: list[list[int]] = []
-    for number in sorted(taken):
-        last = parts[runs[-1][-1]] if runs else None
-        here = parts[number]
-        if last is not None and (last.document, last.place + 1) == (here.document, here.place):
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    passages = []
-    for run in runs:
-        text, score = _text([parts[number] for number in run]), max(scored[number] for number in run)
-        passages.append(_passage(text, documents[parts[run[0]].document], score))
-    return sorted(passages, key=lambda passage: -passage.score)
+    are_neighbours = one.document == other.document and abs(one.place - other.place) == 1
+    return shared >= ALIKE * max(1, every) and not are_neighbours
 
 
 def _passage(text: str, document: Document, score: float) -> Passage:
@@ -163,12 +188,107 @@ def _passage(text: str, document: Document, score: float) -> Passage:
     return Passage(text=text, score=round(score, 4), **origin)
 
 
-def _text(run: Sequence[Part]) -> str:
-    """Neighbouring parts as one text; a table's header is said once."""
-    said, header = "", ""
-    for part in run:
-        follows = bool(part.header) and part.header == header
-        text = part.text if follows else part.shown
-        said = f"{said}{chr(10) if follows else chr(10) * 2}{text}" if said else text
-        header = part.header
-    return said
+def split(documents: Sequence[Document]) -> list[Part]:
+    """The parts of all documents, in order; each document gets its share of `MAX_PARTS`."""
+    share = max(1, MAX_PARTS // max(1, len(documents)))
+    return [
+        replace(part, document=number, place=place)
+        for number, document in enumerate(documents)
+        for place, part in enumerate(islice(_split_document(document), share))
+    ]
+
+
+def _split_document(document: Document) -> Iterator[Part]:
+    """Blocks of one document, small ones of a section joined."""
+    headings: list[str] = []
+    joined: list[str] = []
+
+    def flush() -> Iterator[Part]:
+        if joined:
+            yield Part("\n\n".join(joined), " ".join((document.title, *headings)))
+            joined.clear()
+
+    for block in _blocks(document.text[:MAX_CHARACTERS]):
+        if _HEADING.match(block):
+            yield from flush()
+            depth = len(block) - len(block.lstrip("#"))
+            headings[depth - 1 :] = [block.lstrip("# ")[:200]]
+            joined.append(block[:PART_CHARACTERS])
+        elif block.startswith("|"):
+            yield from flush()
+            yield from _rows(block, " ".join((document.title, *headings)))
+        else:
+            for piece in _pieces(block):
+                if joined and sum(map(len, joined)) + len(piece) > PART_CHARACTERS:
+                    yield from flush()
+                joined.append(piece)
+    yield from flush()
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Headings, tables, code between fences, and paragraphs."""
+    block: list[str] = []
+    kind = ""
+    for line in [*text.splitlines(), ""]:
+        if kind == "code":
+            block.append(line)
+            if _FENCE.match(line):
+                yield "\n".join(block)
+                block, kind = [], ""
+            continue
+        if _FENCE.match(line):
+            here = "code"
+        elif line.startswith("|"):
+            here = "table"
+        else:
+            here = "heading" if _HEADING.match(line) else "paragraph" if line.strip() else ""
+        if block and (here != kind or here == "heading"):
+            yield "\n".join(block)
+            block = []
+        if here:
+            block.append(line)
+        kind = here
+    if any(line.strip() for line in block):  # a fence that nobody closed
+        yield "\n".join(block).strip("\n")
+
+
+def _rows(table: str, context: str) -> Iterator[Part]:
+    """A table in groups of rows, each with the table's header."""
+    lines = table.splitlines()
+    header_lines = 2 if len(lines) > 1 and _TABLE_RULE.fullmatch(lines[1]) else 1
+    header = "\n".join(lines[:header_lines])
+    if len(header) > PART_CHARACTERS:
+        header, header_lines = "", 0
+    rows = lines[header_lines:]
+    if not rows:
+        yield Part(header, context)
+        return
+    group: list[str] = []
+    for row in rows:
+        if group and sum(map(len, group)) + len(row) > PART_CHARACTERS // 2:
+            yield Part("\n".join(group), context, header)
+            group = []
+        group.append(row[:MAX_ROW])
+    yield Part("\n".join(group), context, header)
+
+
+def _pieces(block: str) -> Iterator[str]:
+    """A block in pieces of at most `PART_CHARACTERS`: at ends of lines and sentences, else anywhere."""
+    if len(block) <= PART_CHARACTERS:
+        yield block
+        return
+    end = "\n" if "\n" in block else " "
+    piece = ""
+    for line in block.splitlines():
+        for sentence in _SENTENCE_END.split(line):
+            if piece and len(piece) + len(sentence) > PART_CHARACTERS:
+                yield piece
+                piece = ""
+            whole = (
+                len(sentence) // PART_CHARACTERS * PART_CHARACTERS if len(sentence) > PART_CHARACTERS else 0
+            )
+            for at in range(0, whole, PART_CHARACTERS):
+                yield sentence[at : at + PART_CHARACTERS]
+            piece = f"{piece}{end}{sentence[whole:]}" if piece else sentence[whole:]
+    if piece.strip():
+        yield piece

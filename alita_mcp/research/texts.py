@@ -33,8 +33,8 @@ def one_line(text: Any, most: int) -> str:
 
 def without_markup(text: Any) -> str:
     """The text of an HTML snippet from a back end."""
-    said = text[:_MAX_MARKUP] if isinstance(text, str) else ""
-    return html.unescape(re.sub(r"</?[A-Za-z][^<>]{0,200}>", "", said))
+    snippet = text[:_MAX_MARKUP] if isinstance(text, str) else ""
+    return html.unescape(re.sub(r"</?[A-Za-z][^<>]{0,200}>", "", snippet))
 
 
 def web_url(url: Any, allowed: frozenset[str] = frozenset()) -> str:

@@ -35,6 +35,8 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
     how: str = ""
     """`silent`: no answer; `drips`: the body byte by byte, then blanks for ever; `resets`: in the middle of it."""
+    send: Callable[[BaseHTTPRequestHandler], None] | None = None
+    """Writes the body in its own way."""
 
 
 Answer = Callable[[Request], Reply]
@@ -70,11 +72,14 @@ class _Handler(BaseHTTPRequestHandler):
             return
         body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
         self.send_response(reply.status)
-        length = {} if reply.how == "drips" else {"content-length": str(len(body))}
+        length = {} if reply.how == "drips" or reply.send else {"content-length": str(len(body))}
         usual = {"content-type": "application/json", "connection": "close"}
         for name, value in {**usual, **length, **reply.headers}.items():
             self.send_header(name, value)
         self.end_headers()
+        if reply.send is not None:
+            reply.send(self)
+            return
         if reply.how == "resets":
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             body = body[: len(body) // 2]

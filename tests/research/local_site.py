@@ -1,12 +1,14 @@
-"""A web server on this machine that answers as a test says, and notes what it was asked."""
+"""A web site on this machine that answers as a test says, and notes what it was asked."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from typing import NamedTuple
+
+from tests.research import json_server as server
 
 
 class Reply(NamedTuple):
@@ -21,7 +23,7 @@ class Reply(NamedTuple):
 
 class Asked(NamedTuple):
     path: str
-    headers: dict[str, str]
+    headers: Mapping[str, str]
 
 
 Answer = Reply | Callable[[Asked], Reply]
@@ -44,53 +46,23 @@ class Site:
         """What was asked for, but for robots.txt."""
         return [asked.path for asked in self.asked if asked.path != "/robots.txt"]
 
-    def reply(self, asked: Asked) -> Reply:
+    def answer(self, request: server.Request) -> server.Reply:
+        asked = Asked(request.target, request.headers)
         self.asked.append(asked)
-        answer = self.routes.get(asked.path, Reply(b"no", status=404))
-        return answer if isinstance(answer, Reply) else answer(asked)
+        found = self.routes.get(asked.path, Reply(b"no", status=404))
+        reply = found if isinstance(found, Reply) else found(asked)
+        return server.Reply(
+            reply.body, reply.status, {"content-type": reply.kind, **reply.headers}, send=reply.send
+        )
 
 
 @contextmanager
 def local_site(routes: Mapping[str, Answer]) -> Iterator[Site]:
     """A server on loopback until the end of the block."""
     site = Site(routes)
-
-    class Pages(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            reply = site.reply(
-                Asked(self.path, {name.lower(): value for name, value in self.headers.items()})
-            )
-            self.send_response(reply.status)
-            if reply.kind:
-                self.send_header("content-type", reply.kind)
-            for name, value in reply.headers.items():
-                self.send_header(name, value)
-            if reply.send is None:
-                self.send_header("content-length", str(len(reply.body)))
-                self.end_headers()
-                with suppress(OSError):
-                    self.wfile.write(reply.body)
-                return
-            self.close_connection = True
-            self.send_header("connection", "close")
-            self.end_headers()
-            with suppress(OSError):
-                reply.send(self)
-
-        def log_message(self, *arguments: object) -> None:
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    site.place = f"127.0.0.1:{server.server_port}"
-    try:
-        yield site
-    finally:
-        site.released.set()
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
+    with server.json_server(site.answer) as (url, _):
+        site.place = url.removeprefix("http://")
+        try:
+            yield site
+        finally:
+            site.released.set()

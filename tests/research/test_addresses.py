@@ -9,8 +9,7 @@ import httpx
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.addresses import PublicOnly, allowed_places
-from alita_mcp.research.fetching.urls import redirected, shown, web_url
+from alita_mcp.research.addresses import PublicOnly, allowed_places, display_url, parse_url, redirect_target
 
 pytestmark = pytest.mark.anyio
 
@@ -102,16 +101,19 @@ async def test_a_name_without_addresses_is_refused() -> None:
 
 
 def test_a_redirect_from_https_to_http_is_asked_over_https() -> None:
-    page = web_url("https://example.org/a/b?c=1#d")
+    page = parse_url("https://example.org/a/b?c=1#d")
     assert str(page) == "https://example.org/a/b?c=1"
-    assert str(redirected(page, "http://www.example.org/x#y")) == "https://www.example.org/x"
-    assert str(redirected(page, "../z")) == "https://example.org/z"
-    assert str(redirected(web_url("http://example.org/"), "https://example.org/s")) == "https://example.org/s"
+    assert str(redirect_target(page, "http://www.example.org/x#y")) == "https://www.example.org/x"
+    assert str(redirect_target(page, "../z")) == "https://example.org/z"
+    assert (
+        str(redirect_target(parse_url("http://example.org/"), "https://example.org/s"))
+        == "https://example.org/s"
+    )
     with pytest.raises(UsageError, match="https to http"):
-        redirected(page, "http://example.org:8080/x")
+        redirect_target(page, "http://example.org:8080/x")
     with pytest.raises(UsageError, match="plain http"):
-        redirected(page, "http://[::1")
+        redirect_target(page, "http://[::1")
 
 
 def test_messages_show_no_query() -> None:
-    assert shown("https://example.org/a?key=secret") == "'https://example.org/a'"
+    assert display_url("https://example.org/a?key=secret") == "'https://example.org/a'"

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.utils import canonicalize_name
 
-from alita_mcp.research.index.look_alikes import disguise_of, look_alike_of, near
+from alita_mcp.research.index.look_alikes import disguise_of, look_alike_of
 from alita_mcp.research.index.well_known_names import CALLED, WELL_KNOWN
-from alita_mcp.research.index.wheels import fits, in_words, linux_tags, pure_tags, tags_of
+from alita_mcp.research.index.wheels import fits, linux_tags, pure_tags, tags_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -100,11 +100,6 @@ def test_the_list_is_written_as_indexes_file_names() -> None:
     assert [known for known in CALLED.values() if known not in WELL_KNOWN] == []
 
 
-def test_nearer_names_come_first() -> None:
-    assert next(near("matplotlb")) == "matplotlib"
-    assert list(near("zzzzzzzz")) == []
-
-
 @given(st.text(max_size=60))
 def test_any_name_is_judged(name: str) -> None:
     assert look_alike_of(name) in {"", *WELL_KNOWN}
@@ -147,18 +142,3 @@ def test_a_name_that_stands_for_a_million_tags_is_no_wheel() -> None:
         ".".join(f"{part}{number}" for number in range(100)) for part in ("py3.a", "none.b", "any.c")
     )
     assert not any(fits(f"a-1-{many}.whl", "", (3, 13), pure_tags((3, 13))) for _ in range(1_000))
-
-
-@pytest.mark.parametrize(
-    ("filenames", "words"),
-    [
-        (["a-1-py3-none-any.whl", "a-1.tar.gz"], "pure-Python wheel"),
-        (
-            ["a-1-cp313-cp313-manylinux_2_17_x86_64.whl", "a-1-cp313-cp313-win_amd64.whl"],
-            "wheels for Linux, Windows",
-        ),
-        (["a-1.tar.gz", "x.whl"], "no wheels for Linux, macOS or Windows"),
-    ],
-)
-def test_wheels_are_told_in_words(filenames: list[str], words: str) -> None:
-    assert in_words(filenames) == words

@@ -14,9 +14,8 @@ import pytest
 import trustme
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.index.projects import ProjectReader, index_endpoint
-from alita_mcp.research.packages import PackageIndex, open_project_reader
-from alita_mcp.research.replies import open_client
+from alita_mcp.research.json_api import open_client
+from alita_mcp.research.packages import PackageIndex, ProjectReader, index_endpoint, open_project_reader
 from alita_mcp.research.values import PackageFacts
 from alita_mcp.settings import Settings
 from tests.research.json_server import Answer, Reply, Request, json_server
@@ -56,14 +55,22 @@ def told(releases: Releases, name: str = "Owlery", vulnerabilities: Any = (), **
 
 
 def index(projects: dict[str, Any], simple: dict[str, Any] | None = None) -> Answer:
-    """An index with those projects in its own JSON, and others in that of PEP 691."""
+    """An index with those projects in its own JSON, and by PEP 691 with their files, or with `simple` alone."""
 
     def answer(request: Request) -> Reply:
         _, kind, name, *_ = request.path.split("/")
-        known: dict[str, Any] = projects if kind == "pypi" else simple or {}
+        known = projects if kind == "pypi" or simple is None else simple
         if name not in known:
             return Reply(b"<h1>not found</h1>", 404, {"content-type": "text/html"})
-        return known[name] if isinstance(known[name], Reply) else Reply(known[name])
+        found = known[name]
+        if kind == "simple" and simple is None and not isinstance(found, Reply):
+            rows = [file for files in found.get("releases", {}).values() for file in files]
+            dated = [
+                {**row, "upload-time": row["upload_time_iso_8601"]} if isinstance(row, dict) else row
+                for row in rows
+            ]
+            return Reply({"name": name, "files": dated})
+        return found if isinstance(found, Reply) else Reply(found)
 
     return answer
 
@@ -87,7 +94,7 @@ async def test_a_package_without_reasons_against_it() -> None:
         "1.10": [wheel("1.10"), source("1.10", "2026-02-02")],
         "1.9": [wheel("1.9", "2025-01-01")],
         "2.0rc1": [wheel("2.0rc1", "2026-05-01")],
-        "no-version!": [wheel("3.0")],
+        "no-version!": [wheel("no-version!")],
     }
     async with opened(index({"owlery": told(releases, license_expression="MIT")})) as packages:
         facts = await packages.facts("Owlery")
@@ -114,46 +121,56 @@ async def test_the_licence_is_taken_from_where_it_stands(info: dict[str, Any], l
     assert "\n" not in facts.licence
 
 
-async def problems_of(releases: Releases, **more: Any) -> str:
-    return " ".join((await facts_of(releases, **more)).problems)
-
-
-async def test_a_withdrawn_release_is_passed_over_where_another_one_is_there() -> None:
-    releases = {"1.0": [wheel("1.0")], "1.1": [wheel("1.1", yanked=True, yanked_reason="broken")]}
+@pytest.mark.parametrize(
+    ("releases", "version", "problems"),
+    [
+        ({"1.0": [wheel("1.0")], "1.1": [wheel("1.1", yanked=True, yanked_reason="broken")]}, "1.0", ""),
+        ({"1.0": [wheel("1.0", yanked=True)]}, "1.0", "Its authors withdrew (yanked) version 1.0."),
+        (
+            {"1.0b1": [wheel("1.0b1")], "1.0b2": [wheel("1.0b2")]},
+            "",
+            "It has only pre-releases, up to 1.0b2.",
+        ),
+        ({"1.0": []}, "", "It has no files."),
+        (
+            {"1.0": [wheel("1.0", "2022-05-01")]},
+            "1.0",
+            "Its last release is of 2022-05-01, more than four years ago.",
+        ),
+        ({"1.0": [wheel("1.0", "2022-07-01")]}, "1.0", ""),
+        (
+            {
+                "2.0": [wheel("2.0", requires_python=">=3.14")],
+                "1.0": [wheel("1.0", requires_python="~=nonsense")],
+                "0.9": [wheel("0.9", yanked=True)],
+                "0.8": [wheel("0.8", requires_python=None)],
+            },
+            "2.0",
+            "Version 2.0 has no wheel for the sandbox's Python 3.13; 0.8 has one.",
+        ),
+        (
+            {"1.0": [source("1.0")]},
+            "1.0",
+            "Version 1.0 has no wheel for the sandbox's Python 3.13, nor has an older one.",
+        ),
+    ],
+)
+async def test_every_reason_against_a_package_is_told(
+    releases: Releases, version: str, problems: str
+) -> None:
     facts = await facts_of(releases)
-    assert (facts.version, facts.is_yanked, facts.problems) == ("1.0", False, ())
-
-
-async def test_a_package_of_withdrawn_releases_is_told() -> None:
-    facts = await facts_of({"1.0": [wheel("1.0", yanked=True)]})
-    assert facts.is_yanked
-    assert facts.problems == ("Its authors withdrew (yanked) version 1.0.",)
-
-
-async def test_a_package_with_only_pre_releases_is_told() -> None:
-    facts = await facts_of({"1.0b1": [wheel("1.0b1")], "1.0b2": [wheel("1.0b2")]})
-    assert (facts.exists, facts.version, facts.has_wheel) == (True, "", False)
-    assert facts.problems == ("It has only pre-releases, up to 1.0b2.",)
-
-
-async def test_a_package_without_files_is_told() -> None:
-    assert await problems_of({"1.0": []}) == "It has no files."
-
-
-async def test_a_package_that_sleeps_is_told() -> None:
-    assert await problems_of({"1.0": [wheel("1.0", "2022-05-01")]}) == (
-        "Its last release is of 2022-05-01, more than four years ago."
-    )
-    assert await problems_of({"1.0": [wheel("1.0", "2022-07-01")]}) == ""
+    assert (facts.exists, facts.version, " ".join(facts.problems)) == (True, version, problems)
+    assert facts.is_yanked is ("withdrew" in problems)
 
 
 async def test_what_the_index_says_against_a_package_is_told() -> None:
     known = [{"id": "PYSEC-2026-1"}, {"id": "GHSA-x", "withdrawn": "2026-01-01"}, "nonsense"]
-    said = await problems_of(
+    facts = await facts_of(
         {"1.0": [wheel("1.0")]}, vulnerabilities=known, classifiers=["Development Status :: 7 - Inactive"]
     )
-    assert said == (
-        "Its newest release has known vulnerabilities: PYSEC-2026-1. Its authors call it inactive."
+    assert facts.problems == (
+        "Its newest release has known vulnerabilities: PYSEC-2026-1.",
+        "Its authors call it inactive.",
     )
 
 
@@ -181,18 +198,6 @@ async def test_wheels_fit_the_sandbox_or_do_not(tags: str, on_linux: bool, pure:
         embedded = await packages.facts("owlery", PURE)
     assert embedded.has_wheel is pure
     assert bool(embedded.problems) is not pure
-
-
-async def test_a_wheel_for_older_pythons_is_none_here() -> None:
-    releases = {
-        "2.0": [wheel("2.0", requires_python=">=3.14")],
-        "1.0": [wheel("1.0", requires_python="~=nonsense")],
-        "0.9": [wheel("0.9", yanked=True)],
-        "0.8": [wheel("0.8", requires_python=None)],
-    }
-    said = await problems_of(releases)
-    assert said == "Version 2.0 has no wheel for the sandbox's Python 3.13; 0.8 has one."
-    assert "nor has an older one" in await problems_of({"1.0": [source("1.0")]})
 
 
 @pytest.mark.parametrize(
@@ -350,4 +355,8 @@ async def test_the_default_index_has_pages_for_people() -> None:
             packages = PackageIndex(ProjectReader(client, at, has_pages=True))
             assert (await packages.facts("owlery")).url == f"{url}/project/owlery/"
             assert not (await packages.facts("none-such")).exists
-    assert [request.path for request in asked] == ["/pypi/owlery/json", "/pypi/none-such/json"]
+    assert [request.path for request in asked] == [
+        "/pypi/owlery/json",
+        "/simple/owlery/",
+        "/pypi/none-such/json",
+    ]

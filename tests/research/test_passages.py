@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.embedding.scripted import ScriptedEmbedder
-from alita_mcp.research.passages import CHARACTERS_A_TOKEN, best_passages
-from alita_mcp.research.splitting import MAX_PARTS, PART_CHARACTERS, split
+from alita_mcp.research.passages import (
+    CHARACTERS_A_TOKEN,
+    MAX_PARTS,
+    PART_CHARACTERS,
+    best_passages,
+    split,
+)
 from alita_mcp.research.values import Document
 
 FILLING = "Nothing of interest is said here about the weather of that year. "

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.replies import Endpoint, endpoint, rows_of, without
+from alita_mcp.research.json_api import Endpoint, endpoint, remove_secret, rows_of
 from alita_mcp.research.texts import day, one_line, web_url, without_markup
 
 
@@ -79,9 +79,9 @@ def test_a_key_that_no_header_can_hold_is_refused_unseen(key: str) -> None:
     st.text(min_size=8),
 )
 def test_no_reply_holds_the_secret(reply: object, secret: str) -> None:
-    cleaned = without([reply, f"a {secret} b", {secret: secret}], secret)
-    assert secret not in str(without(cleaned, secret)[1])
-    assert without({"a": "bc"}, "b") == {"a": "bc"}
+    cleaned = remove_secret([reply, f"a {secret} b", {secret: secret}], secret)
+    assert secret not in str(remove_secret(cleaned, secret)[1])
+    assert remove_secret({"a": "bc"}, "b") == {"a": "bc"}
 
 
 def test_rows_are_the_objects_of_a_list() -> None:

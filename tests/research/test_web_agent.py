@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from alita_mcp.errors import UsageError
 from alita_mcp.models.embedding.scripted import ScriptedEmbedder
-from alita_mcp.research.interface import WebAgent
-from alita_mcp.research.opening import open_lazily
 from alita_mcp.research.values import FailedBackend, PackageFacts, Researched, ResearchLimits, SearchHit
-from alita_mcp.research.web_agent import AT_ONCE, NOT_ALLOWED, SearchingAgent
+from alita_mcp.research.web_agent import AT_ONCE, NOT_ALLOWED, Parts, SearchingAgent
 from tests.research.pretended import NOW, Never, Page, TableFetcher, TableIndex, TableSearch, page
 
 pytestmark = pytest.mark.extra("web")
@@ -26,11 +25,18 @@ def hits(*urls: str, snippet: str = "") -> tuple[SearchHit, ...]:
     return tuple(SearchHit(url=url, title=f"About {url}", snippet=snippet) for url in urls)
 
 
+def made_of(*parts: Any) -> SearchingAgent:
+    async def open_parts() -> Parts:
+        return Parts(*parts)
+
+    return SearchingAgent(open_parts, lambda: ("table",))
+
+
 def agent(
     pages: dict[str, Page], found: Sequence[SearchHit] = ()
 ) -> tuple[SearchingAgent, TableFetcher, TableSearch]:
     fetcher, search = TableFetcher(pages), TableSearch(tuple(found) or hits(*pages))
-    return SearchingAgent(search, fetcher, TableIndex()), fetcher, search
+    return made_of(search, fetcher, TableIndex()), fetcher, search
 
 
 async def ask(web: SearchingAgent, **changes: object) -> Researched:
@@ -103,7 +109,7 @@ async def test_time_that_is_up_ends_the_reading_and_what_was_read_counts() -> No
 
 async def test_a_search_that_hangs_leaves_what_the_given_addresses_say() -> None:
     search = TableSearch(hangs=True)
-    web = SearchingAgent(search, TableFetcher({"https://given/": "Owls hear."}), TableIndex())
+    web = made_of(search, TableFetcher({"https://given/": "Owls hear."}), TableIndex())
     with anyio.fail_after(WAIT_S):
         found = await web.research(
             QUESTION, ResearchLimits(seconds=0.2), urls=["https://given/", "https://given/"]
@@ -144,7 +150,7 @@ async def test_addresses_that_may_not_be_read_are_not_even_asked_for() -> None:
 
 async def test_without_a_back_end_only_given_addresses_are_read_and_without_pages_none() -> None:
     search = TableSearch(backends=())
-    web = SearchingAgent(search, TableFetcher({"https://given/": "Owls hear."}), TableIndex())
+    web = made_of(search, TableFetcher({"https://given/": "Owls hear."}), TableIndex())
     with anyio.fail_after(WAIT_S):
         found = await web.research(QUESTION, urls=["https://given/"])
     assert search.queries == []
@@ -161,7 +167,7 @@ async def test_back_ends_that_failed_are_told_and_stages_are_heard() -> None:
 
     failed = (FailedBackend(backend="other", reason="answered 429"),)
     search = TableSearch(hits("https://a/"), failed=failed)
-    web = SearchingAgent(search, TableFetcher({"https://a/": "Owls hear."}), TableIndex(), ScriptedEmbedder())
+    web = made_of(search, TableFetcher({"https://a/": "Owls hear."}), TableIndex(), ScriptedEmbedder())
     with anyio.fail_after(WAIT_S):
         found = await web.research("  How\n do owls hear?" + "x" * 9_000, on_stage=hear)
     assert found.failed == failed
@@ -171,60 +177,30 @@ async def test_back_ends_that_failed_are_told_and_stages_are_heard() -> None:
 
 async def test_a_document_and_a_package_are_had_one_by_one() -> None:
     numpy = PackageFacts(name="numpy", exists=True)
-    web = SearchingAgent(TableSearch(), TableFetcher({"https://a/": "Owls."}), TableIndex({"numpy": numpy}))
+    web = made_of(TableSearch(), TableFetcher({"https://a/": "Owls."}), TableIndex({"numpy": numpy}))
     assert (await web.fetch("https://a/")).text == "Owls."
     assert await web.package("numpy") == numpy
     with pytest.raises(UsageError):
         await web.fetch("https://gone/")
 
 
-class Opened:
-    """Counts how often an agent was opened and closed, and by which task."""
+async def test_the_parts_are_opened_at_the_first_question_and_tried_again_where_they_cannot_be() -> None:
+    failures = [UsageError("TAVILY_API_KEY is not set.", hint="Set it.")]
+    opened: list[Parts] = []
 
-    def __init__(self, *failures: UsageError) -> None:
-        self.failures = list(failures)
-        self.opened = self.closed = 0
-        self.tasks: set[int] = set()
+    async def open_parts() -> Parts:
+        await anyio.lowlevel.checkpoint()
+        if failures:
+            raise failures.pop()
+        opened.append(Parts(TableSearch(), TableFetcher({"https://a/": "Owls hear."}), TableIndex()))
+        return opened[-1]
 
-    @asynccontextmanager
-    async def __call__(self) -> AsyncIterator[WebAgent]:
-        if self.failures:
-            raise self.failures.pop(0)
-        self.opened += 1
-        self.tasks.add(anyio.get_current_task().id)
-        async with anyio.create_task_group():
-            yield agent({"https://a/": "Owls hear."})[0]
-        self.tasks.add(anyio.get_current_task().id)
-        self.closed += 1
-
-
-async def test_an_agent_is_opened_at_the_first_question_once_and_closed_by_the_task_that_opened_it() -> None:
-    opening = Opened()
+    web = SearchingAgent(open_parts, lambda: ("table",))
+    assert (web.backends, len(failures)) == (("table",), 1)
     with anyio.fail_after(WAIT_S):
-        async with open_lazily(opening, lambda: ("table",)) as web:
-            assert (web.backends, opening.opened) == (("table",), 0)
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(web.fetch, "https://a/")
-                tasks.start_soon(web.package, "x")
-            assert (await web.research(QUESTION)).passages
-            assert (opening.opened, opening.closed) == (1, 0)
-    assert (opening.closed, len(opening.tasks)) == (1, 1)
-
-
-async def test_an_agent_that_cannot_be_opened_says_so_each_time_and_is_tried_again() -> None:
-    opening = Opened(UsageError("TAVILY_API_KEY is not set.", hint="Set it."), UsageError("again"))
-    with anyio.fail_after(WAIT_S):
-        async with open_lazily(opening) as web:
-            with pytest.raises(UsageError, match="TAVILY_API_KEY"):
-                await web.research(QUESTION)
-            with pytest.raises(UsageError, match="again"):
-                await web.research(QUESTION)
-            assert (await web.research(QUESTION)).passages
-
-
-async def test_an_agent_that_nobody_asks_is_never_opened_and_an_error_comes_out_as_itself() -> None:
-    opening = Opened()
-    with pytest.raises(UsageError, match="of the body"):
-        async with open_lazily(opening):
-            raise UsageError("of the body")
-    assert opening.opened == 0
+        with pytest.raises(UsageError, match="TAVILY_API_KEY"):
+            await web.fetch("https://a/")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(web.fetch, "https://a/")
+            tasks.start_soon(web.package, "x")
+    assert len(opened) == 1

@@ -193,7 +193,7 @@ class RunAbilities:
 
     async def read_file(self, name: str) -> Document:
         """The text of a file."""
-        from alita_mcp.research.reading.files import read_file
+        from alita_mcp.research.reading.readers import read_file
 
         return await read_file(self._workspace.path(name), name, self._flows.readers)
 

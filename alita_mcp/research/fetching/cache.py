@@ -4,14 +4,52 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from alita_mcp import __version__
 from alita_mcp.cache_folder import CacheFolder
-from alita_mcp.research.fetching.freshness import Freshness
 from alita_mcp.research.values import Document
 from alita_mcp.values import Value
+
+DEFAULT_S = 60.0
+"""A page that says nothing counts so long: an agent that reads its second part asks no server again."""
+LONGEST_S = 86_400.0
+
+
+class Freshness(Value):
+    """Caching rules of a response."""
+
+    may_keep: bool
+    fresh_s: float = 0.0
+    """For so many seconds after it came nothing is asked."""
+    etag: str = ""
+    last_modified: str = ""
+
+
+def freshness(headers: Mapping[str, str]) -> Freshness:
+    """Whether a response may be kept, and how long it is fresh (RFC 9111, a private cache)."""
+    parts = (part.strip().partition("=") for part in headers.get("cache-control", "").lower().split(","))
+    directives = {name.strip(): value.strip().strip('"') for name, _, value in parts if name}
+    if "no-store" in directives or "*" in headers.get("vary", ""):
+        return Freshness(may_keep=False)
+    if "no-cache" in directives:
+        lifetime_s = 0.0
+    elif "max-age" in directives:
+        lifetime_s = _seconds(directives["max-age"])
+    else:
+        # `Expires` is not computed: such a page is asked for again, which its tag or date makes cheap.
+        lifetime_s = 0.0 if "must-revalidate" in directives or "expires" in headers else DEFAULT_S
+    fresh_s = min(max(0.0, lifetime_s - _seconds(headers.get("age", "0"))), LONGEST_S)
+    etag, modified = headers.get("etag", "")[:500], headers.get("last-modified", "")[:100]
+    return Freshness(
+        may_keep=bool(fresh_s or etag or modified), fresh_s=fresh_s, etag=etag, last_modified=modified
+    )
+
+
+def _seconds(text: str) -> float:
+    digits = text.strip()
+    return float(digits) if digits.isascii() and digits.isdigit() and len(digits) < 12 else 0.0
 
 
 class KeptPage(Value):

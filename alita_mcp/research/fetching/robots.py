@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import anyio
 import httpx
+from anyio import to_thread
 
 from alita_mcp.errors import UsageError
-from alita_mcp.event_loop import LARGE_BYTES, off_loop
 from alita_mcp.extras import importing
-from alita_mcp.research.fetching.urls import shown
+from alita_mcp.research.addresses import display_url
 
 AGENT_NAME = "alita-mcp-server"
 """The name that rules for us are under."""
 FEATURE = "Reading a web page"
 MAX_BYTES = 1_000_000
 """Rules beyond are not read."""
-COUNTS_S = 3_600.0
-MOST_ORIGINS = 256
+KEPT_S = 3_600.0
+MAX_ORIGINS = 256
 
 AskRules = Callable[[httpx.URL], Awaitable[tuple[int, bytes]]]
 """The URL of a robots.txt in; status and body after redirects out."""
@@ -31,8 +30,6 @@ class _Rules(NamedTuple):
     until: float
     rules: Any
     """None: the server could not say, so nothing may be read."""
-    are_many: bool = False
-    """Asking rules of a megabyte takes up to a second."""
 
 
 class Robots:
@@ -52,36 +49,31 @@ class Robots:
             UsageError: the rules forbid it, or the origin fails to say what its rules are.
         """
         origin = f"{url.scheme}://{url.netloc.decode('ascii')}"
-        found = await self._rules(origin)
+        async with self._asking.setdefault(origin, anyio.Lock()):
+            found = self._known.get(origin)
+            if found is None or found.until < self._clock():
+                found = await self._read_rules(origin)
+                self._known.pop(origin, None)
+                self._known[origin] = found
+        while len(self._known) > MAX_ORIGINS:
+            oldest = next(iter(self._known))
+            del self._known[oldest]
+            self._asking.pop(oldest, None)
         if found.rules is None:
             raise UsageError(
                 f"robots.txt of {origin!r} cannot be read, so nothing is read there.", hint="Try again later."
             )
-        asked = partial(found.rules.can_fetch, str(url), AGENT_NAME)
-        if not await off_loop(asked, large=found.are_many):
-            raise UsageError(f"robots.txt of {origin!r} forbids {shown(url)}.", hint="Read another page.")
+        # In a thread: a megabyte of rules takes up to a second.
+        if not await to_thread.run_sync(found.rules.can_fetch, str(url), AGENT_NAME):
+            raise UsageError(
+                f"robots.txt of {origin!r} forbids {display_url(url)}.", hint="Read another page."
+            )
 
-    async def _rules(self, origin: str) -> _Rules:
-        lock = self._asking.setdefault(origin, anyio.Lock())
-        async with lock:
-            found = self._known.get(origin)
-            if found is None or found.until < self._clock():
-                found = await self._asked(origin)
-                self._known.pop(origin, None)
-                self._known[origin] = found
-        while len(self._known) > MOST_ORIGINS:
-            oldest = next(iter(self._known))
-            del self._known[oldest]
-            self._asking.pop(oldest, None)
-        return found
-
-    async def _asked(self, origin: str) -> _Rules:
+    async def _read_rules(self, origin: str) -> _Rules:
         with importing("web", FEATURE):
             from protego import Protego
         status, body = await self._ask(httpx.URL(f"{origin}/robots.txt"))
-        until = self._clock() + COUNTS_S
         if status >= 500:
             return _Rules(self._clock(), None)
         text = body.decode("utf-8", "replace") if status < 300 else ""
-        are_many = len(text) > LARGE_BYTES
-        return _Rules(until, await off_loop(partial(Protego.parse, text), large=are_many), are_many)
+        return _Rules(self._clock() + KEPT_S, await to_thread.run_sync(Protego.parse, text))

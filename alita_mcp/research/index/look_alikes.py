@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from functools import cache
 
 from packaging.utils import canonicalize_name
@@ -41,16 +40,11 @@ def look_alike_of(name: str) -> str:
     if canonicalize_name(name) in WELL_KNOWN:
         return ""
     plain = canonicalize_name(_latin(name))
-    called = disguise_of(name) or CALLED.get(plain) or _by_stem().get(_stem(plain))
-    return called or next(near(plain), "")
-
-
-def near(name: str) -> Iterator[str]:
-    """Well-known names that differ from `name` by a typing error, nearest first."""
-    plain = canonicalize_name(name)
+    if called := disguise_of(name) or CALLED.get(plain) or _by_stem().get(_stem(plain)):
+        return called
     most = (len(plain) >= _ONE_SLIP) + (len(plain) >= _TWO_SLIPS)
-    found = sorted((_slips(plain, known, most), known) for known in WELL_KNOWN)
-    return (known for slips, known in found if 0 < slips <= most)
+    slips, nearest = min((_slips(plain, known, most), known) for known in WELL_KNOWN)
+    return nearest if slips <= most else ""
 
 
 def _latin(name: str) -> str:

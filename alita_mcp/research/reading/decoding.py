@@ -34,64 +34,51 @@ _FEW = 16
 """Letters beyond ASCII that are too few to guess from."""
 
 
-def decoded(body: bytes, content_type: str = "") -> str:
-    """The text of a body; bytes that fit no character set are replaced, never refused."""
+def decode(body: bytes, content_type: str = "") -> str:
+    """The text of a body; bytes that fit no character set are replaced, never refused.
+
+    By a byte order mark; else as UTF-8 where the bytes are; else as declared where they fit; else as guessed, unless at
+    most one character in a hundred of a declared UTF-8 is damaged.
+    """
     for mark, name in _MARKS:
         if body.startswith(mark):
             return body[len(mark) :].decode(name, "replace")
-    said = _said(body, content_type)
-    if not said.startswith(("utf-16", "utf-32", "iso2022")) and (text := _strict(body, "utf-8")) is not None:
+    declared = _declared(body, content_type)
+    candidates = [] if declared.startswith(("utf-16", "utf-32", "iso2022")) else ["utf-8"]
+    for name in [*candidates, declared]:
+        try:
+            if name:
+                return body.decode(name)
+        except ValueError:
+            continue
+    text = body.decode(declared or "utf-8", "replace")
+    beyond_ascii = sum(1 for character in text if character > "\x7f")
+    if declared and (declared != "utf-8" or text.count("\ufffd") * 100 <= beyond_ascii):
         return text
-    if said and said != "utf-8" and (text := _strict(body, said)) is not None:
-        return text
-    keeps = said and (said != "utf-8" or _is_mostly_utf8(body))
-    return body.decode(said if keeps else _guessed(body), "replace")
+    return body.decode(_guess(body), "replace")
 
 
-def _said(body: bytes, content_type: str) -> str:
+def _declared(body: bytes, content_type: str) -> str:
     """The first known character set of the header, the XML declaration and the page's own words; empty: none."""
     named = [match[1] for match in (_CHARSET.search(content_type),) if match]
     for pattern in (_XML, _META):
         named += [match[1].decode("ascii") for match in (pattern.search(body[:_HEAD]),) if match]
-    for name in named:
-        small = name.lower()
-        if _KNOWN.fullmatch(small):
-            return _codec(_READ_AS.get(small, small))
+    for name in map(str.lower, named):
+        if _KNOWN.fullmatch(name):
+            try:
+                return codecs.lookup(_READ_AS.get(name, name)).name
+            except LookupError:
+                return ""
     return ""
 
 
-def _codec(name: str) -> str:
-    try:
-        return codecs.lookup(name).name
-    except LookupError:
-        return ""
-
-
-def _strict(body: bytes, name: str) -> str | None:
-    try:
-        return body.decode(name)
-    except ValueError:
-        return None
-
-
-def _is_mostly_utf8(body: bytes) -> bool:
-    """Whether at most one character in a hundred beyond ASCII is damaged."""
-    text = body.decode("utf-8", "replace")
-    wide = sum(1 for character in text if character > "\x7f")
-    return text.count("\ufffd") * 100 <= wide
-
-
-def _guessed(body: bytes) -> str:
+def _guess(body: bytes) -> str:
+    """The likeliest character set of a sample that begins where the text leaves ASCII."""
     import charset_normalizer
 
-    sample = _around_letters(body)
+    first = next((place for place, byte in enumerate(body) if byte > 0x7F), 0)
+    sample = body[max(0, first - 200) : first + _SAMPLE]
     if sum(byte > 0x7F for byte in sample) < _FEW:
         return "windows-1252"
     found = charset_normalizer.from_bytes(sample).best()
     return found.encoding if found is not None else "windows-1252"
-
-
-def _around_letters(body: bytes) -> bytes:
-    """A sample that begins where the text leaves ASCII."""
-    first = next((place for place, byte in enumerate(body) if byte > 0x7F), 0)
-    return body[max(0, first - 200) : first + _SAMPLE]

@@ -1,56 +1,50 @@
-"""Extraction of main text, tables, code and numbered links from an HTML page.
+"""Extraction of main text and numbered links from an HTML page.
 
-trafilatura finds the main text. Tables of data and code, which it flattens or drops, are taken out before and put back
-behind; those whose place it dropped follow at the end, and so do links outside of the main text.
+trafilatura finds the main text and writes it as Markdown. It keeps few links, so each gets its number in the page
+before, and those outside of the main text are listed behind it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
-from typing import Any, NamedTuple
+from typing import Any
+from urllib.parse import urldefrag, urljoin, urlsplit
 
 import trafilatura
 from lxml import etree, html
+from lxml.html import defs
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.reading.blocks import all_text, main_text
-from alita_mcp.research.reading.links import MOST as MOST_LINKS
-from alita_mcp.research.reading.links import number_links
-from alita_mcp.research.reading.tables import holds_data, table_text
 from alita_mcp.research.values import Document, Link
 
 LARGE_NODES = 60_000
 """Pages of more elements are read whole: finding the main text of one takes longer than reading it."""
-MOST_OTHER_LINKS = 200
-ELSEWHERE = "## Elsewhere on this page"
-TOO_DEEP = "(the page is nested too deeply; what comes after is not shown)"
+SHORT_TEXT = 2_000
+MAX_LINKS = 1_000
+MAX_LISTED_LINKS = 200
+MAX_LINK_TEXT = 200
+MAX_URL = 4_000
+MAX_TITLE = 300
+EMPTY_MARK = "\u2422\u2422"
+"""Stands in blank lines of code, which trafilatura would drop."""
+TOO_DEEP = "(The page is nested too deeply; the rest is not shown.)"
 OTHER_LINKS = "## Other links on this page"
 _UNREAD = ("script", "style", "template", "svg", "canvas", "iframe", "object", "embed", "noscript", "math")
 _HIDING = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])|opacity\s*:\s*0(?![.\d])",
     re.IGNORECASE,
 )
-_TURNS = re.compile(
+_NO_MARKUP = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that no tree of elements can hold."""
+_PAGING_RELATIONS = frozenset({"next", "prev", "previous", "first", "last"})
+_PAGING_LABEL = re.compile(
     "(next|prev|previous|older|newer|more|first|last|page)\\b.*|\\d{1,4}|[\u00ab\u00bb\u2039\u203a<>\u2190\u2192]+",
     re.IGNORECASE,
 )
-_NO_MARKUP = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-"""Characters that no tree of elements can hold."""
-_NAMES = re.compile(r"author|byline", re.IGNORECASE)
-"""Classes by which trafilatura drops the names of those who wrote: of posts in a thread, of an article."""
-_LONGEST_NAME = 80
-_MOST_HEADINGS = 100
-_TITLE = 300
-_FAILURES = (ValueError, TypeError, AttributeError, LookupError, RecursionError, AssertionError)
-"""What trafilatura was seen to raise, or may, over pages that are no pages."""
-
-
-class _Lifted(NamedTuple):
-    """Blocks that were taken out of a page, by the words that stand in their places."""
-
-    texts: dict[str, str]
-    pattern: re.Pattern[str]
+_CODE_OR_ESCAPE = re.compile(r"(```.*?```|`[^`\n]*`)|\\([\\`*_\[\]<>#+.()!~-])", re.DOTALL)
+_BLANK_LINE = re.compile(r"\n(?=[ \t]*\n)")
+_EXTRACTION_ERRORS = (ValueError, TypeError, AttributeError, LookupError, RecursionError, AssertionError)
+"""What trafilatura raises, or may, over pages that are no pages."""
 
 
 def html_document(text: str, url: str) -> Document:
@@ -59,143 +53,135 @@ def html_document(text: str, url: str) -> Document:
     Raises:
         UsageError: it has no text.
     """
-    tree, is_cut = _parsed(text)
-    _drop_unread(tree)
-    _keep_names(tree)
-    title = " ".join((tree.findtext(".//title") or "").split())[:_TITLE]
-    links = number_links(tree, url)
-    lifted = _lifted(tree, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12])
-    found = _found(tree, url)
-    placed, left = _put_back(found, lifted)
-    parts = [placed, *([ELSEWHERE, *left] if left and placed else left), *([TOO_DEEP] if is_cut else [])]
-    whole = "\n\n".join(filter(None, parts))
-    if whole in ("", TOO_DEEP) and not links:
-        hint = "The page may be drawn by scripts, which are not run."
-        raise UsageError("It has no readable text.", hint=hint)
-    whole = "\n\n".join(filter(None, [whole, _other_links(links, whole)]))
-    return Document(url=url, title=title, text=whole, links=tuple(links))
-
-
-def _parsed(text: str) -> tuple[Any, bool]:
-    """The tree of a page, and whether it was too deep to be whole."""
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=False)
     source = _NO_MARKUP.sub("", text).encode()
     try:
         tree = html.document_fromstring(source or b"<html></html>", parser=parser)
     except (etree.LxmlError, ValueError, AssertionError) as broken:
         raise UsageError("It is declared as HTML and cannot be read as such.") from broken
-    return tree, any("depth" in problem.message for problem in parser.error_log)
+    _drop_invisible(tree)
+    title = " ".join((tree.findtext(".//title") or "").split())[:MAX_TITLE]
+    links = number_links(tree, url)
+    text = _main_text(tree) or _whole_text(tree)
+    if not text and not links:
+        hint = "The page may be drawn by scripts, which are not run."
+        raise UsageError("It has no readable text.", hint=hint)
+    is_cut = any("depth" in problem.message for problem in parser.error_log)
+    parts = [text, TOO_DEEP if is_cut else "", _other_links(links, text)]
+    return Document(url=url, title=title, text="\n\n".join(filter(None, parts)), links=tuple(links))
 
 
-def _drop_unread(tree: Any) -> None:
-    """Takes out what no reader sees: scripts, and what is hidden by its own attributes."""
+def _drop_invisible(tree: Any) -> None:
+    """Removes what no reader sees: scripts, and elements hidden by their own attributes."""
     for element in [*tree.iter(*_UNREAD)]:
         element.drop_tree()
     for element in [*tree.iter()]:
-        if element.tag in ("html", "body") or element.getparent() is None:
-            continue
-        if element.get("hidden") is not None or _HIDING.search(element.get("style") or ""):
+        is_root = element.tag in ("html", "body") or element.getparent() is None
+        is_hidden = element.get("hidden") is not None or _HIDING.search(element.get("style") or "")
+        if is_hidden and not is_root:
             element.drop_tree()
 
 
-def _keep_names(tree: Any) -> None:
-    """Lets the names of writers count as text like any other."""
-    for element in tree.xpath("//body//*[@class or @id or @rel or @itemprop]"):
-        for name in ("class", "id", "rel", "itemprop"):
-            if _NAMES.search(element.get(name) or "") and len(element.text_content()) <= _LONGEST_NAME:
-                del element.attrib[name]
-
-
-def _lifted(tree: Any, mark: str) -> _Lifted:
-    texts: dict[str, str] = {}
-    for element in [*tree.iter("table", "pre")]:
-        is_table = element.tag == "table"
-        if element.getparent() is None or (is_table and not holds_data(element)):
-            continue
-        text = table_text(element) if is_table else _code(element)
-        if not text:
-            continue
-        word = f"block{mark}n{len(texts)}x"
-        texts[word] = text
-        stand_in = etree.Element("p")
-        stand_in.text, stand_in.tail = word, element.tail
-        element.getparent().replace(element, stand_in)
-    return _Lifted(texts, re.compile(f"block{mark}n\\d+x"))
-
-
-def _code(element: Any) -> str:
-    for broken in element.iter("br"):
-        broken.tail = f"\n{broken.tail or ''}"
-    text = "".join(element.itertext()).strip("\n").rstrip()
-    fence = "````" if "```" in text else "```"
-    return f"{fence}\n{text}\n{fence}" if text else ""
-
-
-def _found(tree: Any, url: str) -> str:
-    """The main text of a page; all of its text where none is found."""
-    text = _main(tree, url) if sum(1 for _ in tree.iter()) <= LARGE_NODES else ""
-    body = tree.find("body")
-    return text or (all_text(body) if body is not None else "")
-
-
-def _main(tree: Any, url: str) -> str:
-    """The main text; found with more patience where the page has headings that are not in it."""
-    text = _extracted(tree, url, patient=False)
-    headings = _headings(tree)
-    if text and len(headings) > 1 and _headed(text, headings) * 2 < len(headings):
-        more = _extracted(tree, url, patient=True)
-        return more if _headed(more, headings) > _headed(text, headings) else text
-    return text
-
-
-def _extracted(tree: Any, url: str, *, patient: bool) -> str:
+def _main_text(tree: Any) -> str:
+    """The main text and the comments as Markdown without its escapes; empty where none is found."""
+    if sum(1 for _ in tree.iter()) > LARGE_NODES:
+        return ""
+    _keep_code(tree)
     try:
-        found: Any = trafilatura.bare_extraction(
-            tree, url=url, include_tables=True, include_comments=True, favor_recall=patient
+        found = trafilatura.extract(
+            tree, output_format="markdown", include_formatting=True, include_tables=True, favor_recall=True
         )
-    except _FAILURES:
+    except _EXTRACTION_ERRORS:
         return ""
-    if found is None or found.body is None:
+    plain = _CODE_OR_ESCAPE.sub(lambda match: match[1] or match[2], found or "")
+    if len(plain) < SHORT_TEXT and "|" not in plain and tree.find(".//td") is not None:
+        return ""  # of pages with little text trafilatura gives bare words, which lose the rows of tables
+    return "\n".join(line.rstrip() for line in plain.replace(EMPTY_MARK, "").split("\n")).strip()
+
+
+def _keep_code(tree: Any) -> None:
+    """Makes trafilatura keep what stands between `pre` as code, with its blank lines."""
+    for block in [*tree.iter("pre")]:
+        for line_break in block.iter("br"):
+            line_break.tail = f"\n{line_break.tail or ''}"
+        text = "".join(block.itertext())
+        block.clear(keep_tail=True)
+        etree.SubElement(block, "code").text = _BLANK_LINE.sub(f"\n{EMPTY_MARK}", text)
+
+
+def _whole_text(tree: Any) -> str:
+    """All text of a page, a block or a row of a table a line; the tree is changed."""
+    body = tree.find("body")
+    if body is None:
         return ""
-    text = main_text(found.body)
-    comments = main_text(found.commentsbody) if found.commentsbody is not None else ""
-    return "\n\n".join(filter(None, [text, f"## Comments\n\n{comments}" if comments else ""]))
+    blocks = {*defs.block_tags, "br", "caption", "dd", "dt", "li", "option", "summary", "tr"} - {"td", "th"}
+    for element in body.iter(*blocks):
+        element.text = f"\n{'| ' if element.tag == 'tr' else ''}{element.text or ''}"
+        element.tail = f"\n{element.tail or ''}"
+    for cell in body.iter("td", "th"):
+        cell.tail = f" | {(cell.tail or '').strip()}"
+    lines = "".join(body.itertext()).replace(EMPTY_MARK, "").split("\n")
+    return "\n".join(words for words in (" ".join(line.split()) for line in lines) if words)
 
 
-def _headings(tree: Any) -> list[str]:
-    """The words of the headings that are not part of a menu, a side bar, a head or a foot."""
-    found = [
-        " ".join(heading.text_content().split())
-        for heading in tree.iter("h1", "h2", "h3")
-        if next(heading.iterancestors("nav", "aside", "header", "footer", "form"), None) is None
-    ]
-    return [words for words in found if words][:_MOST_HEADINGS]
+def number_links(tree: Any, url: str) -> list[Link]:
+    """Writes `[n]` after the words of each link to another page; equal targets share a number."""
+    page, root = urldefrag(url).url, url
+    numbers: dict[str, int] = {}
+    links: list[Link] = []
+
+    def number(href: str, text: str) -> int:
+        """The number of a link; 0 for one within the page, to no page, or beyond the limit."""
+        target = _join(root, href)
+        parts = urlsplit(target)
+        if parts.scheme not in ("http", "https") or not parts.netloc or "@" in parts.netloc:
+            return 0
+        if urldefrag(target).url == page or len(target) > MAX_URL:
+            return 0
+        if target not in numbers and len(links) < MAX_LINKS:
+            numbers[target] = len(links) + 1
+            links.append(Link(number=len(links) + 1, url=target, text=text[:MAX_LINK_TEXT]))
+        return numbers.get(target, 0)
+
+    base = _join(url, next((found.get("href") for found in tree.iter("base") if found.get("href")), ""))
+    if urlsplit(base).scheme in ("http", "https"):
+        root = base
+    for anchor in tree.iter("a", "area"):
+        words = " ".join((anchor.text_content() or "").split())
+        pictures = [picture.get("alt") or "" for picture in anchor.iter("img")]
+        label = words or anchor.get("aria-label") or anchor.get("title") or anchor.get("alt") or ""
+        label = " ".join((label or " ".join(pictures)).split())[:MAX_LINK_TEXT]
+        found = number(anchor.get("href"), label) if anchor.get("href") else 0
+        if found and label:
+            suffix = f" [{found}]" if words else f"{label} [{found}]"
+            if len(anchor):
+                anchor[-1].tail = f"{(anchor[-1].tail or '').rstrip()}{suffix}"
+            else:
+                anchor.text = f"{(anchor.text or '').rstrip()}{suffix}"
+    for hint in tree.iter("link"):  # pages of one list that only the head names
+        relation = (hint.get("rel") or "").lower()
+        if relation in _PAGING_RELATIONS and hint.get("href"):
+            number(hint.get("href"), f"{relation} page")
+    return links
 
 
-def _headed(text: str, headings: list[str]) -> int:
-    """How many of the headings a text has."""
-    lines = {line.lstrip("# ") for line in text.split("\n") if line.startswith("#")}
-    return sum(words in lines for words in headings)
-
-
-def _put_back(text: str, lifted: _Lifted) -> tuple[str, list[str]]:
-    """The text with its blocks in their places, and the blocks whose places it does not have."""
-    left = dict(lifted.texts)
-
-    def block(match: re.Match[str]) -> str:
-        return f"\n\n{left.pop(match[0], '')}\n\n"
-
-    placed = lifted.pattern.sub(block, text)
-    return re.sub(r"\n{3,}", "\n\n", placed).strip("\n"), list(left.values())
+def _join(root: str, href: str) -> str:
+    try:
+        joined = urljoin(root, re.sub(r"[\t\n\r]", "", href).strip())
+        urlsplit(joined)
+    except ValueError:
+        return ""
+    return joined
 
 
 def _other_links(links: list[Link], text: str) -> str:
-    """Links that the text does not name, those that turn pages first."""
+    """The links that the text does not name, those that turn pages first."""
     named = {int(number) for number in re.findall(r"\[(\d{1,4})\]", text)}
     others = [link for link in links if link.number not in named and link.text]
-    others.sort(key=lambda link: (not _TURNS.fullmatch(link.text), link.number))
-    lines = [f"- {link.text} [{link.number}]" for link in others[:MOST_OTHER_LINKS]]
-    left = len(others) - len(lines)
-    lines += [f"({left:,} more links are not listed here)"] if left else []
-    lines += ["(links after these have no numbers)"] if len(links) >= MOST_LINKS else []
+    others.sort(key=lambda link: (not _PAGING_LABEL.fullmatch(link.text), link.number))
+    lines = [f"- {link.text} [{link.number}]" for link in others[:MAX_LISTED_LINKS]]
+    if len(others) > MAX_LISTED_LINKS:
+        lines.append(f"({len(others) - MAX_LISTED_LINKS:,} more links are not listed here)")
+    if len(links) >= MAX_LINKS:
+        lines.append("(links after these have no numbers)")
     return "\n".join([OTHER_LINKS, "", *lines]) if lines else ""

@@ -13,12 +13,11 @@ from pypdf.errors import PyPdfError
 from alita_mcp.errors import UsageError
 from alita_mcp.research.values import Document
 
-MOST_PAGES = 1_000
-MOST_CHARACTERS = 4_000_000
+MAX_PAGES = 1_000
+MAX_CHARACTERS = 4_000_000
 SECONDS = 12.0
 """Pages that come later are left out, and the text says so."""
-_TITLE = 300
-_BROKEN = (
+_ERRORS = (
     PyPdfError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError, AssertionError,
     OSError, MemoryError,
 )  # fmt: skip
@@ -32,43 +31,27 @@ def pdf_document(body: bytes, url: str, clock: Callable[[], float] = time.monoto
         UsageError: it is damaged, or encrypted with a password, or holds no text.
     """
     try:
-        reader = _opened(body)
+        reader: Any = pypdf.PdfReader(io.BytesIO(body), strict=False)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise UsageError("The PDF is encrypted with a password.", hint="Give a copy without one.")
         pages = len(reader.pages)
         title = str((reader.metadata or {}).get("/Title") or "")
-    except _BROKEN as broken:
+    except _ERRORS as broken:
         raise UsageError("The PDF is damaged and cannot be read.") from broken
-    parts, words = _texts(reader, pages, clock)
-    if not words:
-        raise UsageError("The PDF holds no text.", hint="It may be a scan; pictures are not read.")
-    return Document(url=url, title=" ".join(title.split())[:_TITLE], text="\n\n".join(parts), pages=pages)
-
-
-def _opened(body: bytes) -> Any:
-    reader = pypdf.PdfReader(io.BytesIO(body), strict=False)
-    if reader.is_encrypted and not reader.decrypt(""):
-        raise UsageError("The PDF is encrypted with a password.", hint="Give a copy without one.")
-    return reader
-
-
-def _texts(reader: Any, pages: int, clock: Callable[[], float]) -> tuple[list[str], bool]:
-    """The parts of the text, and whether any of them holds a word."""
     until = clock() + SECONDS
     parts: list[str] = []
-    length, read, has_words = 0, 0, False
-    while read < min(pages, MOST_PAGES) and length < MOST_CHARACTERS and clock() < until:
-        text = _page(reader, read)
-        read += 1
+    length, has_words = 0, False
+    while len(parts) < min(pages, MAX_PAGES) and length < MAX_CHARACTERS and clock() < until:
+        try:
+            text = str(reader.pages[len(parts)].extract_text()).strip()
+        except _ERRORS:
+            text = ""
         length += len(text)
         has_words = has_words or bool(text)
-        parts.append(f"--- page {read} of {pages} ---\n{text or '(no text on this page)'}")
-    if read < pages:
-        parts.append(f"--- {pages - read} more pages were not read ---")
-    return parts, has_words
-
-
-def _page(reader: Any, number: int) -> str:
-    try:
-        text = str(reader.pages[number].extract_text())
-    except _BROKEN:
-        return ""
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+        lines = "\n".join(line.rstrip() for line in text.splitlines())
+        parts.append(f"--- page {len(parts) + 1} of {pages} ---\n{lines or '(no text on this page)'}")
+    if not has_words:
+        raise UsageError("The PDF holds no text.", hint="It may be a scan; pictures are not read.")
+    if len(parts) < pages:
+        parts.append(f"--- {pages - len(parts)} more pages were not read ---")
+    return Document(url=url, title=" ".join(title.split())[:300], text="\n\n".join(parts), pages=pages)

@@ -1,4 +1,4 @@
-"""Pool of reading processes, which are killed when they take too long."""
+"""Pool of reading processes, which are killed when they take too long, and the reader of a task's files."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
+from pathlib import Path, PurePath
+from typing import NamedTuple
 
 import anyio
 from pydantic import Field, ValidationError
@@ -21,7 +22,14 @@ from alita_mcp.sandbox.wire.link import WorkerLost
 from alita_mcp.values import Value
 
 MAX_ANSWER = 64 << 20
+MAX_FILE_BYTES = 64_000_000
 _MODULE = "alita_mcp.research.reading.worker"
+_TYPES = {
+    ".pdf": "application/pdf", ".html": "text/html", ".htm": "text/html", ".xhtml": "text/html",
+    ".json": "application/json", ".geojson": "application/json", ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values", ".xml": "application/xml", ".rss": "application/xml",
+}  # fmt: skip
+_OFFICE = frozenset({".xlsx", ".xls", ".ods", ".docx", ".doc", ".odt", ".pptx", ".ppt", ".odp"})
 _log = logging.getLogger(__name__)
 
 
@@ -31,17 +39,13 @@ class ReadingLimits(Value):
     seconds: float = Field(default=20.0, gt=0)
     """For one body, the start of a process included."""
     processes: int = Field(default=2, ge=1)
-    bodies: int = Field(default=100, ge=1)
-    """So many bodies are read by one process."""
 
 
-@dataclass
-class _Process:
-    """One reading process and how much it did."""
+class _Process(NamedTuple):
+    """One reading process, and what ends it."""
 
     transport: ProcessTransport
     stack: AsyncExitStack
-    bodies: int = 0
 
 
 class Readers:
@@ -53,7 +57,7 @@ class Readers:
         self._idle: list[_Process] = []
 
     async def read(self, body: bytes, content_type: str, url: str) -> Document:
-        """Reads a body to a document.
+        """The document in a body.
 
         Raises:
             UsageError: it is of a kind that is not read, damaged, encrypted, without text, or takes too much to read.
@@ -63,38 +67,34 @@ class Readers:
         async with self._turns:
             try:
                 with anyio.fail_after(self._limits.seconds):
-                    answer = await self._answered(message)
+                    answer = await self._send_to_any(message)
             except TimeoutError as slow:
                 raise UsageError(f"Reading it takes longer than {self._limits.seconds:g} s.") from slow
-        return await off_loop(partial(_document, answer), large=len(answer) > LARGE_BYTES)
+        return await off_loop(partial(_parse_answer, answer), large=len(answer) > LARGE_BYTES)
 
-    async def _answered(self, message: bytes) -> bytes:
-        """The answer of a process that is there, or, where that one is gone, of a new one."""
+    async def _send_to_any(self, message: bytes) -> bytes:
+        """The answer of an idle process or, where those have ended meanwhile, of a new one."""
         while self._idle:
-            if answer := await self._asked(self._idle.pop(), message):
+            if answer := await self._send(self._idle.pop(), message):
                 return answer
-        if answer := await self._asked(await self._started(), message):
-            return answer
-        raise UsageError("It cannot be read: reading it ends the process that reads.")
-
-    async def _started(self) -> _Process:
         stack = AsyncExitStack()
         try:
             transport = await stack.enter_async_context(worker_process(_MODULE))
         except SandboxError as failed:
             raise UsageError("No process can be started to read it.") from failed
-        return _Process(transport, stack)
+        if answer := await self._send(_Process(transport, stack), message):
+            return answer
+        raise UsageError("It cannot be read: reading it ends the process that reads.")
 
-    async def _asked(self, process: _Process, message: bytes) -> bytes:
+    async def _send(self, process: _Process, message: bytes) -> bytes:
         """The answer; empty when the process ended. A process that is left in the middle is killed."""
         answer = b""
         try:
             with suppress(WorkerLost):
                 await process.transport.send(message)
-                answer = await _message(process.transport)
+                answer = await _receive(process.transport)
         finally:
-            process.bodies += 1
-            if answer and process.bodies < self._limits.bodies:
+            if answer:
                 self._idle.append(process)
             else:
                 if complaints := process.transport.complaints:
@@ -108,7 +108,7 @@ class Readers:
             await self._idle.pop().stack.aclose()
 
 
-async def _message(transport: ProcessTransport) -> bytes:
+async def _receive(transport: ProcessTransport) -> bytes:
     """One whole message; empty when the process ended before it was whole, or claims too much."""
     buffer = bytearray()
     length = LENGTH.size
@@ -123,12 +123,12 @@ async def _message(transport: ProcessTransport) -> bytes:
     return bytes(buffer[LENGTH.size :])
 
 
-def _document(answer: bytes) -> Document:
+def _parse_answer(answer: bytes) -> Document:
     try:
-        said = json.loads(answer)
-        if "document" in said:
-            return Document.model_validate(said["document"])
-        refused, hint = str(said["refused"]), str(said["hint"])
+        parsed = json.loads(answer)
+        if "document" in parsed:
+            return Document.model_validate(parsed["document"])
+        refused, hint = str(parsed["refused"]), str(parsed["hint"])
     except (ValueError, TypeError, LookupError, ValidationError) as strange:
         raise UsageError("It cannot be read: what reads it answered something else.") from strange
     raise UsageError(refused, hint=hint)
@@ -143,3 +143,34 @@ async def open_readers(limits: ReadingLimits | None = None) -> AsyncIterator[Rea
     finally:
         with anyio.CancelScope(shield=True):
             await readers.aclose()
+
+
+async def read_file(path: Path, name: str, readers: Readers | None = None) -> Document:
+    """The document in a file, under `file:NAME`; `readers` are processes to use, else one is started.
+
+    Raises:
+        UsageError: it cannot be opened, is too large, or is of a kind that is not read.
+    """
+    suffix = PurePath(name.lower()).suffix
+    if suffix in _OFFICE:
+        why = f"{name!r} is an office file, which is not read."
+        raise UsageError(why, hint="Export it as CSV, text or PDF.")
+    file = anyio.Path(path)
+    try:
+        if not await file.is_file():
+            raise UsageError(f"{name!r} is not a file.")
+        if (await file.stat()).st_size > MAX_FILE_BYTES:
+            why = f"{name!r} is larger than {MAX_FILE_BYTES:,} bytes."
+            raise UsageError(why, hint="Read it in code instead.")
+        body = await file.read_bytes()
+    except OSError as closed:
+        raise UsageError(f"{name!r} cannot be read: {closed.strerror}.") from closed
+    if not body.strip():
+        return Document(url=f"file:{name}", content_type="text/plain")
+    try:
+        async with AsyncExitStack() as stack:
+            if readers is None:
+                readers = await stack.enter_async_context(open_readers())
+            return await readers.read(body, _TYPES.get(suffix, "text/plain"), f"file:{name}")
+    except UsageError as refused:
+        raise UsageError(f"{name!r}: {refused.message}", hint=refused.hint) from refused

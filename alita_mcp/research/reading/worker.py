@@ -29,22 +29,22 @@ def main() -> None:
     """Reads bodies until stdin ends or nothing comes for a while."""
     answers = os.fdopen(os.dup(1), "wb")
     sys.stdout = sys.stderr
-    limit()
+    limit_process()
     while True:
         idle = threading.Timer(IDLE_SECONDS, os._exit, (0,))
         idle.daemon = True
         idle.start()
-        header, body = _message(sys.stdin.buffer), _message(sys.stdin.buffer)
+        header, body = _read_message(sys.stdin.buffer), _read_message(sys.stdin.buffer)
         idle.cancel()
         if header is None or body is None:
             return
-        _limit_time()
-        answer = json.dumps(answered(json.loads(header), body)).encode()
+        limit_time()
+        answer = json.dumps(answer_request(json.loads(header), body)).encode()
         answers.write(LENGTH.pack(len(answer)) + answer)
         answers.flush()
 
 
-def answered(request: dict[str, Any], body: bytes) -> dict[str, Any]:
+def answer_request(request: dict[str, Any], body: bytes) -> dict[str, Any]:
     """The reply for a body: a document, or the reason for none."""
     try:
         document = read_document(body, request["content_type"], request["url"])
@@ -57,12 +57,12 @@ def answered(request: dict[str, Any], body: bytes) -> dict[str, Any]:
     return {"document": document.model_dump(mode="json")}
 
 
-def _message(stream: BinaryIO) -> bytes | None:
+def _read_message(stream: BinaryIO) -> bytes | None:
     head = stream.read(LENGTH.size)
     return stream.read(LENGTH.unpack(head)[0]) if len(head) == LENGTH.size else None
 
 
-def limit() -> None:
+def limit_process() -> None:
     """Limits memory and written files where the system allows it, and writes no byte code.
 
     Python does not notice that a file of byte code was cut off at the limit, and would never import that module again.
@@ -76,7 +76,8 @@ def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, 65_536))
 
 
-def _limit_time() -> None:
+def limit_time() -> None:
+    """Limits the processor time of the next body."""
     with suppress(ImportError, OSError, ValueError):
         import resource
 

@@ -9,8 +9,7 @@ from lxml import etree
 from alita_mcp.errors import UsageError
 from alita_mcp.research.values import Document, Link
 
-_TITLE = 200
-_FEED_LINKS = 500
+MAX_LINKS = 500
 
 
 def xml_document(body: bytes, url: str) -> Document:
@@ -36,23 +35,15 @@ def xml_document(body: bytes, url: str) -> Document:
     lines: list[str] = []
     links: list[Link] = []
     for element in root.iter(etree.Element):
-        name = etree.QName(element).localname
-        lines.append(_element_line(name, element.text or "", element.get("href"), links))
+        name, text = etree.QName(element).localname, element.text or ""
+        words = " ".join(re.sub(r"<[^<>]{0,2000}>", " ", text).split())  # some feeds hold HTML
+        target = element.get("href") or (words if name.lower() in ("link", "loc") else "")
+        number = ""
+        if re.match(r"https?://\S+$", target) and len(links) < MAX_LINKS:
+            links.append(Link(number=len(links) + 1, url=target[:4_000], text=words[:200]))
+            number = f" [{len(links)}]"
+        if words or number:
+            lines.append(f"{name}: {words}{number}")
     title = root.find(".//{*}title")
     words = " ".join((title.text or "").split()) if title is not None else ""
-    return Document(url=url, title=words[:_TITLE], text="\n".join(filter(None, lines)), links=tuple(links))
-
-
-def _element_line(name: str, text: str, href: str | None, links: list[Link]) -> str:
-    words = _untagged(text) if "<" in text else " ".join(text.split())
-    target = href or (words if name.lower() in ("link", "loc") else "")
-    number = ""
-    if re.match(r"https?://\S+$", target) and len(links) < _FEED_LINKS:
-        links.append(Link(number=len(links) + 1, url=target[:4_000], text=words[:200]))
-        number = f" [{len(links)}]"
-    return f"{name}: {words}{number}" if words or number else ""
-
-
-def _untagged(text: str) -> str:
-    """Text of HTML inside of XML, without its tags."""
-    return " ".join(re.sub(r"<[^<>]{0,2000}>", " ", text).split())
+    return Document(url=url, title=words[:200], text="\n".join(lines), links=tuple(links))

@@ -11,14 +11,19 @@ import httpx
 from alita_mcp.errors import UsageError
 from alita_mcp.research.addresses import allowed_places
 from alita_mcp.research.interface import Search, SearchBackend
+from alita_mcp.research.json_api import Endpoint, open_client
 from alita_mcp.research.packages import open_project_reader
-from alita_mcp.research.replies import Endpoint, open_client
-from alita_mcp.research.search.brave import BraveSearch, brave_endpoint
+from alita_mcp.research.search.apis import (
+    BraveSearch,
+    SearxngSearch,
+    TavilySearch,
+    brave_endpoint,
+    searxng_endpoint,
+    tavily_endpoint,
+)
 from alita_mcp.research.search.github import GithubSearch, github_endpoint
 from alita_mcp.research.search.merging import MergedSearch
 from alita_mcp.research.search.package_index import PackageIndexSearch
-from alita_mcp.research.search.searxng import SearxngSearch, searxng_endpoint
-from alita_mcp.research.search.tavily import TavilySearch, tavily_endpoint
 from alita_mcp.settings import SEARCH_KEYS, Settings, key_from
 
 NAMES = ("package_index", "github", "searxng", "tavily", "brave")

@@ -10,9 +10,9 @@ import anyio
 import httpx
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.replies import Endpoint, JsonApi, endpoint, rows_of
-from alita_mcp.research.search.hits import Row, hits_of
-from alita_mcp.research.search.keywords import keywords
+from alita_mcp.research.json_api import Endpoint, JsonApi, endpoint, rows_of
+from alita_mcp.research.search.apis import Row, hits_of
+from alita_mcp.research.search.package_index import keywords
 from alita_mcp.research.texts import day
 from alita_mcp.research.values import SearchHit
 
@@ -46,8 +46,8 @@ class GithubSearch:
         rows: dict[str, list[Row]] = {}
         failed: list[UsageError] = []
 
-        async def ask(kind: str, asked: str, accept: str) -> None:
-            parameters = {"q": asked, "per_page": str(min(limit, _MOST))}
+        async def ask(kind: str, words: str, accept: str) -> None:
+            parameters = {"q": words, "per_page": str(min(limit, _MOST))}
             try:
                 reply = await self._api.get(f"/search/{kind}", parameters, accept=accept)
                 rows[kind] = list(_KINDS[kind](rows_of(self.name, reply, "items")))
@@ -76,8 +76,8 @@ def _repositories(found: Iterable[dict[str, Any]]) -> Iterable[Row]:
             f"last push {day(row.get('pushed_at'))}" if day(row.get("pushed_at")) else "",
             "archived" if row.get("archived") is True else "",
         )
-        told = "; ".join(fact for fact in facts if isinstance(fact, str) and fact)
-        yield row.get("html_url"), row.get("full_name"), told, row.get("pushed_at")
+        description = "; ".join(fact for fact in facts if isinstance(fact, str) and fact)
+        yield row.get("html_url"), row.get("full_name"), description, row.get("pushed_at")
 
 
 def _files(found: Iterable[dict[str, Any]]) -> Iterable[Row]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import anyio
 
 from alita_mcp.errors import UsageError
 from alita_mcp.research.interface import SearchBackend
-from alita_mcp.research.search.canonical import canonical_url
 from alita_mcp.research.texts import MAX_QUERY, one_line
 from alita_mcp.research.values import FailedBackend, Found, SearchHit
 
@@ -17,6 +18,9 @@ TIMEOUT_S = 12.0
 MOST = 50
 _FLATTENING = 60
 """Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): how little the first ranks stand out."""
+_TRACKING = re.compile(
+    r"utm_.*|(?:fb|g|d|y|tw)clid|[gw]braid|msclkid|igshid|mc_[ce]id|_hs(?:enc|mi)|srsltid", re.IGNORECASE
+)
 
 
 class MergedSearch:
@@ -36,60 +40,71 @@ class MergedSearch:
         plain, most = one_line(query, MAX_QUERY), max(1, min(limit, MOST))
         if not plain:
             return Found()
-        outcomes: list[tuple[Sequence[SearchHit], str]] = [((), "")] * len(self._backends)
+        answers: list[Sequence[SearchHit]] = [()] * len(self._backends)
+        failed: dict[int, str] = {}
 
-        async def ask(place: int) -> None:
-            outcomes[place] = await self._asked(self._backends[place], plain, most)
+        async def ask(number: int, backend: SearchBackend) -> None:
+            try:
+                with anyio.fail_after(self._timeout_s):
+                    answers[number] = tuple(await backend.search(plain, most))[:most]
+            except UsageError as refused:
+                failed[number] = str(refused)
+            except TimeoutError:
+                failed[number] = f"{backend.name} did not answer within {self._timeout_s:g} s."
+            except Exception as error:  # noqa: BLE001 - a back end of somebody else's may raise anything
+                failed[number] = f"{backend.name} failed: {type(error).__name__}."
 
-        async with anyio.create_task_group() as together:
-            for place in range(len(self._backends)):
-                together.start_soon(ask, place)
+        async with anyio.create_task_group() as tasks:
+            for number, backend in enumerate(self._backends):
+                tasks.start_soon(ask, number, backend)
         by_name: dict[str, list[SearchHit]] = {}
-        for name, (hits, _) in zip(self.backends, outcomes, strict=True):
+        for name, hits in zip(self.backends, answers, strict=True):
             by_name.setdefault(name, []).extend(hits)
-        failed = (
-            FailedBackend(backend=name, reason=reason)
-            for name, (_, reason) in zip(self.backends, outcomes, strict=True)
-            if reason
+        reasons = (
+            FailedBackend(backend=self.backends[number], reason=failed[number]) for number in sorted(failed)
         )
-        return Found(hits=merged(by_name)[:most], failed=tuple(failed))
-
-    async def _asked(self, backend: SearchBackend, query: str, limit: int) -> tuple[Sequence[SearchHit], str]:
-        """The hits of one back end, and why there are none; empty where it answered."""
-        try:
-            with anyio.fail_after(self._timeout_s):
-                return tuple(await backend.search(query, limit))[:limit], ""
-        except UsageError as refused:
-            return (), str(refused)
-        except TimeoutError:
-            return (), f"{backend.name} did not answer within {self._timeout_s:g} s."
-        except Exception as failed:  # noqa: BLE001 - a back end of somebody else's may raise anything
-            return (), f"{backend.name} failed: {type(failed).__name__}."
+        return Found(hits=merge_hits(by_name)[:most], failed=tuple(reasons))
 
 
-def merged(answers: Mapping[str, Sequence[SearchHit]]) -> tuple[SearchHit, ...]:
+def merge_hits(answers: Mapping[str, Sequence[SearchHit]]) -> tuple[SearchHit, ...]:
     """The hits of all back ends, once each, by the sum of their reciprocal ranks."""
     ranked: dict[str, dict[str, tuple[int, SearchHit]]] = {}
     for backend, hits in answers.items():
         for rank, hit in enumerate(hits, 1):
             if key := canonical_url(hit.url):
                 ranked.setdefault(key, {}).setdefault(backend, (rank, hit))
-    ordered = sorted(ranked.values(), key=_merit)
-    return tuple(_joined(found) for found in ordered)
 
+    def merit(found: Mapping[str, tuple[int, SearchHit]]) -> tuple[float, int]:
+        ranks = [rank for rank, _ in found.values()]
+        return -sum(1 / (_FLATTENING + rank) for rank in ranks), min(ranks)
 
-def _merit(found: Mapping[str, tuple[int, SearchHit]]) -> tuple[float, int]:
-    ranks = [rank for rank, _ in found.values()]
-    return -sum(1 / (_FLATTENING + rank) for rank in ranks), min(ranks)
-
-
-def _joined(found: Mapping[str, tuple[int, SearchHit]]) -> SearchHit:
-    by_rank = sorted(found.items(), key=lambda item: item[1][0])
-    hits = [hit for _, (_, hit) in by_rank]
-    return hits[0].model_copy(
-        update={
+    hits = []
+    for found in sorted(ranked.values(), key=merit):
+        by_rank = sorted(found.items(), key=lambda item: item[1][0])
+        texts = [hit for _, (_, hit) in by_rank]
+        joined = {
             "backends": tuple(backend for backend, _ in by_rank),
-            "snippet": next((hit.snippet for hit in hits if hit.snippet), ""),
-            "published": next((hit.published for hit in hits if hit.published), ""),
+            "snippet": next((hit.snippet for hit in texts if hit.snippet), ""),
+            "published": next((hit.published for hit in texts if hit.published), ""),
         }
-    )
+        hits.append(texts[0].model_copy(update=joined))
+    return tuple(hits)
+
+
+def canonical_url(url: str) -> str:
+    """The URL without scheme, default port, fragment, tracking parameters and final slash; query sorted.
+
+    Empty for what is no http(s) URL. It is a key to compare, not an address to read.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return ""
+    if not host or parts.scheme not in ("http", "https"):
+        return ""
+    place = host if port in (None, 80, 443) else f"{host}:{port}"
+    path = quote(unquote(parts.path), safe="/:@!$&'()*+,;=~").rstrip("/")
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    kept = [pair for pair in pairs if not _TRACKING.fullmatch(pair[0])]
+    return f"{place}{path}?{urlencode(sorted(kept))}" if kept else f"{place}{path}"

@@ -13,9 +13,9 @@ from urllib.parse import quote
 import anyio
 import httpx
 
-from alita_mcp.research.replies import Endpoint, JsonApi, endpoint, open_client, rows_of
+from alita_mcp.research.json_api import Endpoint, JsonApi, endpoint, open_client, rows_of
+from alita_mcp.research.search.apis import hits_of
 from alita_mcp.research.search.choosing import open_search
-from alita_mcp.research.search.hits import hits_of
 from alita_mcp.research.texts import MAX_QUERY, one_line, without_markup
 from alita_mcp.research.values import Found, SearchHit
 from alita_mcp.settings import Settings, read_settings

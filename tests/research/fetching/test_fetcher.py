@@ -123,7 +123,7 @@ async def test_what_a_server_refuses_comes_with_the_time_to_wait(tmp_path: Path)
     busy = Reply(b"busy", status=429, headers={"retry-after": "30"})
     with local_site({"/busy": busy, "/broken?key=secret": Reply(status=500)}) as site:
         async with fetcher_of(site, tmp_path) as fetcher:
-            with pytest.raises(UsageError, match=r"answered 429.*after 30 s"):
+            with pytest.raises(UsageError, match=r"answered 429.*in 30 s"):
                 await fetcher.fetch(site.url("/busy"))
             with pytest.raises(UsageError, match="answered 500"):
                 await fetcher.fetch(site.url("/broken?key=secret"))

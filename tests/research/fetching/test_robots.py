@@ -47,13 +47,13 @@ async def test_many_at_once_ask_once_and_again_after_an_hour() -> None:
         for number in range(5):
             tasks.start_soon(asked.require, httpx.URL(f"http://a.example:81/{number}"))
     assert rules.asked == ["http://a.example:81/robots.txt"]
-    now[0] += robots.COUNTS_S + 1
+    now[0] += robots.KEPT_S + 1
     await asked.require(httpx.URL("http://a.example:81/"))
     assert len(rules.asked) == 2
 
 
 async def test_origins_are_forgotten_beyond_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(robots, "MOST_ORIGINS", 2)
+    monkeypatch.setattr(robots, "MAX_ORIGINS", 2)
     rules = Rules("")
     asked = Robots(rules)
     for host in ("a", "b", "c", "a"):

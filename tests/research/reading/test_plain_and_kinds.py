@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.reading.decoding import decoded
-from alita_mcp.research.reading.documents import read_document
-from alita_mcp.research.reading.kinds import kind_of
+from alita_mcp.research.reading.decoding import decode
+from alita_mcp.research.reading.documents import kind_of, read_document
 
 pytestmark = pytest.mark.extra("web")
 
@@ -86,25 +85,25 @@ def test_what_is_no_text_is_refused(declared: str, body: bytes, name: str) -> No
     ],
 )
 def test_a_wrong_character_set_is_repaired(text: str, written: str, said: str) -> None:
-    assert decoded(text.encode(written), said) == text
+    assert decode(text.encode(written), said) == text
 
 
 def test_a_page_names_its_character_set_itself() -> None:
     page = f'<meta http-equiv="content-type" content="text/html; charset=windows-1251"><p>{RUSSIAN}'
-    assert RUSSIAN in decoded(page.encode("windows-1251"), "text/html")
+    assert RUSSIAN in decode(page.encode("windows-1251"), "text/html")
     feed = f'<?xml version="1.0" encoding="koi8-r"?><a>{RUSSIAN}</a>'
-    assert RUSSIAN in decoded(feed.encode("koi8-r"), "")
+    assert RUSSIAN in decode(feed.encode("koi8-r"), "")
 
 
 def test_a_few_damaged_characters_spoil_no_page() -> None:
     body = RUSSIAN.encode() + b"\xff" + RUSSIAN.encode()
-    assert decoded(body, "text/html; charset=utf-8") == f"{RUSSIAN}\ufffd{RUSSIAN}"
-    assert decoded(b"\x81\xff", "text/html; charset=shift_jis")
+    assert decode(body, "text/html; charset=utf-8") == f"{RUSSIAN}\ufffd{RUSSIAN}"
+    assert decode(b"\x81\xff", "text/html; charset=shift_jis")
 
 
 @given(st.binary(max_size=300), st.text(max_size=40))
 def test_no_bytes_break_it(body: bytes, said: str) -> None:
-    assert isinstance(decoded(body, f"text/html; charset={said}"), str)
+    assert isinstance(decode(body, f"text/html; charset={said}"), str)
 
 
 def test_json_comes_in_lines_and_what_is_none_as_it_is() -> None:

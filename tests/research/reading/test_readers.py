@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
-import json
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import anyio
 import psutil
@@ -16,8 +13,13 @@ import pytest
 from alita_mcp.errors import UsageError
 from alita_mcp.research.reading import readers as readers_module
 from alita_mcp.research.reading import worker
-from alita_mcp.research.reading.files import MAX_BYTES, read_file
-from alita_mcp.research.reading.readers import Readers, ReadingLimits, open_readers
+from alita_mcp.research.reading.readers import (
+    MAX_FILE_BYTES,
+    Readers,
+    ReadingLimits,
+    open_readers,
+    read_file,
+)
 from alita_mcp.sandbox.wasm import process
 from tests.research.reading.test_pdf import pdf
 
@@ -41,10 +43,10 @@ async def test_one_process_reads_many_bodies_and_is_gone_at_the_end(monkeypatch:
 
     monkeypatch.setattr(process.anyio, "open_process", noted)
     with anyio.fail_after(60):
-        async with open_readers(ReadingLimits(bodies=3)) as readers:
+        async with open_readers() as readers:
             for _ in range(4):
                 assert await title(readers) == "Owls"
-            assert len(started) == 2
+            assert len(started) == 1
         assert [pid for pid in started if psutil.pid_exists(pid)] == []
 
 
@@ -126,38 +128,6 @@ async def test_memory_is_bounded(tmp_path: Path) -> None:
                 await title(readers)
 
 
-def test_the_process_answers_until_its_input_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    def message(content: bytes) -> bytes:
-        return worker.LENGTH.pack(len(content)) + content
-
-    asked = json.dumps({"content_type": "text/plain", "url": "http://a.example/"}).encode()
-    answers = io.BytesIO()
-    monkeypatch.setattr(worker, "limit", lambda: None)
-    monkeypatch.setattr(worker, "_limit_time", lambda: None)
-    monkeypatch.setattr(worker.os, "fdopen", lambda *_: answers)
-    monkeypatch.setattr(sys, "stdout", sys.stdout)
-    monkeypatch.setattr(
-        sys, "stdin", SimpleNamespace(buffer=io.BytesIO((message(asked) + message(b"words")) * 2))
-    )
-    worker.main()
-    answers.seek(0)
-    said = json.loads(worker._message(answers) or b"")
-    assert said["document"]["text"] == "words"
-    assert worker._message(answers) is not None
-    assert worker._message(answers) is None
-
-
-@pytest.mark.parametrize(("failure", "why"), [(MemoryError, "memory"), (RecursionError, "deeply")])
-def test_what_is_too_much_for_the_process_is_refused(
-    failure: type[Exception], why: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise failure
-
-    monkeypatch.setattr(worker, "read_document", fail)
-    assert why in worker.answered({"content_type": "", "url": ""}, b"")["refused"]
-
-
 @pytest.mark.parametrize(
     ("name", "body", "kind", "text"),
     [
@@ -182,13 +152,13 @@ async def test_files_of_a_task_are_read(name: str, body: bytes, kind: str, text:
 async def test_files_that_are_not_read_are_refused_by_name(tmp_path: Path) -> None:
     large, program = tmp_path / "large", tmp_path / "program"
     with large.open("wb") as file:
-        file.truncate(MAX_BYTES + 1)
+        file.truncate(MAX_FILE_BYTES + 1)
     program.write_bytes(b"\x7fELF")
     cases = [
         (large, "large.csv", "larger than"),
         (program, "tool.bin", "'tool.bin'.*no text"),
-        (tmp_path, "folder", "no file"),
-        (tmp_path / "none", "none.txt", "no file"),
+        (tmp_path, "folder", "not a file"),
+        (tmp_path / "none", "none.txt", "not a file"),
         (program, "table.xlsx", "office file"),
     ]
     with anyio.fail_after(60):
@@ -210,8 +180,8 @@ def test_the_process_limits_its_memory_its_files_and_each_bodys_time(monkeypatch
     limits: dict[int, tuple[int, int]] = {}
     monkeypatch.setattr(resource, "setrlimit", lambda which, pair: limits.update({which: pair}))
     monkeypatch.setattr(sys, "dont_write_bytecode", sys.dont_write_bytecode)
-    worker.limit()
-    worker._limit_time()
+    worker.limit_process()
+    worker.limit_time()
     assert limits[resource.RLIMIT_AS] == (worker.MEMORY_BYTES, worker.MEMORY_BYTES)
     assert limits[resource.RLIMIT_CORE] == (0, 0)
     assert limits[resource.RLIMIT_FSIZE][0] < 1 << 20
@@ -231,10 +201,21 @@ async def test_ten_megabytes_of_markup_in_a_file_are_read_or_refused(tmp_path: P
 def test_a_reading_process_leaves_no_byte_code_that_its_limit_of_files_cut_off(tmp_path: Path) -> None:
     (tmp_path / "large.py").write_text("names = [" + "".join(f"'name {n}', " for n in range(20_000)) + "]\n")
     program = (
-        "import sys; from alita_mcp.research.reading import worker; worker.limit(); "
+        "import sys; from alita_mcp.research.reading import worker; worker.limit_process(); "
         f"sys.path.insert(0, {str(tmp_path)!r}); import large; print(len(large.names))"
     )
     for _ in range(2):
         run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
         assert run.stdout.strip() == "20000", run.stderr
     assert not list(tmp_path.rglob("*.pyc"))
+
+
+@pytest.mark.parametrize(("failure", "why"), [(MemoryError, "memory"), (RecursionError, "deeply")])
+def test_what_is_too_much_for_the_process_is_refused(
+    failure: type[Exception], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(worker, "read_document", fail)
+    assert why in worker.answer_request({"content_type": "", "url": ""}, b"")["refused"]

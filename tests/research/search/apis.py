@@ -9,14 +9,19 @@ from typing import Any
 
 import anyio
 
-from alita_mcp.research.index.projects import ProjectReader, index_endpoint
 from alita_mcp.research.interface import SearchBackend
-from alita_mcp.research.replies import Endpoint, open_client
-from alita_mcp.research.search.brave import BraveSearch, brave_endpoint
+from alita_mcp.research.json_api import Endpoint, open_client
+from alita_mcp.research.packages import ProjectReader, index_endpoint
+from alita_mcp.research.search.apis import (
+    BraveSearch,
+    SearxngSearch,
+    TavilySearch,
+    brave_endpoint,
+    searxng_endpoint,
+    tavily_endpoint,
+)
 from alita_mcp.research.search.github import GithubSearch, github_endpoint
 from alita_mcp.research.search.package_index import PackageIndexSearch
-from alita_mcp.research.search.searxng import SearxngSearch, searxng_endpoint
-from alita_mcp.research.search.tavily import TavilySearch, tavily_endpoint
 from alita_mcp.settings import Settings
 from tests.research.json_server import Reply, Request
 
@@ -40,55 +45,31 @@ ROWS = (
 )
 
 
+def named(rows: Sequence[Found], *names: str, **more: Any) -> list[dict[str, Any]]:
+    """The rows as objects, with those names for URL, title, snippet and date."""
+    return [
+        {**dict(zip(names, (row.url, row.title, row.snippet, row.day), strict=True)), **more} for row in rows
+    ]
+
+
 def searxng(rows: Sequence[Found]) -> Any:
-    return {
-        "query": QUERY,
-        "results": [
-            {
-                "url": row.url,
-                "title": row.title,
-                "content": row.snippet,
-                "publishedDate": row.day,
-                "engine": "x",
-            }
-            for row in rows
-        ],
-        "unresponsive_engines": [],
-    }
+    found = named(rows, "url", "title", "content", "publishedDate", engine="x")
+    return {"query": QUERY, "results": found, "unresponsive_engines": []}
 
 
 def tavily(rows: Sequence[Found]) -> Any:
-    return {
-        "query": QUERY,
-        "answer": None,
-        "results": [
-            {
-                "url": row.url,
-                "title": row.title,
-                "content": row.snippet,
-                "published_date": row.day,
-                "score": 0.5,
-            }
-            for row in rows
-        ],
-    }
+    found = named(rows, "url", "title", "content", "published_date", score=0.5)
+    return {"query": QUERY, "answer": None, "results": found}
 
 
 def brave(rows: Sequence[Found]) -> Any:
-    found = [
-        {"url": row.url, "title": row.title, "description": row.snippet, "page_age": row.day} for row in rows
-    ]
+    found = named(rows, "url", "title", "description", "page_age")
     return {"type": "search", "web": {"type": "search", "results": found}}
 
 
 def github(rows: Sequence[Found]) -> Any:
-    found = [
-        {
-            "html_url": row.url, "full_name": row.title, "description": row.snippet, "pushed_at": row.day,
-            "stargazers_count": 12, "license": {"spdx_id": "MIT"}, "language": "Python", "archived": False,
-        }
-        for row in rows
-    ]  # fmt: skip
+    more = {"stargazers_count": 12, "license": {"spdx_id": "MIT"}, "language": "Python", "archived": False}
+    found = named(rows, "html_url", "full_name", "description", "pushed_at", **more)
     return {"total_count": len(found), "incomplete_results": False, "items": found}
 
 

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.search.package_index import MOST_NAMES, candidate_names
+from alita_mcp.research.search.package_index import MAX_NAMES, candidate_names
 from tests.research.json_server import Reply, Request, json_server
 from tests.research.search.apis import APIS, ROWS, Found, project
 
@@ -82,7 +82,7 @@ async def test_githubs_own_limit_is_told_with_its_end() -> None:
 def test_a_query_means_these_names_first(query: str, names: list[str]) -> None:
     found = candidate_names(query)
     assert [name for name in found if name in names] == names
-    assert len(found) <= MOST_NAMES
+    assert len(found) <= MAX_NAMES
 
 
 def test_a_query_without_names_means_none() -> None:

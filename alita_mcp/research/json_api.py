@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import time
-import zlib
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -20,12 +19,12 @@ from alita_mcp import __version__
 from alita_mcp.errors import UsageError
 from alita_mcp.models.litellm.backoff import asked_pause
 from alita_mcp.research.addresses import PublicOnly, place_of
+from alita_mcp.research.bodies import ENCODINGS, read_body
 from alita_mcp.values import Value
 
 AGENT = f"alita-mcp-server/{__version__}"
 MAX_BYTES = 2_000_000
 TIMEOUT_S = 10.0
-_ZLIB_OR_GZIP = 47
 
 
 class Endpoint(Value):
@@ -52,9 +51,11 @@ class Endpoint(Value):
 
 
 def endpoint(
-    name: str, url: str, *, setting: str, key: str = "", header: str = "", prefix: str = ""
+    name: str, url: str, *, setting: str, key: str = "", header: str = "", prefix: str = "", advice: str = ""
 ) -> Endpoint:
     """The endpoint at a URL that a person wrote; its user and password become a header.
+
+    `advice` says what to do when the API refuses; empty: to check the setting.
 
     Raises:
         UsageError: it is no http(s) URL, or the key cannot be sent; the message names `setting` and not its value.
@@ -75,12 +76,8 @@ def endpoint(
         key = parts.password or ""
     path = quote(unquote(parts.path), safe="/+~@:").rstrip("/")
     base_url = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"
-    advice = f"Check {setting}." if setting else ""
+    advice = advice or f"Check {setting}."
     return Endpoint(name=name, base_url=base_url, headers=headers, secret=key, advice=advice)
-
-
-class _Absent(Exception):
-    """There is nothing of that name."""
 
 
 class JsonApi:
@@ -97,7 +94,7 @@ class JsonApi:
     async def get(
         self, path: str, parameters: Mapping[str, str] | None = None, *, accept: str = "application/json"
     ) -> Any:
-        """Requests a path; returns the parsed reply.
+        """The parsed reply at a path.
 
         Raises:
             UsageError: not answered in time, refused, too large, or no JSON; no message holds a key.
@@ -105,73 +102,62 @@ class JsonApi:
         return await self._ask("GET", path, params=parameters, headers={"accept": accept})
 
     async def find(self, path: str, *, accept: str = "application/json") -> Any:
-        """The parsed reply; None for a name that does not exist; raises as `get`."""
-        try:
-            return await self._ask("GET", path, headers={"accept": accept}, absent=(404, 410)) or {}
-        except _Absent:
-            return None
+        """The parsed reply at a path; None for a name that does not exist; raises as `get`."""
+        return await self._ask("GET", path, headers={"accept": accept}, absent=(404, 410))
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """The parsed reply to a JSON body; raises as `get`."""
         return await self._ask("POST", path, json=body, headers={"accept": "application/json"})
 
     async def _ask(
-        self, method: str, path: str, *, headers: Mapping[str, str], absent: tuple[int, ...] = (), **said: Any
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        absent: tuple[int, ...] = (),
+        **options: Any,
     ) -> Any:
-        sent = {"accept-encoding": "gzip", **headers, **self._at.headers}
+        url, sent = self._at.base_url + path, {"accept-encoding": ENCODINGS, **headers, **self._at.headers}
         try:
             with anyio.fail_after(self._at.timeout_s):
                 async with self._client.stream(
-                    method, self._at.base_url + path, headers=sent, follow_redirects=False, **said
+                    method, url, headers=sent, follow_redirects=False, **options
                 ) as response:
                     if response.status_code in absent:
-                        raise _Absent
+                        return None
                     self._require_success(response)
-                    body = await self._body(response)
+                    body = await read_body(response, self.name, self._at.max_bytes)
         except TimeoutError as late:
             raise UsageError(f"{self.name} did not answer within {self._at.timeout_s:g} s.") from late
         except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as failed:
             raise UsageError(f"{self.name} did not answer: {type(failed).__name__}.") from failed
-        return self._parsed(body)
+        try:
+            parsed = remove_secret(json.loads(body), self._at.secret)
+        except (ValueError, RecursionError) as broken:
+            kind = "HTML" if body[:200].lstrip().startswith(b"<") else "something"
+            why = f"{self.name} answered with {kind} that is not JSON."
+            raise UsageError(why, hint=self._at.advice) from broken
+        return {} if parsed is None and absent else parsed
 
     def _require_success(self, response: httpx.Response) -> None:
-        status = response.status_code
+        status, headers = response.status_code, response.headers
         if response.is_success:
             return
         if response.is_redirect:
-            said = f"{self.name} answered {status}, a redirect, which is not followed."
-            raise UsageError(said, hint=self._at.advice)
-        if status == 429 or (status == 403 and _spent(response.headers)):
-            pause = _pause(response.headers)
-            later = f"in {pause:,.0f} s" if pause is not None else "later"
+            why = f"{self.name} answered {status}, a redirect, which is not followed."
+            raise UsageError(why, hint=self._at.advice)
+        is_spent = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
+        if status == 429 or (status == 403 and is_spent):
+            pause, reset = asked_pause(headers), headers.get("x-ratelimit-reset", "")
+            if pause is None and reset.isdecimal() and len(reset) < 12:
+                pause = max(0.0, int(reset) - time.time())
+            later = "later" if pause is None else f"in {min(pause, 86_400.0):,.0f} s"
             raise UsageError(f"{self.name} answered {status}: too many requests.", hint=f"Try again {later}.")
         raise UsageError(f"{self.name} answered {status}.", hint=self._at.advice if status < 500 else "")
 
-    async def _body(self, response: httpx.Response) -> bytes:
-        encoding = response.headers.get("content-encoding", "identity").strip().lower()
-        if encoding not in ("identity", "gzip", "deflate", ""):
-            raise UsageError(f"{self.name} answered with a compression that was not asked for.")
-        packed = None if encoding in ("identity", "") else zlib.decompressobj(wbits=_ZLIB_OR_GZIP)
-        body = bytearray()
-        try:
-            async for chunk in response.aiter_raw():
-                body += packed.decompress(chunk, self._at.max_bytes + 1 - len(body)) if packed else chunk
-                if len(body) > self._at.max_bytes:
-                    raise UsageError(f"{self.name} answered with more than {self._at.max_bytes:,} bytes.")
-        except zlib.error as broken:
-            raise UsageError(f"{self.name} answered with broken compression.") from broken
-        return bytes(body)
 
-    def _parsed(self, body: bytes) -> Any:
-        try:
-            return without(json.loads(body), self._at.secret)
-        except (ValueError, RecursionError) as broken:
-            kind = "HTML" if body[:200].lstrip().startswith(b"<") else "something"
-            said = f"{self.name} answered with {kind} that is not JSON."
-            raise UsageError(said, hint=self._at.advice) from broken
-
-
-def without(parsed: Any, secret: str) -> Any:
+def remove_secret(parsed: Any, secret: str) -> Any:
     """A parsed reply with the secret removed from its texts; short secrets are ignored."""
     if len(secret) < 8:
         return parsed
@@ -194,18 +180,6 @@ def rows_of(name: str, reply: Any, *path: str) -> list[dict[str, Any]]:
     if not isinstance(reply, list):
         raise UsageError(f"{name} answered with JSON of another shape.")
     return [row for row in reply if isinstance(row, dict)]
-
-
-def _spent(headers: httpx.Headers) -> bool:
-    return "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
-
-
-def _pause(headers: httpx.Headers) -> float | None:
-    reset = headers.get("x-ratelimit-reset", "")
-    asked = asked_pause(headers)
-    if asked is None and reset.isdecimal() and len(reset) < 12:
-        asked = max(0.0, int(reset) - time.time())
-    return asked if asked is None else min(asked, 86_400.0)
 
 
 @asynccontextmanager
