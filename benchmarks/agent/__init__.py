@@ -1,6 +1,6 @@
-"""`make bench NAME=agent`: tasks with known answers, for the manager agent, plain ReAct, and one run of code.
+"""`make bench NAME=agent`: tasks with known answers, for the manager agent and plain ReAct.
 
-All three ask the same model in the same run. Answers count as GAIA counts them. `--scripted` asks a scripted model in
+Both ask the same model in the same run. Answers count as GAIA counts them. `--scripted` asks a scripted model in
 place of a real one: its figures say something about the harness, nothing about any model.
 """
 
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
 
             options.model = scripted_solver.MODEL
             options.base_url = stack.enter_context(scripted_solver.serving())
-        place = stack.enter_context(_site(tasks, options.tasks))
+        place = stack.enter_context(site.served())
         settings = settings_for(options, read_settings(), place.host)
         chosen = choose(settings)
         if chosen is None:
@@ -134,20 +134,6 @@ def table(result: dict[str, object]) -> str:
     if result["model"] == "scripted":
         words += "; figures of a scripted model measure the harness, not a model"
     return f"{tally.as_table(by_arm)}\n\n{words}"
-
-
-def _site(tasks: Sequence[task_file.AgentTask], file: Path) -> site.Site:
-    """The site of the tasks: ours, or the folder that they name."""
-    folders = {task.site for task in tasks if isinstance(task.site, str) and task.site}
-    if len(folders) > 1:
-        raise UsageError(f"The tasks name {len(folders)} sites; one is served.")
-    if not folders:
-        return site.served()
-    named = folders.pop()
-    folder = (file.resolve().parent / named).resolve()
-    if not folder.is_relative_to(file.resolve().parent) or not folder.is_dir():
-        raise UsageError(f"The site {str(folder)!r} is no folder beside the tasks.")
-    return site.served_folder(folder)
 
 
 def _tell(line: str) -> None:

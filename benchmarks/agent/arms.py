@@ -1,7 +1,7 @@
 """Arms of the agent benchmark: one model with different offers, and its answers and costs.
 
 `alita` is the whole manager agent: plans, memory, tools that are built and found again. `react` decides each step when
-it comes, remembers nothing and builds nothing. `code_once` may run code once and then has to answer.
+when it comes, remembers nothing and builds nothing.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Value
 from benchmarks.agent import materials, scoring, task_file
 
-NAMES = ("alita", "react", "code_once")
-RUN_CODE, FINISH = "run_code", "finish"
+NAMES = ("alita", "react")
 BUILDS = frozenset({"build_tool", "delegate"})
 """What plain ReAct has not."""
 
@@ -119,7 +118,7 @@ def _opened(arm: str, settings: Settings) -> tuple[Settings, RoleModels]:
         if chosen is None:
             raise UsageError("No model is configured.", hint="Give --model, or set ALITA_MODEL.")
         model = ToolCallingModel(LitellmModel(chosen))
-        return OneRunOfCode(model) if arm == "code_once" else NothingBuilt(model)
+        return NothingBuilt(model)
 
     fewer = settings.model_copy(update={"policy": "locked", "memory": False})
     return fewer, RoleModels(fewer, source=source)
@@ -138,27 +137,6 @@ class NothingBuilt:
         """One completion; raises as the model does."""
         offered = [tool for tool in tools if tool.name not in BUILDS]
         return await self._model.complete(messages, tools=offered, **options)
-
-
-class OneRunOfCode:
-    """Arm with one run of code, allowed in the first turn; the model then has to answer, other calls are dropped."""
-
-    def __init__(self, model: LanguageModel) -> None:
-        self.name = model.name
-        self._model = model
-
-    async def complete(
-        self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = (), **options: Any
-    ) -> Completion:
-        """One completion; raises as the model does."""
-        if not tools:
-            return await self._model.complete(messages, **options)
-        has_run = any(call.name == RUN_CODE for message in messages for call in message.calls)
-        allowed = {FINISH} if has_run else {FINISH, RUN_CODE}
-        offered = [tool for tool in tools if tool.name in allowed]
-        answer = await self._model.complete(messages, tools=offered, **options)
-        calls = tuple(call for call in answer.calls if call.name in allowed)[:1]
-        return answer.model_copy(update={"calls": calls})
 
 
 async def _trial(app: App, arm: str, task: task_file.AgentTask, request: TaskRequest) -> Trial:

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.agent.arms import Trial
 
 Figures = dict[str, Any]
-TITLES = {"alita": "alita", "react": "plain ReAct", "code_once": "code once"}
+TITLES = {"alita": "alita", "react": "plain ReAct"}
 
 
 def figures(trials: Sequence[Trial]) -> Figures:

@@ -28,19 +28,11 @@ class AgentTask(Value):
     question: str = Field(min_length=1, validation_alias=AliasChoices("question", "Question", "task"))
     files: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("files", "file_name"))
     """Names of files that the benchmark draws, or paths below the folder of the tasks."""
-    site: bool | str = False
-    """Whether the task needs the site; a text names a folder beside the tasks that is served
-    instead."""
     answer: str = Field(
         min_length=1,
         validation_alias=AliasChoices("answer", "expected", "Final answer"),
         coerce_numbers_to_str=True,
     )
-
-    @field_validator("site", mode="before")
-    @classmethod
-    def _nothing_is_no_site(cls, site: Any) -> Any:
-        return site or False
 
     @field_validator("files", mode="before")
     @classmethod

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
+import psutil
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Sandbox
@@ -17,7 +15,6 @@ from benchmarks.calls import baselines, timing, work
 
 IDLE_S = 0.3
 """How long a worker is left alone before its memory is read."""
-PROC = Path("/proc")
 
 
 async def measure(
@@ -54,7 +51,7 @@ async def _warm(sandbox: Sandbox, workers: int) -> None:
 def roots(kind: str) -> frozenset[int]:
     """The first processes of this process's workers: its children, or those of its containers."""
     if kind != "docker":
-        return frozenset(pid for pid in descendants() if _parent(pid) == os.getpid())
+        return frozenset(each.pid for each in psutil.Process().children())
     from alita_mcp.sandbox.docker.engine import OWNER_LABEL
     from alita_mcp.sandbox.owner import ProcessOwner
 
@@ -70,9 +67,10 @@ def weigh_workers(kind: str, before: frozenset[int]) -> dict[str, Any]:
     if not found:
         return {"missing": "no worker is kept between calls"}
     every = {*found, *(pid for root in found for pid in descendants(root))}
-    total, private = _bytes_of(every, "Pss"), _bytes_of(every, "Private_Clean", "Private_Dirty")
-    if total is None or private is None:
+    weighed = _bytes_of(every)
+    if weighed is None:
         return {"missing": "the memory of the workers' processes may not be read by this user"}
+    total, private = weighed
     return {
         "workers": len(found),
         "bytes": total,
@@ -85,52 +83,35 @@ def weigh_workers(kind: str, before: frozenset[int]) -> dict[str, Any]:
 
 def descendants(root: int | None = None) -> set[int]:
     """All processes below one, by default below this one."""
-    children: dict[int, list[int]] = {}
-    for entry in PROC.iterdir():
-        if entry.name.isdigit():
-            children.setdefault(_parent(int(entry.name)), []).append(int(entry.name))
-    found, left = set[int](), [root or os.getpid()]
-    while left:
-        new = [child for child in children.get(left.pop(), ()) if child not in found]
-        found.update(new)
-        left += new
-    return found
+    try:
+        return {each.pid for each in psutil.Process(root).children(recursive=True)}
+    except psutil.NoSuchProcess:
+        return set()
 
 
 def shows_processes() -> bool:
-    """Whether this machine has a /proc."""
-    return PROC.is_dir()
+    """Whether this machine shows the memory of processes in /proc."""
+    return psutil.LINUX
 
 
 def resident_bytes(pid: int) -> int | None:
     """The resident set of one process; None when it is gone or not readable."""
-    return _field(PROC / str(pid) / "status", "VmRSS")
-
-
-def _bytes_of(processes: set[int], *names: str) -> int | None:
-    """These fields of all processes together; one that has ended has none."""
-    total = 0
-    for pid in processes:
-        for name in names:
-            share = _field(PROC / str(pid) / "smaps_rollup", name)
-            if share is None and resident_bytes(pid):
-                return None  # it lives, has memory, and we may not see how much
-            total += share or 0
-    return total
-
-
-def _field(path: Path, name: str) -> int | None:
     try:
-        text = path.read_text("ascii", "replace")
-    except OSError:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
         return None
-    match = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)
-    return int(match[1]) << 10 if match else None
 
 
-def _parent(pid: int) -> int:
-    """Number of a process's parent; 0 when it has ended."""
-    try:
-        return int((PROC / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[1])
-    except (OSError, IndexError):
-        return 0
+def _bytes_of(processes: set[int]) -> tuple[int, int] | None:
+    """Proportional and private bytes of all processes together; None where one may not be read."""
+    proportional = private = 0
+    for pid in processes:
+        try:
+            found = psutil.Process(pid).memory_full_info()
+        except (psutil.NoSuchProcess, psutil.ZombieProcess):
+            continue
+        except psutil.AccessDenied:
+            return None
+        proportional += found.pss
+        private += found.uss
+    return proportional, private

@@ -17,7 +17,7 @@ from alita_mcp.errors import UsageError
 from alita_mcp.models.interface import Completion, Message, ToolCall, ToolSpec
 from alita_mcp.models.scripted import ScriptedModel
 from benchmarks import agent
-from benchmarks.agent import arms, materials, site, tally, task_file
+from benchmarks.agent import arms, materials, tally, task_file
 from benchmarks.agent.scoring import exact_answer
 from benchmarks.agent.site import pages
 from tests.agent import scripts
@@ -145,20 +145,6 @@ async def test_plain_react_is_offered_no_way_to_make_tools() -> None:
     assert offered_to(model) == ["search_capabilities", "run_code", "read_page", "finish"]
 
 
-async def test_one_run_of_code_is_one_whatever_the_model_asks_for() -> None:
-    model = ScriptedModel([asking("read_page", "run_code", "run_code"), asking("run_code"), "yes"])
-    limited = arms.OneRunOfCode(model)
-    talk = [Message(role="user", content="x")]
-    first = await limited.complete(talk, tools=OFFERED)
-    assert (offered_to(model), [call.name for call in first.calls]) == (["run_code", "finish"], ["run_code"])
-    talk += [
-        Message(role="assistant", content="", calls=first.calls),
-        Message(role="tool", content="5", call_id="1"),
-    ]
-    second = await limited.complete(talk, tools=OFFERED)
-    assert (offered_to(model), second.calls) == (["finish"], ())
-
-
 def test_figures_add_up_and_the_table_names_what_was_missed() -> None:
     trials = [
         arms.Trial(id="a", level=1, answer="5", expected="5", right=True, claimed=True, steps=3, calls=4, tokens=70,
@@ -199,20 +185,3 @@ def test_what_cannot_be_measured_says_so(
     monkeypatch.delenv("ALITA_MODEL", raising=False)
     with pytest.raises(UsageError, match=said):
         measured(*words)
-
-
-def test_a_task_file_may_bring_its_own_site(tmp_path: Path) -> None:
-    (tmp_path / "pages").mkdir()
-    (tmp_path / "pages" / "index.html").write_text("<h1>Own</h1>")
-    file = tmp_path / "tasks.jsonl"
-    for place, is_there in (("pages", True), ("..", False), ("nowhere", False)):
-        task = {"id": "own", "question": "Read {site}/index.html", "site": place, "answer": "x"}
-        file.write_text(json.dumps(task))
-        words = ("--scripted", "--sandbox", "wasm", "--only", "code_once", "--tasks", str(file))
-        if is_there:
-            assert measured(*words)["code_once"]["tasks"] == 1
-        else:
-            with pytest.raises(UsageError, match="no folder beside"):
-                measured(*words)
-    with site.served_folder(tmp_path / "pages") as served:
-        assert served.url.startswith("http://127.0.0.1:")

@@ -6,9 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from benchmarks.agent.site import pages
 
@@ -38,16 +36,6 @@ def served(collector: str = pages.COLLECTOR) -> Iterator[Served]:
     """Serves the pages on a free port; the hostile page wants data sent to `collector`."""
     site = Served("")
     with _listening(type("Pages", (_Pages,), {"site": site, "collector": collector})) as port:
-        site.host = f"127.0.0.1:{port}"
-        yield site
-
-
-@contextmanager
-def served_folder(folder: Path) -> Iterator[Served]:
-    """Serves the files of a folder on a free port."""
-    site = Served("")
-    handler = type("Files", (_Files,), {"site": site})
-    with _listening(partial(handler, directory=str(folder))) as port:
         site.host = f"127.0.0.1:{port}"
         yield site
 
@@ -111,17 +99,6 @@ class _Redirects(BaseHTTPRequestHandler):
         self.send_header("location", self.target)
         self.send_header("content-length", "0")
         self.end_headers()
-
-    def log_message(self, *_arguments: object) -> None:
-        return
-
-
-class _Files(SimpleHTTPRequestHandler):
-    site: Served
-
-    def do_GET(self) -> None:
-        self.site.asked.append(self.path)
-        super().do_GET()
 
     def log_message(self, *_arguments: object) -> None:
         return
