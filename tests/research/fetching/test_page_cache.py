@@ -1,7 +1,8 @@
-"""Pages that were read before, and how long they count by their headers."""
+"""Pages that were read before, what a strange disk does to them, and how long they count by their headers."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import httpx
@@ -29,6 +30,10 @@ def page(text: str = "words") -> Document:
     return Document(url="http://a.example/", text=text)
 
 
+def files(folder: Path) -> list[Path]:
+    return list(folder.glob("*/*"))
+
+
 async def test_what_is_kept_is_found_by_another_process_and_counts_for_its_time(tmp_path: Path) -> None:
     now = [1_000.0]
     cache = PageCache(tmp_path, 1_000_000, clock=lambda: now[0])
@@ -44,6 +49,44 @@ async def test_what_is_kept_is_found_by_another_process_and_counts_for_its_time(
     assert await other.find(KEY) is None
     now[0] = 10.0  # a clock that went back
     assert await other.find(KEY) is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff\xff", b"{}", b"x" * 200, b"0" * 64 + b"\n{}"])
+async def test_damaged_files_count_as_none(tmp_path: Path, damage: bytes) -> None:
+    cache = PageCache(tmp_path, 1_000_000)
+    await cache.keep(KEY, page(), FRESH)
+    (place,) = files(tmp_path)
+    place.write_bytes(damage)
+    assert await cache.find(KEY) is None
+    await cache.keep(KEY, page(), FRESH)
+    assert await cache.find(KEY) is not None
+
+
+async def test_a_page_of_another_url_in_a_pages_place_is_not_given(tmp_path: Path) -> None:
+    cache = PageCache(tmp_path, 1_000_000)
+    await cache.keep(KEY, page(), FRESH)
+    (place,) = files(tmp_path)
+    other = page_key("http://b.example/", is_allowed=False)
+    there = tmp_path / other[:2] / f"{other}.json"
+    there.parent.mkdir(exist_ok=True)
+    place.rename(there)
+    assert await cache.find(other) is None
+
+
+async def test_the_folder_stays_within_its_bounds_and_large_pages_outside(tmp_path: Path) -> None:
+    cache = PageCache(tmp_path, 100_000)
+    await cache.keep(page_key("large", is_allowed=False), page("x" * 20_000), FRESH)
+    assert files(tmp_path) == []
+    for number in range(65):
+        await cache.keep(page_key(str(number), is_allowed=False), page("x" * 5_000), FRESH)
+    kept = sum(place.stat().st_size for place in files(tmp_path))
+    assert kept < 200_000
+    (tmp_path / "aa").mkdir(exist_ok=True)
+    orphan = tmp_path / "aa" / "left.new"
+    orphan.write_bytes(b"half")
+    os.utime(orphan, (1, 1))
+    await PageCache(tmp_path, 1_000_000).keep(KEY, page(), FRESH)
+    assert not orphan.exists()
 
 
 async def test_a_cache_without_room_or_a_disk_without_writes_keeps_nothing(tmp_path: Path) -> None:
