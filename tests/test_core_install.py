@@ -123,9 +123,9 @@ def test_the_main_job_works(core: Path, home: Path) -> None:
 
 @pytest.mark.docker
 def test_so_does_docker(core: Path, home: Path) -> None:
-    passing(core, home, f"tests/sandbox/test_docker.py::TestDockerKeeps::{WITH_AN_ENGINE}")
+    passing(core, home, f"tests/sandbox/test_docker.py::TestDocker::{WITH_AN_ENGINE}")
 
 
 @pytest.mark.bubblewrap
 def test_so_does_bubblewrap(core: Path, home: Path) -> None:
-    passing(core, home, f"tests/sandbox/test_bubblewrap.py::TestBubblewrapKeeps::{WITH_AN_ENGINE}")
+    passing(core, home, f"tests/sandbox/test_bubblewrap.py::TestBubblewrapCalls::{WITH_AN_ENGINE}")

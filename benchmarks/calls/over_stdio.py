@@ -6,11 +6,12 @@ import math
 import os
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
+import psutil
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
@@ -218,12 +219,9 @@ async def _connected(
 def _server_process(before: set[int], word: str) -> int | None:
     """The process among the new ones that was started with that word."""
     for pid in sorted(memory.descendants() - before) if memory.shows_processes() else ():
-        try:
-            words = (memory.PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if word.encode() in words:
-            return pid
+        with suppress(psutil.Error):
+            if word in psutil.Process(pid).cmdline():
+                return pid
     return None
 
 

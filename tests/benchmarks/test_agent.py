@@ -113,10 +113,10 @@ def test_tasks_in_gaias_own_form_are_read(tmp_path: Path) -> None:
         "x": 1,
     }
     file = tmp_path / "metadata.jsonl"
-    file.write_text(f"{json.dumps(line)}\n\n{json.dumps({**line, 'file_name': '', 'site': None})}\n")
+    file.write_text(f"{json.dumps(line)}\n\n{json.dumps({**line, 'file_name': ''})}\n")
     first, second = task_file.read_tasks(file)
     assert (first.id, first.level, first.answer, first.files) == ("a1", 2, "7", ("a.csv",))
-    assert (second.files, second.site) == ((), False)
+    assert second.files == ()
     for text, said in (("{", "is no JSON"), ('{"id": "a"}', "question"), ("\n", "no such task")):
         file.write_text(text)
         with pytest.raises(UsageError, match=said):
