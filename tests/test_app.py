@@ -114,6 +114,7 @@ async def make(app: App, **changes: Any) -> Created:
     return outcome
 
 
+@pytest.mark.slow
 async def test_a_published_tool_runs_and_its_use_is_counted(app: App) -> None:
     answer = await app.run("halve", {"number": 7})
     assert (answer.structured, answer.sandbox) == ({"result": 3.5}, "wasm")
@@ -141,6 +142,7 @@ async def test_what_cannot_run_says_why(app: App) -> None:
         await app.run("halve", {"number": 1})
 
 
+@pytest.mark.slow
 async def test_a_tool_is_proved_again_before_it_first_runs_under_another_sandbox(settings: Settings) -> None:
     def answer(job: Job) -> RunResult:
         if job.arguments["number"] < 0:
@@ -159,6 +161,7 @@ async def test_a_tool_is_proved_again_before_it_first_runs_under_another_sandbox
         assert len(elsewhere.jobs) == ran + 1
 
 
+@pytest.mark.slow
 async def test_packages_are_locked_for_each_kind_of_sandbox_apart(settings: Settings) -> None:
     def answer(job: Job) -> RunResult:
         if job.arguments["number"] < 0:
@@ -215,6 +218,7 @@ async def test_an_edited_file_is_quarantined_and_never_runs(app: App) -> None:
         await app.run("halve", {"number": 9})
 
 
+@pytest.mark.slow
 async def test_the_evidence_card_and_the_source(app: App) -> None:
     card = await app.inspect("halve")
     assert card["manifest"]["name"] == "halve"
@@ -225,6 +229,7 @@ async def test_the_evidence_card_and_the_source(app: App) -> None:
     assert full["tests"] == HALVE["tests"]
 
 
+@pytest.mark.slow
 async def test_a_slow_synthesis_becomes_a_job(settings: Settings) -> None:
     impatient = settings.model_copy(update={"limits": FixedLimits(answer_within_s=0.001)})
     async with open_app(impatient, admit=lambda _manifest: (), sandbox=WasmSandbox(settings)) as other:
@@ -254,6 +259,7 @@ async def test_a_failing_sandbox_is_never_reported_as_a_failing_tool(app: App, s
     assert app.library.entry("halve").failures == 0
 
 
+@pytest.mark.slow
 async def test_the_agent_solves_a_task_with_the_librarys_tools(settings: Settings) -> None:
     def asks(name: str, /, **arguments: Any) -> Completion:
         return Completion(text="", model="s", calls=(ToolCall(id="a", name=name, arguments=arguments),))

@@ -42,6 +42,7 @@ async def test_only_large_work_takes_a_thread() -> None:
     assert await off_loop(threading.get_ident, large=True) != here
 
 
+@pytest.mark.slow
 async def test_a_loop_that_was_held_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     lag = LoopLag()
     async with anyio.create_task_group() as tasks:

@@ -97,6 +97,7 @@ def run_pip(index: Path, venv: Path, words: list[str]) -> subprocess.CompletedPr
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pip",
     [
@@ -120,6 +121,7 @@ def test_pip_installs_the_locked_versions_whatever_is_newer(index: Path, tmp_pat
     assert {canonicalize_name(each["name"]): each["version"] for each in chosen} == locked_here()
 
 
+@pytest.mark.slow
 def test_uv_installs_the_locked_versions_whatever_is_newer(index: Path, tmp_path: Path) -> None:
     venv = tmp_path / "venv"
     run_uv("venv", "--quiet", "--python", sys.executable, str(venv))

@@ -56,6 +56,7 @@ def test_every_module_can_be_imported_without_what_the_platform_lacks(platform: 
     assert found["imported"] > 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("platform", "line"),
     [
@@ -183,6 +184,7 @@ def platforms_of(package: dict[str, Any]) -> set[str]:
     return {tag.platform for name in names for tag in parse_wheel_filename(name)[3]}
 
 
+@pytest.mark.slow
 def test_the_lock_holds_a_wheel_of_every_package_for_every_platform_but_those_named() -> None:
     packages = {name: platforms_of(package) for name, package in locked().items()}
     assert len(packages) > 80

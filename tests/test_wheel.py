@@ -100,6 +100,7 @@ def judge(wheel: Path) -> bytes:
     return made
 
 
+@pytest.mark.slow
 def test_a_wheel_from_the_source_distribution_holds_the_component_its_record_and_the_licences(
     source: Path, tmp_path: Path
 ) -> None:
@@ -119,6 +120,7 @@ def test_no_wheel_is_packed_where_the_component_cannot_be_built(source: Path, tm
     assert not list(tmp_path.glob("dist/*.whl"))
 
 
+@pytest.mark.slow
 def test_an_editable_installation_builds_nothing(source: Path, tmp_path: Path) -> None:
     done = hatch(source, "wheel:editable", tmp_path / "dist", install(tmp_path / "tools", "1 / 0"))
     assert done.returncode == 0, done.stderr

@@ -122,6 +122,7 @@ hostile_step = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.fixed_dictionaries(

@@ -104,6 +104,7 @@ async def test_the_result_has_the_promised_shape_and_is_plain_json(
     assert "seam: round 1 of 1" in streams.err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_engine")
 async def test_wrong_answers_are_never_counted(settings: Settings) -> None:
     plan = calls.Plan(kinds=("docker",), rounds=1, parts=("seam", "crowd", "memory"))

@@ -83,6 +83,7 @@ def names(alita: Alita) -> list[str]:
     return [tool["name"] for tool in alita("list", "--json").json]
 
 
+@pytest.mark.slow
 def test_a_request_becomes_a_tool_and_its_stages_go_to_stderr(made: Said) -> None:
     assert made.json["status"] == "created"
     assert (made.json["tool"], made.json["version"], made.json["tests"]) == ("double", 1, "3/3")
@@ -129,6 +130,7 @@ def test_a_rejection_shows_case_expected_got_and_fix(alita: Alita, tmp_path: Pat
     assert "double" not in names(alita)
 
 
+@pytest.mark.slow
 def test_the_same_name_again_is_there_already(made: Said, alita: Alita, request_file: Path) -> None:
     said = alita("synthesize", str(request_file))
     assert said.status == 0
@@ -324,6 +326,7 @@ def test_an_edited_tool_is_never_run(made: Said, alita: Alita, home: Path) -> No
     assert "tool.py" in said.err
 
 
+@pytest.mark.slow
 def test_an_exported_folder_can_be_imported_elsewhere(
     made: Said, alita: Alita, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -417,6 +420,7 @@ def test_doctor_finds_the_embedded_sandbox_and_the_library(
     assert said.json["library"]["home"] == str(home)
 
 
+@pytest.mark.slow
 def test_doctor_names_settings_of_earlier_versions(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALITA_BRAVE_KEY", "x")
     monkeypatch.setenv("ALITA_LIMITS", "is none and never was")
@@ -426,6 +430,7 @@ def test_doctor_names_settings_of_earlier_versions(alita: Alita, monkeypatch: py
     assert "✗ ALITA_BRAVE_KEY is ignored: set BRAVE_API_KEY." in alita("doctor").out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_engines")
 def test_doctor_says_what_is_wrong_with_the_library(alita: Alita, home: Path) -> None:
     shutil.rmtree(home)
@@ -435,6 +440,7 @@ def test_doctor_says_what_is_wrong_with_the_library(alita: Alita, home: Path) ->
     assert "✗ library" in said.out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_engines")
 def test_doctor_names_what_earlier_versions_left_and_removes_it_on_demand(alita: Alita, home: Path) -> None:
     alita("list")

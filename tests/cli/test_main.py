@@ -51,6 +51,7 @@ def test_words_that_make_no_command_are_status_two(words: tuple[str, ...], alita
     assert said.err.startswith("usage: alita")
 
 
+@pytest.mark.slow
 def test_every_command_explains_itself_and_knows_json(alita: Alita) -> None:
     grouped = {name for commands in GROUPS.values() for name in commands}
     commands = choices_of(build_parser())

@@ -93,6 +93,7 @@ def test_each_file_that_a_page_names_is_there() -> None:
         assert [each for each in named if not (ROOT / each).exists()] == [], page.name
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("importable")
 async def test_the_sandbox_proves_itself_runs_and_writes_a_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -231,6 +232,7 @@ WAITS = '''def wait(timeout: float) -> float:
 '''
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("unit", "trust"), [("", "provisional"), (", in seconds", "verified")])
 async def test_the_gate_asks_for_units(unit: str, trust: str) -> None:
     examples = [{"arguments": {"timeout": number}, "expected": number} for number in (0.0, 1.5, -2.0)]

@@ -95,6 +95,7 @@ def test_calls_that_cannot_be_written_are_kept_for_the_next_time(tmp_path: Path)
         reopened.close()
 
 
+@pytest.mark.slow
 def test_only_the_newest_calls_stay_in_the_journal_and_every_other_event_does(tmp_path: Path) -> None:
     catalogue = Catalogue(tmp_path / "library.sqlite3")
     journal = CallJournal(catalogue)

@@ -129,6 +129,7 @@ def last_made_or_used(entries: list[CatalogueEntry]) -> list[CatalogueEntry]:
     )
 
 
+@pytest.mark.slow
 @given(moves)
 def test_what_is_read_is_what_the_file_says_after_any_change(steps: list[tuple[str, str, bool]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -209,6 +210,7 @@ ASKED: dict[str, Callable[[CatalogueReader], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ASKED)
 def test_what_an_answer_costs_does_not_grow_with_the_library(catalogue: Catalogue, asked: str) -> None:
     costs = []

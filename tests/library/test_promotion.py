@@ -129,6 +129,7 @@ def moment(number: int) -> str:
     return f"2026-01-{1 + hour:02}T{rest // 2:02}:59:59.99999{rest}+00:00"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(16))
 def test_a_few_rows_of_the_catalogue_are_enough_to_choose_as_of_all_entries(seed: int) -> None:
     draw = random.Random(seed)

@@ -114,6 +114,7 @@ async def test_who_reads_after_a_kill_puts_the_version_right_and_does_not_quaran
             assert raised.trust == "verified"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [step for step in RAISE_STEPS if step != "committed"])
 async def test_a_disk_that_refuses_in_the_middle_leaves_the_version_as_it_was(home: Path, step: str) -> None:
     failing = False

@@ -94,6 +94,7 @@ def test_a_library_of_one_tool_is_not_sure_of_anything() -> None:
     assert alone.probability < among.probability
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cosine", [None, 0.2, 0.6])
 @pytest.mark.parametrize("about", ["Gives a result.", "Does whatever is asked for.", "Counts syllables."])
 @pytest.mark.parametrize("shape", ["lines", "twice", "with one word", "all in each", "few"])

@@ -262,6 +262,7 @@ async def test_a_file_that_somebody_removed_is_made_again(folder: Path) -> None:
         assert await cache.find(KEY) == RESULT
 
 
+@pytest.mark.slow
 async def test_a_file_that_another_process_holds_is_a_miss_and_no_error(folder: Path) -> None:
     async with cache_in(folder) as cache:
         await cache.keep(KEY, "add", RESULT)

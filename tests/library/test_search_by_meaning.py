@@ -60,6 +60,7 @@ async def test_a_need_in_other_words_is_found_by_its_meaning(home: Path) -> None
         assert await best(finder, "my kitten") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["fails", "hangs", "crashes"])
 async def test_words_find_tools_while_the_embedder_is_away_and_meaning_comes_back(
     home: Path, how: str
@@ -76,6 +77,7 @@ async def test_words_find_tools_while_the_embedder_is_away_and_meaning_comes_bac
             switch.how = how
 
 
+@pytest.mark.slow
 async def test_searches_wait_for_a_hanging_embedder_once_for_all_of_them(home: Path) -> None:
     switch = Switch()
     async with opened(home, ScriptedEmbedder(before=switch)) as finder:
@@ -151,6 +153,7 @@ async def test_a_text_that_the_embedder_refuses_keeps_no_other_tool_waiting(
     assert "found by its words only" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["rows", "table", "a file in its place"])
 async def test_damaged_vectors_are_made_anew(home: Path, damage: str) -> None:
     async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:

@@ -353,6 +353,7 @@ async def test_in_json_a_schema_is_that_of_the_answer() -> None:
     assert json.dumps(schema) in scripted.asked[0][0].content
 
 
+@pytest.mark.slow
 @given(st.text(), st.text())
 async def test_whatever_a_model_writes_is_calls_or_a_text(first: str, second: str) -> None:
     for text in (first, f'{{"calls": [{first}', f'{{"calls": {json.dumps(first)}}}'):

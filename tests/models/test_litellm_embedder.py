@@ -130,6 +130,7 @@ def test_the_same_name_at_another_address_is_another_model_and_no_address_is_sho
 OPENAI, OLLAMA = "openai/scripted", "ollama/scripted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [OPENAI, OLLAMA])
 @pytest.mark.parametrize(
     "reply",
@@ -242,6 +243,7 @@ async def test_one_batch_that_fails_ends_the_others() -> None:
         await embedder_at(url).embed(["good"] * 64 + ["bad"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [OPENAI, OLLAMA])
 @pytest.mark.parametrize("reply", [None, Drips("[]")])
 async def test_silence_and_drops_end_at_the_time_limit(name: str, reply: Reply) -> None:

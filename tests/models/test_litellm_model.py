@@ -183,6 +183,7 @@ async def test_the_pause_is_what_the_server_asks_for_up_to_a_limit() -> None:
     assert len(asked.requests) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reply", [None, Drips("a long answer")])
 async def test_silence_and_drops_end_at_the_time_limit(reply: Reply) -> None:
     with (
@@ -208,6 +209,7 @@ HUGE = b'{"choices": [{"message": {"content": "' + b"x" * (20 << 20)
 DENSE = gzip.compress(random.Random(1).randbytes(1 << 20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reply",
     [
@@ -241,6 +243,7 @@ def completion_with(**fields: object) -> Sends:
     return Sends(json.dumps(said).encode())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reply",
     [
@@ -327,6 +330,7 @@ async def test_a_server_that_names_an_option_it_does_not_take_is_spared_that_one
     assert asked.requests[1].keys() >= {"response_format", "seed"}
 
 
+@pytest.mark.slow
 async def test_many_calls_at_once_keep_their_answers_apart() -> None:
     answers: dict[int, str] = {}
 

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.extra("web")
 WAIT_S = 120
 
 
+@pytest.mark.slow
 async def test_a_question_is_answered_from_pages_with_their_addresses_and_hostile_ones_stay_out(
     settings: Settings,
 ) -> None:
@@ -47,6 +48,7 @@ async def test_packages_are_judged_for_the_python_of_the_sandbox(settings: Setti
     assert {"/simple/numpi/", "/simple/there-is-none/"} <= {request.path for request in asked}
 
 
+@pytest.mark.slow
 async def test_one_page_is_read_by_its_address(settings: Settings) -> None:
     with anyio.fail_after(WAIT_S), world(settings) as (configured, site, _):
         async with open_web_agent(configured, has_model=False) as web:

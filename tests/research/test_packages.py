@@ -177,6 +177,7 @@ async def test_what_the_index_says_against_a_package_is_told() -> None:
 LINUX, PURE = "cp313-linux_x86_64", "cp313-wasi_wasm32"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tags", "on_linux", "pure"),
     [

@@ -156,6 +156,7 @@ async def test_nothing_read_gives_no_passages() -> None:
     assert await best_passages("", [Document(url="u", text=" \n \n")], 100, ScriptedEmbedder()) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

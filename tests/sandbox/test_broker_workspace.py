@@ -229,6 +229,7 @@ def test_files_that_are_not_handed_in_properly_change_nothing(
     assert not (root / "x").exists()
 
 
+@pytest.mark.slow
 def test_sizes_and_numbers_are_capped(
     workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,6 +100,7 @@ async def test_auto_prefers_docker_where_an_engine_answers(docker_engine: None, 
     assert sandbox.kind == "docker"
 
 
+@pytest.mark.slow
 async def test_doctor_sees_all_back_ends_and_a_named_one(settings: Settings) -> None:
     with anyio.fail_after(120):
         reports = await probe_all(with_sandbox(settings, f"{HERE}:Leaky"))

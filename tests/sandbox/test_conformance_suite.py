@@ -38,6 +38,7 @@ async def examine(make: Make, settings: Settings, heard: list[Verdict] | None = 
         await sandbox.aclose()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "fixture"),
     [
@@ -63,6 +64,7 @@ ESSENTIAL = {claim for trial in TRIALS if trial.essential for claim in trial.cla
 ALL = {claim for trial in TRIALS for claim in trial.claims}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "broken"),
     [

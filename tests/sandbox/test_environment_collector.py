@@ -110,6 +110,7 @@ async def test_an_environment_of_a_dead_process_is_nobodys(
     assert [use.digest for use in (await kept.collect(NOTHING_KEPT)).dropped] == ["abc"]
 
 
+@pytest.mark.slow
 async def test_an_environment_that_another_living_process_uses_stays(
     kept: EnvironmentCache, store: TrustingBackEnd, home: Path
 ) -> None:

@@ -40,6 +40,7 @@ def sparse_by_words() -> bytes:
     return buffer.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress], ids=["gz", "bz2", "xz"])
 def test_a_tar_that_is_packed_is_no_environment(pack: Callable[[bytes], bytes]) -> None:
     bomb = pack(tar_of({"zeros.py": bytes(CLAIMED)}))

@@ -194,5 +194,6 @@ class TestInBubblewrap(InBubblewrap, InProcesses):
     """Folders."""
 
 
+@pytest.mark.slow
 class TestInWasm(InWasm, EnvironmentSuite):
     """Archives."""

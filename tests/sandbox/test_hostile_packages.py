@@ -173,5 +173,6 @@ class TestHostilePackagesInBubblewrap(InBubblewrap, HostileIndexes):
         await harm_nobody(hostile, sandbox, index)
 
 
+@pytest.mark.slow
 class TestHostilePackagesInWasm(InWasm, EachPackage):
     """Through this machine's uv and archives."""

@@ -149,6 +149,7 @@ async def test_a_body_of_unknown_length_goes_to_the_server_and_nothing_behind_it
     assert got.partition(b"\r\n\r\n")[2] == b"2\r\n12\r\n3\r\n345\r\n0\r\n\r\n"
 
 
+@pytest.mark.slow
 async def test_a_client_that_drips_its_request_is_ended_by_time() -> None:
     program = Program(b"GET http://api.test", ends=False)
     assert await served(program, granted("api.test"), SHORT)
@@ -158,6 +159,7 @@ async def test_a_client_that_drips_its_request_is_ended_by_time() -> None:
     assert not await served(endless, granted("api.test"), SHORT)
 
 
+@pytest.mark.slow
 async def test_a_server_that_says_nothing_is_ended_by_time_in_words() -> None:
     with running_site() as site:
         program = Program(get(site, "/held"), ends=False)
@@ -166,6 +168,7 @@ async def test_a_server_that_says_nothing_is_ended_by_time_in_words() -> None:
     assert b"nothing moved for 1 s" in program.heard
 
 
+@pytest.mark.slow
 async def test_a_server_that_stops_half_way_is_ended_by_a_reset() -> None:
     async def half(stream: SocketStream) -> None:
         await stream.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
@@ -222,12 +225,14 @@ async def echo(stream: SocketStream) -> None:
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
+@pytest.mark.slow
 async def test_a_tunnel_carries_tls_for_the_granted_name() -> None:
     async with server(echo) as port:
         _whole, heard = await open_tunnel(granted(f"api.test:{port}"), "api.test", port, hello("api.test"))
     assert heard == ESTABLISHED + b"<\x16>"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "first",
     [
@@ -249,6 +254,7 @@ async def test_a_tunnel_that_is_not_tls_for_that_name_is_reset_and_nothing_reach
     assert (whole, heard, reached) == (False, ESTABLISHED, [])
 
 
+@pytest.mark.slow
 async def test_a_tunnel_to_an_address_of_a_builder_names_nobody() -> None:
     async with server(echo) as port:
         policy = AllowList({f"127.0.0.1:{port}"})

@@ -111,6 +111,7 @@ def test_the_pinned_version_is_one_that_the_package_may_be_installed_with() -> N
     assert requirements["uv"].specifier.contains(version("uv"))
 
 
+@pytest.mark.slow
 @on_linux
 async def test_a_fetched_uv_builds_an_environment(
     back_end: TrustingBackEnd, at_index: Settings, index: Index, static: dict[str, Wheel]
@@ -124,6 +125,7 @@ async def test_a_fetched_uv_builds_an_environment(
     assert [request["task"] for request in back_end.builds] == ["fetch", "resolve", "install", "resolve"]
 
 
+@pytest.mark.slow
 @on_linux
 async def test_the_indexs_password_goes_to_the_index_alone(
     back_end: TrustingBackEnd, settings: Settings, index: Index, static: dict[str, Wheel]
@@ -138,6 +140,7 @@ async def test_the_indexs_password_goes_to_the_index_alone(
     assert {headers.get("Authorization") for headers in index.headers[:2]} == {"Basic YWRhOnNlOmNyZXQ="}
 
 
+@pytest.mark.slow
 async def test_a_uv_that_was_replaced_is_not_taken(
     back_end: TrustingBackEnd, at_index: Settings, index: Index, static: dict[str, Wheel]
 ) -> None:
@@ -147,6 +150,7 @@ async def test_a_uv_that_was_replaced_is_not_taken(
     assert back_end.environments == {}
 
 
+@pytest.mark.slow
 async def test_an_index_without_uv_is_the_sandboxs_failure_and_says_what_to_put_there(
     back_end: TrustingBackEnd, at_index: Settings, index: Index, static: dict[str, Wheel]
 ) -> None:
@@ -163,6 +167,7 @@ async def test_an_index_without_uv_is_the_sandboxs_failure_and_says_what_to_put_
         await EnvironmentBuilder(back_end, at_index, wheels=static, index=hasty).resolve(("plain",), silent)
 
 
+@pytest.mark.slow
 @on_linux
 async def test_a_uv_that_does_not_start_is_the_sandboxs_failure(
     back_end: TrustingBackEnd, at_index: Settings, index: Index, static: dict[str, Wheel]

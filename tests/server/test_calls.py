@@ -26,6 +26,7 @@ class Failing(InProcessSandbox):
 BUSY, FULL = "64 calls wait already.", "All places are taken."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("failure", "said"),
     [
@@ -58,6 +59,7 @@ async def test_a_failing_sandbox_is_never_told_as_a_failing_tool(
         assert (card["calls"], card["failures"]) == (0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("vowel_share")
 async def test_a_kept_result_is_marked_and_otherwise_the_same(client: Client) -> None:
     first = await called(client, "vowel_share", text="kept")

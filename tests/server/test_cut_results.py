@@ -55,6 +55,7 @@ async def read_on(client: Client, uri: str) -> str:
     return parts
 
 
+@pytest.mark.slow
 @pytest.mark.both_eras
 async def test_a_cut_result_says_so_to_every_reader(build: Build, era: str) -> None:
     async with connected(build(settings=SMALL), era) as client:
@@ -129,6 +130,7 @@ async def test_a_part_is_asked_for_in_bytes(build: Build, era: str) -> None:
                 await client.read_resource(f"{uri}?{wrong}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output_schema", [None, OUTPUT], ids=["no schema", "schema"])
 @pytest.mark.parametrize(
     "answer",

@@ -121,6 +121,7 @@ async def test_arguments_are_checked_before_a_source_sees_them(build: Build, era
     assert result.structured_content["stage"] == "schema"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "words"),
     [

@@ -12,6 +12,7 @@ from tests.server.drafts import REPEAT, VOWEL_SHARE, draft
 from tests.server.in_memory import called, connected, names_of, refused, succeeded, text_of
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("embedded")
 @pytest.mark.both_eras
 async def test_an_agent_brings_a_tool_that_no_one_had(client: Client) -> None:
@@ -54,6 +55,7 @@ async def test_the_greeting_promises_changing_lists(client: Client) -> None:
     assert "synthesize_tool" in client.instructions
 
 
+@pytest.mark.slow
 async def test_what_one_client_made_every_other_hears_of_and_can_call(server: DualEraServer) -> None:
     heard = anyio.Event()
 
@@ -76,6 +78,7 @@ async def test_what_one_client_made_every_other_hears_of_and_can_call(server: Du
             assert await succeeded(client, "vowel_share", text="aab") == {"result": 0.67}
 
 
+@pytest.mark.slow
 @pytest.mark.both_eras
 @pytest.mark.usefixtures("vowel_share")
 async def test_run_tool_gives_exactly_what_a_direct_call_gives(client: Client) -> None:
@@ -109,6 +112,7 @@ async def test_the_same_name_and_the_same_behaviour_exist_already(client: Client
     assert (behaves_alike["status"], behaves_alike["tool"]) == ("exists", "vowel_share")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("vowel_share")
 async def test_an_update_makes_a_second_version_and_the_first_can_still_be_called(client: Client) -> None:
     better = draft(update=True, description="Share of vowels among all letters of a text, rounded.")
@@ -189,6 +193,7 @@ TODAY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("embedded")
 async def test_a_tool_that_knows_the_date_says_that_it_varies_and_is_computed_each_time(
     client: Client,

@@ -112,6 +112,7 @@ async def test_a_port_that_is_taken_is_refused_with_its_number(settings: Setting
             await serve_http(settings, "127.0.0.1", port)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sent",
     [{}, {"authorization": TOKEN}, {"authorization": f"Basic {TOKEN}"}, {"authorization": "Bearer"}]
@@ -166,6 +167,7 @@ HEADS: list[tuple[dict[str, str], int]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 async def test_host_and_origin_are_checked_on_every_address(settings: Settings, host: str) -> None:
     own = [({"host": f"{socket.gethostname()}:80"}, 200)] if host == "0.0.0.0" else []
@@ -346,6 +348,7 @@ async def test_a_modern_listener_is_told_that_its_stream_ends(settings: Settings
             await ended.wait()
 
 
+@pytest.mark.slow
 async def test_the_server_ends_though_a_client_keeps_its_stream_open(settings: Settings) -> None:
     async with httpx.AsyncClient(timeout=PATIENCE_S) as http:
         async with listening(settings) as url:

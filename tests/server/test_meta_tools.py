@@ -111,6 +111,7 @@ async def test_arguments_may_come_as_json_text_and_nulls_count_as_left_out(clien
     assert run == {"result": 0.5}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("embedded")
 async def test_a_template_comes_with_all_that_an_agent_needs(client: Client) -> None:
     result = await called(client, "synthesize_tool", description="Count words.", name="count_words")
@@ -194,6 +195,7 @@ async def test_a_tool_that_fails_names_the_reason_and_its_limits(build: Build, e
             assert len(text.splitlines()) <= 12
 
 
+@pytest.mark.slow
 @pytest.mark.both_eras
 async def test_progress_tells_the_stages_in_order(client: Client) -> None:
     told: list[tuple[float, str | None]] = []
@@ -228,6 +230,7 @@ async def test_a_cancelled_synthesis_leaves_nothing_behind(build: Build, era: st
         assert "vowel_share" in await refused(client, "inspect_tool", name="vowel_share")
 
 
+@pytest.mark.slow
 @pytest.mark.both_eras
 async def test_a_long_synthesis_answers_working_and_its_job_can_be_asked_again(
     build: Build, era: str
@@ -246,6 +249,7 @@ async def test_a_long_synthesis_answers_working_and_its_job_can_be_asked_again(
         assert (again["status"], again["job_id"]) == ("working", answer["job_id"])
 
 
+@pytest.mark.slow
 async def test_a_long_synthesis_is_a_task_for_clients_that_know_tasks(build: Build) -> None:
     sandbox = Moody()
     server = build(sandbox=sandbox, settings={"limits": FixedLimits(answer_within_s=0.5)})

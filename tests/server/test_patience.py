@@ -98,6 +98,7 @@ async def listed(client: Client) -> None:
         await anyio.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.both_eras
 async def test_a_client_whose_call_timed_out_finds_its_tool_by_the_same_request(
     build: Build, era: str, sandbox: Held
@@ -114,6 +115,7 @@ async def test_a_client_whose_call_timed_out_finds_its_tool_by_the_same_request(
         assert (await succeeded(client, "inspect_tool", name="vowel_share"))["versions"] == [1]
 
 
+@pytest.mark.slow
 async def test_a_client_that_was_seen_to_give_up_is_answered_before_it_does_again(
     build: Build, era: str, sandbox: Held
 ) -> None:
@@ -131,6 +133,7 @@ async def test_a_client_that_was_seen_to_give_up_is_answered_before_it_does_agai
         assert answer["status"] == "created"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", TIME_OUTS)
 async def test_a_cancellation_that_speaks_of_time_leaves_the_work(
     build: Build, sandbox: Held, reason: str
@@ -149,6 +152,7 @@ async def test_a_cancellation_that_speaks_of_time_leaves_the_work(
     assert sandbox.held == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", STOPS)
 async def test_any_other_cancellation_stops_the_work_and_leaves_nothing(
     build: Build, sandbox: Held, reason: object
@@ -177,6 +181,7 @@ async def test_one_client_cannot_end_the_wait_of_another(build: Build, sandbox: 
         assert (await peer.answer(1))["status"] == "created"
 
 
+@pytest.mark.slow
 async def test_a_stream_that_is_closed_late_ends_the_waiting_and_not_the_work(
     build: Build, settings: Settings, era: str, sandbox: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:

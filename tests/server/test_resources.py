@@ -39,6 +39,7 @@ async def test_every_part_of_a_tool_can_be_read(client: Client) -> None:
     assert json.loads(await text_at(client, f"{base}/report"))["examples_passed"] == 4
 
 
+@pytest.mark.slow
 async def test_the_list_holds_the_catalogue_and_what_was_made_or_used_last(
     client: Client, server: DualEraServer
 ) -> None:
@@ -119,6 +120,7 @@ async def test_what_is_not_there_is_an_error_that_names_it(client: Client, era: 
         assert "\u202e" not in error.message + error.data["uri"]
 
 
+@pytest.mark.slow
 async def test_resources_come_in_pages(build: Build, era: str) -> None:
     async with connected(build(page_size=3), era) as client:
         await succeeded(client, "synthesize_tool", **VOWEL_SHARE)

@@ -93,6 +93,7 @@ async def test_a_run_whose_caller_goes_ends_with_it(build: Build) -> None:
         assert (await succeeded(client, "run_code", code="8"))["result"] == 7
 
 
+@pytest.mark.slow
 async def test_a_flood_of_runs_is_answered_busy_and_leaves_room_for_tools(build: Build) -> None:
     box, told = Held(), []
     async with connected(build(sandbox=box), "modern") as client:

@@ -46,6 +46,7 @@ async def test_a_wrong_call_shows_the_signature(
     assert SIGNATURE in direct
 
 
+@pytest.mark.slow
 async def test_the_signature_is_whole(build: Build, settings: Any) -> None:
     async with connected(build(settings={"review": "off"}), "legacy") as client:
         await succeeded(client, "synthesize_tool", **CASES)

@@ -67,6 +67,7 @@ def test_a_thousand_assumptions_and_a_megabyte_of_one_cost_little() -> None:
     assert len(read_assumed(["n" * 1_000_000 + ": x"])[0]) <= MAX_LINE
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_whatever_a_planner_writes_the_lines_are_few_short_and_stay_as_they_are(written: Any) -> None:
     read = read_assumed(written)
@@ -112,6 +113,7 @@ ASSUMING = {
 LINES = ("negative: the absolute value", "zero: gives zero")
 
 
+@pytest.mark.slow
 async def test_the_answer_lists_what_was_assumed_and_the_report_keeps_what_it_was_written_from(
     bench: OpenBench,
 ) -> None:
@@ -134,6 +136,7 @@ async def test_the_answer_lists_what_was_assumed_and_the_report_keeps_what_it_wa
     assert kept.rules == tuple(ASSUMING["rules"])
 
 
+@pytest.mark.slow
 async def test_where_nothing_was_assumed_nothing_is_listed(bench: OpenBench) -> None:
     async with bench(Script()) as made:
         outcome = await made.make()

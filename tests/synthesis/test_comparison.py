@@ -130,6 +130,7 @@ async def test_a_failing_sandbox_is_raised() -> None:
         await is_same(pair)
 
 
+@pytest.mark.slow
 async def test_inputs_are_the_examples_first_each_once_and_the_same_each_time() -> None:
     examples = [Example(arguments={"number": 7}, expected=14), Example(arguments={"number": 7}, expected=14)]
     with anyio.fail_after(WAIT_S):

@@ -37,6 +37,7 @@ async def silent(_stage: str) -> None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "kind"),
     [

@@ -96,6 +96,7 @@ def test_at_most_five_calls_are_asked_about_and_those_of_most_writers_first() ->
     ]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.dictionaries(st.text(), JSON, max_size=3), JSON, JSON), max_size=6))
 def test_whatever_the_values_a_question_is_one_short_visible_line(cases: list[tuple[Any, Any, Any]]) -> None:
     found = [heard(0, arguments, "value x", got, expected=expected) for arguments, expected, got in cases]

@@ -62,6 +62,7 @@ def said(expected: str, **arguments: Any) -> dict[str, Any]:
     return {"arguments": arguments, "expected": expected}
 
 
+@pytest.mark.slow
 async def test_examples_with_other_parameter_names_find_the_tool_by_place(
     repeating: Library, sandbox: WasmSandbox
 ) -> None:
@@ -89,6 +90,7 @@ PROVE_NOTHING = [
 ]
 
 
+@pytest.mark.slow
 async def test_examples_that_it_does_not_fulfil_or_that_prove_nothing_find_no_tool(
     repeating: Library, sandbox: WasmSandbox
 ) -> None:

@@ -72,6 +72,7 @@ def bench(library: Library, sandbox: WasmSandbox, settings: Settings) -> Bench:
     return Bench(library, sandbox, settings)
 
 
+@pytest.mark.slow
 async def test_a_right_tool_is_published_and_found_again(bench: Bench) -> None:
     outcome = await bench.make()
     assert isinstance(outcome, Created), outcome
@@ -89,6 +90,7 @@ async def test_a_wrong_tool_is_not_published_and_the_answer_says_why(bench: Benc
     assert not list(bench.library.tools.entries())
 
 
+@pytest.mark.slow
 async def test_the_same_name_exists_unless_an_update_is_asked_for(bench: Bench) -> None:
     await bench.make()
     again = await bench.make()
@@ -108,6 +110,7 @@ async def test_an_update_of_nothing_is_refused(bench: Bench) -> None:
     assert "no tool 'triple' to update" in outcome.reason
 
 
+@pytest.mark.slow
 async def test_the_same_behaviour_under_another_name_exists(bench: Bench) -> None:
     await bench.make()
     twin = CODE.replace("triple(number", "times_three(value").replace("3 * number", "value + value + value")
@@ -122,6 +125,7 @@ async def test_the_same_behaviour_under_another_name_exists(bench: Bench) -> Non
     assert re.fullmatch(r"same results on \d+ inputs; its number is your value", outcome.why), outcome.why
 
 
+@pytest.mark.slow
 async def test_similar_words_with_other_behaviour_is_a_new_tool(bench: Bench) -> None:
     await bench.make()
     outcome = await bench.make(
@@ -135,6 +139,7 @@ async def test_similar_words_with_other_behaviour_is_a_new_tool(bench: Bench) ->
     assert isinstance(outcome, Created), outcome
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "stage", "word"),
     [
@@ -168,6 +173,7 @@ async def test_bad_input_is_rejected_at_its_stage_and_nothing_is_written(
     assert not list((bench.library.home / "generated_tools").glob("*"))
 
 
+@pytest.mark.slow
 async def test_without_code_the_agent_is_asked_for_it(bench: Bench) -> None:
     await bench.make()
     outcome = await bench.make(code="", name="", description="three times a number")
@@ -185,6 +191,7 @@ async def test_a_locked_server_takes_nothing(
     assert outcome.stage == "policy"
 
 
+@pytest.mark.slow
 async def test_what_clients_could_not_list_is_rejected(
     library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
@@ -195,6 +202,7 @@ async def test_what_clients_could_not_list_is_rejected(
     assert not list(library.tools.entries())
 
 
+@pytest.mark.slow
 async def test_a_quarantined_tool_can_be_made_again(bench: Bench) -> None:
     await bench.make()
     file = bench.library.home / "generated_tools" / "triple" / "v1" / "tool.py"
@@ -207,6 +215,7 @@ async def test_a_quarantined_tool_can_be_made_again(bench: Bench) -> None:
     assert bench.library.entry("triple").state == "enabled"
 
 
+@pytest.mark.slow
 async def test_a_cancelled_synthesis_leaves_nothing(bench: Bench) -> None:
     endless = CODE.replace("    return 3", "    while True:\n        number += 0\n    return 3")
     with anyio.move_on_after(3) as scope:

@@ -86,6 +86,7 @@ def test_a_tool_without_parameters_takes_none() -> None:
     assert problems({"a": 1}, empty) == "there is no 'a'."
 
 
+@pytest.mark.slow
 def test_messages_stay_short_whatever_is_sent() -> None:
     deep: Any = []
     for _ in range(50_000):

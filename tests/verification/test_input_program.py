@@ -56,11 +56,13 @@ def test_all_that_is_drawn_fits_and_every_part_of_the_schema_is_met() -> None:
     assert any(each.get("free") for each in inputs)
 
 
+@pytest.mark.slow
 def test_the_seed_decides_what_is_drawn() -> None:
     assert drawn(SCHEMA, []) == drawn(SCHEMA, [])
     assert drawn(SCHEMA, []) != drawn(SCHEMA, [], seed=8)
 
 
+@pytest.mark.slow
 def test_sizes_stay_near_what_was_shown() -> None:
     inputs = drawn(SCHEMA, [{"count": 400, "text": "y" * 5, "items": [1] * 90}])
     assert max(abs(each["count"]) for each in inputs) <= 800

@@ -75,6 +75,7 @@ async def test_each_test_is_run_once_with_each_candidate_and_shared_tests_count_
     ]
 
 
+@pytest.mark.slow
 async def test_errors_and_checks_are_judged_as_later_in_the_gates(sandbox: WasmSandbox) -> None:
     found = await matrix_of(sandbox, RIGHT, RAISES, suites=[CHECKS])
     right, raising = found.rows
@@ -84,6 +85,7 @@ async def test_errors_and_checks_are_judged_as_later_in_the_gates(sandbox: WasmS
     assert raising.outputs == ("error ValueError", "raises ValueError")
 
 
+@pytest.mark.slow
 async def test_errors_that_satisfy_the_same_expectation_are_the_same_behaviour(sandbox: WasmSandbox) -> None:
     refusing = [
         HEAD + f"    if number < 0:\n        {line}\n    return number / 2\n"

@@ -79,6 +79,7 @@ async def score_of(candidate: Draft, sandbox: Sandbox) -> MutationScore:
     return score
 
 
+@pytest.mark.slow
 @pytest.mark.embedded_first
 async def test_thorough_examples_notice_every_mistake(sandbox: Sandbox) -> None:
     found = await measured(tool(BAND, THOROUGH), sandbox)
@@ -90,6 +91,7 @@ async def test_thorough_examples_notice_every_mistake(sandbox: Sandbox) -> None:
     assert check.stage == "mutation"
 
 
+@pytest.mark.slow
 @pytest.mark.embedded_first
 async def test_weak_examples_are_told_which_mistakes_they_miss(sandbox: Sandbox) -> None:
     found = await measured(tool(BAND, WEAK), sandbox)
@@ -104,6 +106,7 @@ async def test_weak_examples_are_told_which_mistakes_they_miss(sandbox: Sandbox)
     assert any(f"line {line}: `{now}` for `{was}`" in check.fix for line, was, now in missed)
 
 
+@pytest.mark.slow
 @pytest.mark.embedded_first
 async def test_examples_that_notice_next_to_nothing_end_the_run(sandbox: Sandbox) -> None:
     lines = "".join(
@@ -114,6 +117,7 @@ async def test_examples_that_notice_next_to_nothing_end_the_run(sandbox: Sandbox
     assert (check.passed, check.hard) == (False, True)
 
 
+@pytest.mark.slow
 @pytest.mark.embedded_first
 async def test_check_expressions_and_errors_notice_too(sandbox: Sandbox) -> None:
     code = "def band(value: int) -> int:\n    if value < 0:\n        raise ValueError('no')\n    return value * 2\n"
@@ -126,6 +130,7 @@ async def test_check_expressions_and_errors_notice_too(sandbox: Sandbox) -> None
     assert {(one.was, one.now) for one in score.survivors} == set()
 
 
+@pytest.mark.slow
 @pytest.mark.embedded_first
 async def test_other_results_that_meet_a_check_as_well_are_no_mistake(sandbox: Sandbox) -> None:
     code = "def band(value: int) -> int:\n    return value + 5\n"
@@ -141,6 +146,7 @@ async def test_other_results_that_meet_a_check_as_well_are_no_mistake(sandbox: S
     }
 
 
+@pytest.mark.slow
 @pytest.mark.embedded_first
 async def test_mutants_that_never_end_end_soon(sandbox: Sandbox) -> None:
     code = (
@@ -154,6 +160,7 @@ async def test_mutants_that_never_end_end_soon(sandbox: Sandbox) -> None:
     assert {one.was for one in score.survivors} <= {"0", "value > 0"}  # one more round adds nothing
 
 
+@pytest.mark.slow
 async def test_mutants_that_allocate_without_end_are_noticed(sandbox: Sandbox) -> None:
     code = (
         "def band(value: int) -> int:\n    text = 'x'\n    while len(text) < value:\n        text = text + text\n"
@@ -163,6 +170,7 @@ async def test_mutants_that_allocate_without_end_are_noticed(sandbox: Sandbox) -
     assert score.killed / score.total > 0.8
 
 
+@pytest.mark.slow
 async def test_mutants_that_print_floods_are_noticed(sandbox: Sandbox) -> None:
     code = (
         "def band(value: int) -> int:\n    count = 0\n    for n in range(value * 10):\n        if n > 5:\n"
@@ -285,6 +293,7 @@ async def test_code_that_works_only_when_imported_as_usual_gets_its_own_processe
         await box.aclose()
 
 
+@pytest.mark.slow
 async def test_a_tool_in_which_nothing_can_go_wrong_passes(settings: Settings) -> None:
     code = "def band(value: str) -> str:\n    return value\n"
     box = WasmSandbox(settings)

@@ -28,6 +28,7 @@ async def found(body: str, grants: Grants, imports: str) -> list[Check]:
     return [check for check in checks if check.hard and not check.passed]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "needs"),
     [
@@ -51,6 +52,7 @@ async def test_all_that_is_missing_is_named_at_once(body: str, needs: str) -> No
     assert f'Add "needs": {needs};' in checks[0].fix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("imports", "body"),
     [
@@ -73,6 +75,7 @@ async def test_what_is_asked_for_already_stays_in_what_is_to_be_sent() -> None:
     assert '{"network": ["a.example"], "workspace": "write", "secrets": ["A", "B"]}' in check.fix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "grants"),
     [

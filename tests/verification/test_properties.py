@@ -59,12 +59,14 @@ async def failures(candidate: Draft, sandbox: Sandbox) -> list[Check]:
     return [check for check in (await found_in(candidate, sandbox)).checks if not check.passed]
 
 
+@pytest.mark.slow
 async def test_what_works_for_every_input_passes(wasm: WasmSandbox) -> None:
     found = await found_in(tool("(x: list[int]) -> int", "return sum(x)"), wasm)
     assert [check.passed for check in found.checks] == [True]
     assert 30 < found.tried <= INPUTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("returns", "line", "words"),
     [
@@ -85,6 +87,7 @@ async def test_a_result_that_breaks_the_contract_ends_the_run_with_the_smallest_
     assert check.case == {"x": -3}
 
 
+@pytest.mark.slow
 async def test_an_error_that_nobody_announced_lowers_the_trust_and_says_which_example_would_settle_it(
     wasm: WasmSandbox,
 ) -> None:
@@ -95,6 +98,7 @@ async def test_an_error_that_nobody_announced_lowers_the_trust_and_says_which_ex
     assert check.got == "raised IndexError: list index out of range"
 
 
+@pytest.mark.slow
 async def test_the_smallest_input_is_really_small(wasm: WasmSandbox) -> None:
     candidate = tool(
         "(x: list[int], y: str) -> int",
@@ -110,6 +114,7 @@ async def test_the_smallest_input_is_really_small(wasm: WasmSandbox) -> None:
     assert check.case["y"] in ("a", "ba", "banana")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "announced"),
     [
@@ -133,6 +138,7 @@ async def test_an_announced_error_is_none(error: str, announced: str, wasm: Wasm
     assert raised(announced, RunResult(status="error", error_type=error.partition("(")[0]))
 
 
+@pytest.mark.slow
 async def test_several_kinds_of_failures_are_told_apart_and_at_most_three_are_told(
     wasm: WasmSandbox,
 ) -> None:
@@ -192,6 +198,7 @@ async def test_what_is_only_slow_is_no_failure() -> None:
     assert [check.passed for check in found.checks] == [True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "hard"),
     [("crashed", True), ("output_flood", True), ("bad_result", True), ("memory", False), ("timeout", False)],
@@ -217,6 +224,7 @@ async def test_shrinking_is_bounded_in_calls() -> None:
     assert len(set(texts)) == len(texts)
 
 
+@pytest.mark.slow
 async def test_the_same_draft_is_tried_on_the_same_inputs() -> None:
     async def inputs(candidate: Draft) -> list[dict[str, Any]]:
         sandbox = ScriptedSandbox(lambda job: RunResult(status="ok", value=1))
@@ -239,6 +247,7 @@ HOSTILE_SIGNATURES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE_SIGNATURES)
 async def test_whatever_a_schema_admits_inputs_stay_small_and_fit(kind: str) -> None:
     head = "from typing import Literal\n\n"

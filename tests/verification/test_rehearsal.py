@@ -425,6 +425,7 @@ def fetching(**changes: Any) -> Draft:
     return Draft(**{**fields, **changes})
 
 
+@pytest.mark.slow
 async def test_a_draft_with_grants_is_verified_in_rehearsal_by_the_same_path_with_a_broker_for_each_call() -> (
     None
 ):
@@ -444,6 +445,7 @@ async def test_a_draft_with_grants_is_verified_in_rehearsal_by_the_same_path_wit
     assert all(isinstance(broker, RehearsalBroker) for _, broker in calls)
 
 
+@pytest.mark.slow
 async def test_no_results_of_tools_with_grants_count_as_deterministic() -> None:
     with anyio.fail_after(WAIT_S):
         verdict = await verify(fetching(), TrustingSandbox(), Stages())

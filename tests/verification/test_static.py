@@ -89,6 +89,7 @@ def test_distributions_are_found_by_their_usual_names() -> None:
     assert "zope-interface" in distributions_of("zope.interface")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "package",
     [
@@ -115,6 +116,7 @@ async def test_packages_are_few() -> None:
     assert "21 packages" in found.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "message"),
     [
@@ -194,6 +196,7 @@ async def test_keys_of_known_shape_are_refused(code: str, what: str) -> None:
     assert code not in found.message + found.fix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [
@@ -266,6 +269,7 @@ async def test_leftovers_and_style_are_no_errors(code: str) -> None:
     assert await lint_checks(code) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("description", "message"),
     [
@@ -288,6 +292,7 @@ async def test_a_description_describes_and_does_nothing_else(description: str, m
     assert message in found.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "description",
     [
@@ -356,6 +361,7 @@ RUN_TEXT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", RUN_TEXT)
 async def test_code_that_runs_text_or_imports_by_name_is_at_most_provisional(code: str) -> None:
     checks, contract = await static_gate(draft(code=code + SHOUT))
@@ -380,6 +386,7 @@ async def test_what_only_looks_like_running_text_is_no_matter(code: str) -> None
     assert await failures(draft(code=code + SHOUT)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "message"),
     [

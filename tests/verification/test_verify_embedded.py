@@ -44,11 +44,13 @@ def numbers(code: str) -> Draft:
     return probe(code, *({"arguments": {"n": n}, "expected": n + 1} for n in (0, 5, 7)))
 
 
+@pytest.mark.slow
 async def test_a_good_draft_is_verified(sandbox: WasmSandbox) -> None:
     report = (await judged(draft(), sandbox)).report
     assert (report.trust, report.sandbox, report.deterministic) == ("verified", "wasm", True)
 
 
+@pytest.mark.slow
 async def test_async_tools_nullable_results_objects_and_checks(sandbox: WasmSandbox) -> None:
     looking = (
         "async def probe(words: list[str], word: str) -> int | None:\n"
@@ -76,6 +78,7 @@ async def test_async_tools_nullable_results_objects_and_checks(sandbox: WasmSand
     assert not verdict.contract.wraps_result
 
 
+@pytest.mark.slow
 async def test_dataclasses_come_in_and_go_out(sandbox: WasmSandbox) -> None:
     code = (
         "from dataclasses import dataclass\n@dataclass\nclass P:\n    a: int\n    b: int = 1\n"
@@ -105,6 +108,7 @@ async def test_a_result_of_another_type_is_rejected(sandbox: WasmSandbox) -> Non
     assert check.stage == "schema"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "clock",
     ["import time\n{}int(time.time()) % 1_000_003", "from datetime import datetime\n{}datetime.now().year"],

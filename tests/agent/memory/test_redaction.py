@@ -157,6 +157,7 @@ def test_a_fact_with_a_secret_is_dropped_because_a_hole_would_change_what_it_say
     assert SECRET not in cleaned.model_dump_json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "hostile",
     [

@@ -51,6 +51,7 @@ async def test_a_redirect_is_followed_and_the_document_says_where_it_was_found(t
             assert (await fetcher.fetch(site.url("/old"))).url == site.url("/owls")
 
 
+@pytest.mark.slow
 async def test_a_site_of_forty_pages_is_paged_through_by_its_links(tmp_path: Path) -> None:
     def listing(asked: Asked) -> Reply:
         number = int(asked.path.partition("=")[2] or 1)
@@ -87,6 +88,7 @@ async def test_no_cookies_are_kept_and_no_more_is_said_than_who_asks(tmp_path: P
     assert site.asked[0].headers["user-agent"].startswith("alita-mcp-server/")
 
 
+@pytest.mark.slow
 async def test_an_unchanged_page_is_confirmed_by_its_tag_and_not_sent_again(tmp_path: Path) -> None:
     def tagged(asked: Asked) -> Reply:
         marks = {"etag": '"7"', "cache-control": "no-cache"}
@@ -104,6 +106,7 @@ async def test_an_unchanged_page_is_confirmed_by_its_tag_and_not_sent_again(tmp_
         assert len(site.paths()) == 3
 
 
+@pytest.mark.slow
 async def test_a_page_that_counts_for_a_while_is_not_asked_for_until_its_permission_ends(
     tmp_path: Path,
 ) -> None:

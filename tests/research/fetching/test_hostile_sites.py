@@ -72,6 +72,7 @@ ROUTES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "why"),
     [
@@ -112,6 +113,7 @@ async def test_what_a_hostile_site_tries_is_refused_with_a_reason(
                 await fetcher.fetch(site.url(path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("coding", "pack"),
     [
@@ -211,6 +213,7 @@ async def test_a_name_with_one_private_address_among_public_ones_is_refused(tmp_
             await fetcher.fetch("http://mixed.example/")
 
 
+@pytest.mark.slow
 async def test_a_server_that_drips_is_left_after_its_time(tmp_path: Path) -> None:
     limits = FetchLimits(seconds=0.5)
     with local_site({}) as site:

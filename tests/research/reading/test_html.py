@@ -121,12 +121,14 @@ def test_a_page_of_links_only_is_its_links() -> None:
     assert "second link [2]" in document.text
 
 
+@pytest.mark.slow
 def test_pages_of_very_many_elements_are_read_whole_a_row_a_line() -> None:
     text = read("<p>word</p>" * 70_000 + "<table><tr><th>a</th><td>b</td></tr></table>").text
     assert text.count("word\n") == 70_000
     assert text.endswith("| a | b |")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [

@@ -77,6 +77,7 @@ def test_reading_ends_at_its_time_and_says_what_is_left() -> None:
     assert document.pages == 9
 
 
+@pytest.mark.slow
 def test_a_stream_that_unpacks_to_gigabytes_takes_no_gigabytes() -> None:
     packer = zlib.compressobj()
     bomb = b"".join(packer.compress(b" " * 1_000_000) for _ in range(400)) + packer.flush()

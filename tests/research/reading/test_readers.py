@@ -32,6 +32,7 @@ async def title(readers: Readers) -> str:
     return (await readers.read(PAGE, "text/html", "http://a.example/")).title
 
 
+@pytest.mark.slow
 async def test_one_process_reads_many_bodies_and_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[int] = []
     opened = anyio.open_process
@@ -50,6 +51,7 @@ async def test_one_process_reads_many_bodies_and_is_gone_at_the_end(monkeypatch:
         assert [pid for pid in started if psutil.pid_exists(pid)] == []
 
 
+@pytest.mark.slow
 async def test_what_takes_too_long_is_given_up_and_the_next_body_is_read() -> None:
     with anyio.fail_after(60):
         async with open_readers(ReadingLimits(seconds=3)) as readers:
@@ -58,6 +60,7 @@ async def test_what_takes_too_long_is_given_up_and_the_next_body_is_read() -> No
             assert await title(readers) == "Owls"
 
 
+@pytest.mark.slow
 async def test_a_caller_that_leaves_takes_its_process_with_it() -> None:
     with anyio.fail_after(60):
         async with open_readers() as readers:
@@ -75,6 +78,7 @@ async def test_what_is_refused_inside_is_refused_outside() -> None:
             assert refused.value.hint == "Give a copy without one."
 
 
+@pytest.mark.slow
 async def test_a_process_that_ended_while_nobody_asked_is_replaced() -> None:
     with anyio.fail_after(60):
         async with open_readers() as readers:
@@ -128,6 +132,7 @@ async def test_memory_is_bounded(tmp_path: Path) -> None:
                 await title(readers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "body", "kind", "text"),
     [
@@ -188,6 +193,7 @@ def test_the_process_limits_its_memory_its_files_and_each_bodys_time(monkeypatch
     assert limits[resource.RLIMIT_CPU][0] >= worker.CPU_SECONDS
 
 
+@pytest.mark.slow
 async def test_ten_megabytes_of_markup_in_a_file_are_read_or_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"<html><body>" + b"<div><p>word</p></div>" * 450_000)
     with anyio.fail_after(60):

@@ -104,6 +104,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sample(49)
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 @every
@@ -131,6 +132,7 @@ async def test_when_to_try_again_is_told(api: Api) -> None:
                 await backend.search(QUERY, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("how", ["silent", "drips"])
 @every
@@ -174,6 +176,7 @@ HOSTILE_TEXTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE_TEXTS, ids=range(len(HOSTILE_TEXTS)))
 @every
 async def test_hostile_texts_become_one_short_line(api: Api, text: object) -> None:
@@ -238,6 +241,7 @@ async def test_a_key_that_a_server_sends_back_is_taken_out(name: str) -> None:
     assert KEY not in "".join(hit.model_dump_json() for hit in hits)
 
 
+@pytest.mark.slow
 @every
 async def test_a_hostile_query_is_sent_as_plain_words(api: Api) -> None:
     query = "raster\r\nx-evil: 1\x00 user:admin OR repo:x \ud800 " + "y" * 5_000

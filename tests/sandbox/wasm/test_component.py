@@ -181,6 +181,7 @@ def test_a_folder_without_a_record_is_no_build(tmp_path: Path) -> None:
     assert record(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="XDG_CACHE_HOME")
 def test_a_checkout_builds_once_below_the_users_cache_or_says_why_not(tmp_path: Path) -> None:
     tools = install(tmp_path / "tools")

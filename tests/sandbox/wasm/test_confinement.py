@@ -142,6 +142,7 @@ def test_a_worker_that_is_weaker_is_refused(loaded: Path, before: str, words: st
     assert words in weak.value.message
 
 
+@pytest.mark.slow
 @linux
 @each_case(
     "change, words",

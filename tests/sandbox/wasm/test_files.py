@@ -254,6 +254,7 @@ def value(arena: Arena, body: str, **limits: Any) -> Any:
     return result.value
 
 
+@pytest.mark.slow
 @each_case("name", SAME)
 def test_the_scratch_folder_behaves_as_a_folder_of_linux(arena: Arena, name: str, tmp_path: Path) -> None:
     folder = tmp_path / name
@@ -303,6 +304,7 @@ def test_modes_are_kept(arena: Arena) -> None:
     ) == [True, "x", False, []]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "limits", "message"),
     [

@@ -72,6 +72,7 @@ def attack(arena: Arena, program: Hostile) -> None:
     assert arena.add() == 42
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", BATCHES)
 def test_hostile_programs_harm_nobody(arena: Arena, batch: str) -> None:
     assert offenders(BATCHES[batch], partial(attack, arena)) == {}

@@ -93,6 +93,7 @@ def test_nothing_of_the_machine_is_seen_from_inside(arena: Arena) -> None:
     assert result.value == {"environment": {}, "argv": [], "path": [], "files": OWN, "open": [0, 1, 2]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["return", "trap", "exit", "flood", "loop", "memory", "forge"])
 def test_nothing_survives_a_call_however_it_ended(arena: Arena, how: str) -> None:
     limits = Limits(wall_seconds=5, cpu_seconds=1)
@@ -103,6 +104,7 @@ def test_nothing_survives_a_call_however_it_ended(arena: Arena, how: str) -> Non
     assert arena.add() == 42
 
 
+@pytest.mark.slow
 @each_case(
     "answer",
     [

@@ -158,6 +158,7 @@ class TestPackages(InWasm):
     def settings(self, shared_home: Path, index: Index) -> Settings:
         return Settings(home=shared_home, package_index=index.url)
 
+    @pytest.mark.slow
     async def test_all_that_reads_files_reads_those_of_packages(
         self, sandbox: WasmSandbox, index: Index
     ) -> None:
@@ -178,6 +179,7 @@ class TestPackages(InWasm):
             "SyntaxError", "ModuleNotFoundError",
         ]  # fmt: skip
 
+    @pytest.mark.slow
     async def test_files_of_packages_are_files_that_nothing_changes(
         self, sandbox: WasmSandbox, index: Index
     ) -> None:
@@ -186,6 +188,7 @@ class TestPackages(InWasm):
         assert result.ok, result
         assert result.value == ["n\n", True, ["note.txt"], "grün\n", []]
 
+    @pytest.mark.slow
     async def test_a_tool_has_the_packages_of_its_lock_and_no_others(
         self, sandbox: WasmSandbox, index: Index
     ) -> None:
@@ -196,6 +199,7 @@ class TestPackages(InWasm):
         for environment, seen in ((one, [1]), (two, [2]), (None, []), (one, [1]), (None, [])):
             assert (await run(sandbox, code, environment)).value == seen
 
+    @pytest.mark.slow
     async def test_the_modules_in_python_of_a_native_wheel_work(
         self, sandbox: WasmSandbox, index: Index
     ) -> None:
@@ -208,6 +212,7 @@ class TestPackages(InWasm):
         assert f"fast._speedups is native code of fast-1-{NATIVE_TAG}.whl" in late.message
         assert "Docker or bubblewrap" in late.message
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "files",
         [
@@ -232,6 +237,7 @@ class TestPackages(InWasm):
             assert "Docker" in (rejected.value.hint or "")
             assert "bubblewrap" in (rejected.value.hint or "")
 
+    @pytest.mark.slow
     async def test_a_pure_wheel_is_preferred(self, sandbox: WasmSandbox, index: Index) -> None:
         pure = index.add(*wheel("both", "1", {"both.py": "X = 'pure'\n"}))
         index.add(*wheel("both", "1", {f"both.{NATIVE}": b"\x7fELF"}, tag=NATIVE_TAG))
@@ -240,6 +246,7 @@ class TestPackages(InWasm):
         environment = await sandbox.prepare(lock, silent)
         assert (await run(sandbox, "import both\ndef f(): return both.X", environment)).value == "pure"
 
+    @pytest.mark.slow
     async def test_names_of_the_library_and_of_ours_stay_what_they_are(
         self, sandbox: WasmSandbox, index: Index
     ) -> None:
@@ -255,6 +262,7 @@ class TestPackages(InWasm):
             True,
         ]
 
+    @pytest.mark.slow
     async def test_an_import_that_never_ends_ends_with_its_call(
         self, sandbox: WasmSandbox, index: Index, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -266,6 +274,7 @@ class TestPackages(InWasm):
         assert (result.status, "imported" in result.message) == ("timeout", True)
         assert (await run(sandbox, "def f(): return 1")).value == 1
 
+    @pytest.mark.slow
     async def test_a_module_that_the_compiler_does_not_survive_harms_only_its_importer(
         self, sandbox: WasmSandbox, index: Index
     ) -> None:
@@ -275,6 +284,7 @@ class TestPackages(InWasm):
         assert (await run(sandbox, "import shallow\ndef f(): return shallow.X", environment)).value == 1
         assert not (await run(sandbox, "import deep\ndef f(): return 1", environment)).ok
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "page", [b"\0" * 1000, b"<" * 100_000, b"{}", b'<a href="\xff\xfe/../x.whl">x</a>']
     )
@@ -285,6 +295,7 @@ class TestPackages(InWasm):
         with pytest.raises((PackagesRejected, SandboxError)):
             await sandbox.resolve(("anything",), silent)
 
+    @pytest.mark.slow
     async def test_an_environment_is_its_owners_and_is_checked_before_it_is_used(
         self, sandbox: WasmSandbox, index: Index
     ) -> None:
@@ -305,6 +316,7 @@ class TestPackages(InWasm):
         with pytest.raises(SandboxError, match="not here"):
             await run(sandbox, "def f(): return 1", Environment(digest="0" * 64, location=str(tmp_path)))
 
+    @pytest.mark.slow
     @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
     async def test_a_caller_that_gives_up_leaves_no_process_and_no_file(
         self, sandbox: WasmSandbox, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -61,6 +61,7 @@ def test_there_are_as_many_as_are_promised() -> None:
     assert sum("import" in read_tool(name).code for name in NAMES) >= 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "every_gate",
     [

@@ -101,6 +101,7 @@ async def test_a_worker_keeps_no_right_and_its_limits_are_tight(sandbox: WasmSan
         assert status["Groups"].strip() == ""
 
 
+@pytest.mark.slow
 async def test_a_call_that_waits_for_the_host_is_ended_with_its_process(sandbox: WasmSandbox) -> None:
     worker = await worker_of(sandbox)
     limits = Limits(wall_seconds=1)
@@ -113,6 +114,7 @@ async def test_a_call_that_waits_for_the_host_is_ended_with_its_process(sandbox:
     assert worker.is_running(), "another tool's worker was ended, too"
 
 
+@pytest.mark.slow
 async def test_an_import_that_waits_for_the_host_is_ended_too(sandbox: WasmSandbox) -> None:
     code = BLOCKED + "f(600)\n"
     with anyio.fail_after(WAIT_SECONDS):
@@ -160,6 +162,7 @@ async def test_workers_that_are_busy_die_with_a_server_that_is_killed(tmp_path: 
         await nothing_left(wasm_leftovers, host.pid)
 
 
+@pytest.mark.slow
 @linux
 async def test_a_worker_that_is_stopped_is_ended_by_the_servers_own_clock(
     sandbox: WasmSandbox, monkeypatch: pytest.MonkeyPatch

@@ -31,6 +31,7 @@ def guarded(settings: Settings) -> Any:
     return serving(settings, settings_token=SecretStr(TOKEN))
 
 
+@pytest.mark.slow
 async def test_every_path_asks_for_the_token(settings: Settings) -> None:
     async with api(guarded(settings)) as client:
         for method, path in PATHS:
@@ -42,6 +43,7 @@ async def test_every_path_asks_for_the_token(settings: Settings) -> None:
         assert (await client.get("/api/tasks", headers=right)).json() == {"tasks": []}
 
 
+@pytest.mark.slow
 async def test_other_hosts_and_origins_are_refused(settings: Settings) -> None:
     async with api(serving(settings)) as client:
         for method, path in PATHS:
@@ -70,6 +72,7 @@ BODIES: list[tuple[bytes, int]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_no_body_of_a_wrong_kind_begins_a_task(settings: Settings) -> None:
     made = serving(settings)
     async with api(made) as client:
@@ -112,6 +115,7 @@ WAITS = ("x", "", "-1", "61", "nan", "inf", "1e1", "1_0", "9" * 400)
 LIMITS = ("0", "101", "-1", "x", "", "1.5", "٣")
 
 
+@pytest.mark.slow
 async def test_numbers_that_are_none_are_refused(settings: Settings) -> None:
     async with api(serving(settings)) as client:
         run = (await client.post("/api/tasks?wait=60", json={"task": "t"})).json()["id"]

@@ -156,6 +156,7 @@ async def test_a_task_is_stopped_within_a_second(settings: Settings) -> None:
         assert code_of(await client.delete(f"/api/tasks/{run}")) == (409, "conflict")
 
 
+@pytest.mark.slow
 async def test_what_is_no_task_is_not_found(settings: Settings) -> None:
     async with api(serving(settings)) as client:
         for run in ("0" * 32, "x", "..%2f..%2fetc", "%00", "0" * 33, "A" * 32):
@@ -219,6 +220,7 @@ UNFIT: list[list[dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 async def test_no_name_of_a_file_leads_elsewhere_and_contents_are_there_once_and_readable(
     settings: Settings,
 ) -> None:
