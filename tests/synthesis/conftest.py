@@ -1,4 +1,4 @@
-"""A library, the embedded sandbox, and toolsmiths whose models are scripted."""
+"""A library, a sandbox, and toolsmiths whose models are scripted."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from alita_mcp.library.opening import open_library
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.research.interface import WebAgent
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Advice
 from alita_mcp.synthesis.toolsmith import Toolsmith
+from tests.in_process import InProcessSandbox
 from tests.models.openai_server import openai_server
 from tests.synthesis.authors import Script
 from tests.synthesis.bench import Bench, OpenBench
@@ -30,17 +32,22 @@ async def library(settings: Settings) -> AsyncIterator[Library]:
 
 
 @pytest.fixture
-async def sandbox(settings: Settings) -> AsyncIterator[WasmSandbox]:
-    box = WasmSandbox(settings)
+def embedded() -> None:
+    """Drafts of a test run in the embedded sandbox, not in this process."""
+
+
+@pytest.fixture
+async def sandbox(settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[Sandbox]:
+    box = (WasmSandbox if "embedded" in request.fixturenames else InProcessSandbox)(settings)
     yield box
     await box.aclose()
 
 
 @pytest.fixture
 def bench(
-    library: Library, sandbox: WasmSandbox, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    library: Library, sandbox: Sandbox, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> OpenBench:
-    """Opens a toolsmith in the embedded sandbox for a script of model answers."""
+    """Opens a toolsmith for a script of model answers."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
 
     @asynccontextmanager

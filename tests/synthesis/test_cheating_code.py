@@ -11,7 +11,7 @@ from alita_mcp.synthesis.requests.outcomes import Created, Rejected
 from tests.synthesis.authors import COUNT, PLAIN, Script, coded, module
 from tests.synthesis.bench import OpenBench
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("embedded")]
 
 CHEATS = {
     "prints that it passed": f"print('PASS 6/6')\n\n\n{COUNT}",

@@ -194,6 +194,7 @@ def years_ago(years: int) -> str:
 '''
 
 
+@pytest.mark.usefixtures("embedded")
 async def test_equal_results_of_tools_that_vary_do_not_make_them_one(smithy: Smithy) -> None:
     tests = [
         {"arguments": {"years": years}, "check": f"result == str(now.year - {years})"} for years in (0, 7, -1)

@@ -22,7 +22,7 @@ from alita_mcp.values import Grants
 from tests.verification.test_rehearsal import FETCH
 from tests.verification.trusting_sandbox import TrustingSandbox
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("embedded")]
 
 WAIT_S = 300
 FETCH_ITEM: dict[str, Any] = {

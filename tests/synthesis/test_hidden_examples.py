@@ -13,7 +13,7 @@ from alita_mcp.verification.examples.clock_and_seed import SECOND_CLOCK_OFFSET_S
 from tests.synthesis.authors import PLAIN, Script, module, suite_of
 from tests.synthesis.bench import OpenBench
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("embedded")]
 
 SECRET = 481_516_234_2
 OWN = suite_of((SECRET, 36), (0, 0), (-989, 26))["tests"]

@@ -17,7 +17,7 @@ from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from tests.library.factory import accepted
 from tests.synthesis.test_duplicates import WARMTH, WARMTH_TESTS, Smithy
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("embedded")]
 
 WAIT_S = 300
 SCHEMA = {"type": "object", "properties": {"celsius": {"type": "number"}}, "required": ["celsius"]}

@@ -36,7 +36,7 @@ from tests.synthesis.authors import (
 )
 from tests.synthesis.bench import Bench, OpenBench
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("embedded")]
 
 OWN = suite_of((4321, 10), (0, 0), (-989, 26))["tests"]
 """Examples of the caller's, an edge case among them."""

@@ -17,6 +17,8 @@ from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from alita_mcp.values import Manifest
 
+pytestmark = pytest.mark.usefixtures("embedded")
+
 CODE = '''def triple(number: int) -> int:
     """Triples a number.
 
