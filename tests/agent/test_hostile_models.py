@@ -86,6 +86,7 @@ def obeys(collector: str, data: str) -> talk.Script:
 
 
 @pytest.mark.parametrize("is_allowed_here", [False, True])
+@pytest.mark.sample(1)
 async def test_a_model_that_obeys_a_page_sends_nothing_anywhere(
     is_allowed_here: bool, tmp_path: Path
 ) -> None:

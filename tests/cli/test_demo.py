@@ -51,6 +51,7 @@ def left_behind(environment: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.measured
+@pytest.mark.exhaustive
 def test_the_demo_holds_on_a_bare_machine_and_leaves_nothing_behind(bare: dict[str, str]) -> None:
     done = subprocess.run(DEMO, env=bare, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -185,6 +185,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("_why", "outcome"), WRONG, ids=[why for why, _ in WRONG])
+@pytest.mark.sample(2)
 def test_the_test_file_can_fail(tmp_path: Path, _why: str, outcome: dict[str, Any]) -> None:
     version = accepted(examples=(Example(arguments={"text": "Hello, World!"}, **outcome),))
     (tmp_path / "tool.py").write_text(version.draft.code)

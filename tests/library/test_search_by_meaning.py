@@ -62,6 +62,7 @@ async def test_a_need_in_other_words_is_found_by_its_meaning(home: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["fails", "hangs", "crashes"])
+@pytest.mark.sample(1)
 async def test_words_find_tools_while_the_embedder_is_away_and_meaning_comes_back(
     home: Path, how: str
 ) -> None:
@@ -155,6 +156,7 @@ async def test_a_text_that_the_embedder_refuses_keeps_no_other_tool_waiting(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["rows", "table", "a file in its place"])
+@pytest.mark.sample(1)
 async def test_damaged_vectors_are_made_anew(home: Path, damage: str) -> None:
     async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
         await finder.vectors_ready()

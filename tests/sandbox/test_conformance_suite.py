@@ -78,6 +78,7 @@ ALL = {claim for trial in TRIALS for claim in trial.claims}
         (Stumbling, ALL),
     ],
 )  # fmt: skip
+@pytest.mark.sample(3)
 async def test_a_bad_back_end_is_found_out(
     make: Make, broken: set[str], settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

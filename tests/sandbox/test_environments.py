@@ -143,6 +143,7 @@ async def test_no_packages_need_no_builder_to_resolve(
         (("escapes",), "escapes"),
     ],
 )
+@pytest.mark.sample(4)
 async def test_what_is_wrong_with_which_package_is_told(
     builder: EnvironmentBuilder, index: Index, tmp_path: Path, packages: tuple[str, ...], told: str
 ) -> None:

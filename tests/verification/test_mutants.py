@@ -165,6 +165,7 @@ def test_the_text_that_is_shown_is_short() -> None:
     ],
     ids=["or", "compare", "arguments", "table", "digits", "nested"],
 )
+@pytest.mark.sample(3)
 def test_hostile_code_costs_little(line: str) -> None:
     started = time.process_time()
     assert len(mutants_of(body(line), "f")) <= MAX_MUTANTS

@@ -152,6 +152,7 @@ FORGERIES = [
 
 
 @pytest.mark.parametrize("forge", FORGERIES)
+@pytest.mark.sample(4)
 async def test_what_is_not_as_it_was_made_is_thrown_away_and_made_anew(
     workshop: Workshop, forge: Callable[[Compiled], None]
 ) -> None:
