@@ -52,7 +52,7 @@ def choose_embedder(choice: str) -> Embedder:
     Nothing but a class is loaded yet, and nothing asked: a model that cannot be used shows at its first use.
 
     Raises:
-        UsageError: the folder holds no model, or there is no such class.
+        UsageError: the folder holds no model, there is no such class, or an option is unknown.
         ExtraMissing: vectors cannot be kept, or the model not be reached.
     """
     name, _, base_url = choice.partition(" base_url=")
@@ -62,6 +62,11 @@ def choose_embedder(choice: str) -> Embedder:
         return Model2vecEmbedder(name if name == BUILT_IN else name.removeprefix(PREFIX))
     if A_CLASS.fullmatch(name):
         return _own(name)
+    if " " in name:
+        raise UsageError(
+            f"ALITA_EMBEDDER={choice!r} has an option that an embedder does not have.",
+            hint="Write NAME, or NAME base_url=URL.",
+        )
     require("models", feature)
     from alita_mcp.models.litellm.embedder import LitellmEmbedder
 

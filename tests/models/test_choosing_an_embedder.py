@@ -54,6 +54,14 @@ async def test_another_table_in_a_folder_of_the_same_name_is_another_model(folde
     assert choose_embedder(str(folder)).name != before
 
 
+@pytest.mark.parametrize(
+    "choice", ["ollama/x baseurl=http://a", "ollama/x dimensions=9 base_url=http://a", "ollama/ x"]
+)
+def test_an_option_that_an_embedder_does_not_have_is_no_part_of_its_name(choice: str) -> None:
+    with pytest.raises(UsageError, match="has an option that an embedder does not have"):
+        choose_embedder(choice)
+
+
 @pytest.mark.parametrize("file", [WEIGHTS, "tokenizer.json", "config.json"])
 async def test_a_damaged_folder_is_an_error_of_the_model(folder: Path, file: str) -> None:
     (folder / file).write_bytes(b"\0garbage")

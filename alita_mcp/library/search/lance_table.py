@@ -25,8 +25,6 @@ from alita_mcp.settings import quiet_lancedb
 FRAGMENTS_BEFORE_FOLDING = 20
 KEPT_AFTER_FOLDING = timedelta(minutes=1)
 """Far longer than any query that still reads what was folded."""
-AT_ONCE = timedelta(milliseconds=1)
-"""LanceDB warns of none at all."""
 LOCK_TIMEOUT_S = 10.0
 
 
@@ -37,14 +35,11 @@ class TableBusy(LibraryError):
 class LanceTable:
     """A table in a folder of tables; several processes may use it at once. Whoever writes holds `locked`."""
 
-    def __init__(
-        self, folder: Path, name: str, columns: Callable[[], Sequence[Any]], *, holds: str = "vectors"
-    ) -> None:
+    def __init__(self, folder: Path, name: str, columns: Callable[[], Sequence[Any]]) -> None:
         """`columns` are the pyarrow fields besides `name` and `text_hash`; another schema gets another name."""
         self.folder = folder
         self.name = name
         self._columns = columns
-        self._holds = holds
         self._lock = folder.with_suffix(".lock")
         self._db: Any = None
         self.rows: Any = None
@@ -114,11 +109,6 @@ class LanceTable:
             if (await self.rows.stats())["fragment_stats"]["num_fragments"] >= FRAGMENTS_BEFORE_FOLDING:
                 await self.rows.optimize(cleanup_older_than=KEPT_AFTER_FOLDING)
 
-    async def purge(self) -> None:
-        """Removes from the disk what was deleted or replaced; no reader waits for it."""
-        with self.translated():
-            await self.rows.optimize(cleanup_older_than=AT_ONCE, delete_unverified=True)
-
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
         """One process at a time changes rows, so that none writes what another already made obsolete.
@@ -146,7 +136,7 @@ class LanceTable:
             raise
         except Exception as error:  # a panic in its Rust is an Exception of no public class
             raise LibraryError(
-                f"The {self._holds} in {self.folder} cannot be used: {error}.",
+                f"The vectors in {self.folder} cannot be used: {error}.",
                 hint="Move that folder aside: alita then begins anew.",
             ) from error
 
