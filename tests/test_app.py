@@ -28,8 +28,8 @@ from alita_mcp.sandbox.interface import Environment, Job, Progress, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import FixedLimits, Settings
-from alita_mcp.synthesis.requests.outcomes import Created, Rejected, Working
-from alita_mcp.synthesis.requests.request import read_request
+from alita_mcp.toolsmith.requests.outcomes import Created, Rejected, Working
+from alita_mcp.toolsmith.requests.request import read_request
 from alita_mcp.values import Lock
 
 CODE = '''def halve(number: int) -> float:

@@ -22,8 +22,8 @@ from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.requests.outcomes import Created, NeedsApproval
-from alita_mcp.synthesis.requests.request import read_request
+from alita_mcp.toolsmith.requests.outcomes import Created, NeedsApproval
+from alita_mcp.toolsmith.requests.request import read_request
 from alita_mcp.values import Lock, StoredVersion
 from alita_mcp.verification.rehearsal.rehearsal import value_of
 

@@ -36,12 +36,12 @@ from alita_mcp.runs.store import open_run_store
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings, retired_settings
-from alita_mcp.synthesis.context import Advice
-from alita_mcp.synthesis.jobs.jobs import GoesOn, Job, Jobs, SynthesisJob, T, Wait, open_jobs
-from alita_mcp.synthesis.publishing import Admit
-from alita_mcp.synthesis.requests.outcomes import Created, Outcome, Rejected, Working
-from alita_mcp.synthesis.requests.request import SynthesisRequest
-from alita_mcp.synthesis.toolsmith import Toolsmith
+from alita_mcp.toolsmith.context import Advice
+from alita_mcp.toolsmith.jobs.jobs import GoesOn, Job, Jobs, SynthesisJob, T, Wait, open_jobs
+from alita_mcp.toolsmith.publishing import Admit
+from alita_mcp.toolsmith.requests.outcomes import Created, Outcome, Rejected, Working
+from alita_mcp.toolsmith.requests.request import SynthesisRequest
+from alita_mcp.toolsmith.toolsmith import Toolsmith
 from alita_mcp.values import Manifest, VerificationReport, WrittenFrom
 
 log = logging.getLogger(__name__)

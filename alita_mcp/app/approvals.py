@@ -8,15 +8,15 @@ from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.errors import AlitaError, ModelError, UsageError
 from alita_mcp.library.grants.approving import approved_last, question_about
 from alita_mcp.progress import ReportStage
-from alita_mcp.synthesis.jobs.person_questions import Decision, PendingQuestions
-from alita_mcp.synthesis.requests.outcomes import Created, NeedsApproval, Outcome
+from alita_mcp.toolsmith.jobs.person_questions import Decision, PendingQuestions
+from alita_mcp.toolsmith.requests.outcomes import Created, NeedsApproval, Outcome
 from alita_mcp.values import StoredVersion
 
 if TYPE_CHECKING:
     from alita_mcp.library.library import Library
     from alita_mcp.settings import Settings
-    from alita_mcp.synthesis.jobs.jobs import Jobs, SynthesisJob
-    from alita_mcp.synthesis.toolsmith import Toolsmith
+    from alita_mcp.toolsmith.jobs.jobs import Jobs, SynthesisJob
+    from alita_mcp.toolsmith.toolsmith import Toolsmith
 
 MAX_REMEMBERED = 1_000
 _SAID = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from alita_mcp.errors import ModelError
-from alita_mcp.synthesis.jobs.person_questions import FilledForm, FormField, PendingQuestions
+from alita_mcp.toolsmith.jobs.person_questions import FilledForm, FormField, PendingQuestions
 
 
 async def filled_form(person: PendingQuestions, text: str, fields: Sequence[FormField]) -> FilledForm | None:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.redaction import presentable
-from alita_mcp.synthesis.jobs.person_questions import (
+from alita_mcp.toolsmith.jobs.person_questions import (
     Decision,
     FilledForm,
     FormField,

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from alita_mcp.errors import InvalidArguments, UsageError
 from alita_mcp.server.client.client_identity import is_modern
 from alita_mcp.server.elicitation import answer_of, can_be_asked, request_for, sender_of
-from alita_mcp.synthesis.requests.outcomes import Working
+from alita_mcp.toolsmith.requests.outcomes import Working
 from alita_mcp.values import Value
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from alita_mcp.server.context import Context, ToolResult
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
-    from alita_mcp.synthesis.jobs.jobs import Job, Tool
-    from alita_mcp.synthesis.jobs.person_questions import PendingQuestions, QuestionRound
+    from alita_mcp.toolsmith.jobs.jobs import Job, Tool
+    from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions, QuestionRound
 
 T = TypeVar("T")
 MAX_ROUNDS = 10

@@ -15,10 +15,10 @@ from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.requests.outcomes import Created, Exists, Outcome, Rejected
-from alita_mcp.synthesis.requests.request import read_request
+from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Outcome, Rejected
+from alita_mcp.toolsmith.requests.request import read_request
 from tests.models.openai_server import openai_server
-from tests.synthesis.authors import COUNT, EDGES, GOOD, LISTED, PLAIN, REQUEST, SPEC, WRONG, Script, suite_of
+from tests.toolsmith.authors import COUNT, EDGES, GOOD, LISTED, PLAIN, REQUEST, SPEC, WRONG, Script, suite_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover, pytest.mark.embedded_first]
 

@@ -9,11 +9,11 @@ from alita_mcp.app import open_app
 from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import FixedLimits, Settings
-from alita_mcp.synthesis.requests.outcomes import Created, Rejected
-from alita_mcp.synthesis.requests.request import read_request
+from alita_mcp.toolsmith.requests.outcomes import Created, Rejected
+from alita_mcp.toolsmith.requests.request import read_request
 from tests.models.openai_server import openai_server
 from tests.research.whole_web import PAGES, QUESTION, world
-from tests.synthesis.authors import PLAIN, REQUEST, SPEC, Script
+from tests.toolsmith.authors import PLAIN, REQUEST, SPEC, Script
 
 pytestmark = pytest.mark.slow
 WAIT_S = 300

@@ -13,7 +13,7 @@ from benchmarks import synthesis
 from benchmarks.synthesis.tool_requests import ToolRequest
 from tests.in_process import IN_PROCESS
 from tests.models.openai_server import openai_server
-from tests.synthesis.authors import REQUEST, Script
+from tests.toolsmith.authors import REQUEST, Script
 
 DOUBLE: dict[str, Any] = {
     "task_id": "T/1",

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.conftest import Alita
 from tests.models.openai_server import openai_server
-from tests.synthesis.authors import PLAIN, REQUEST, ROOT, Script
+from tests.toolsmith.authors import PLAIN, REQUEST, ROOT, Script
 
 pytestmark = pytest.mark.slow
 

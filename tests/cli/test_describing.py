@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import PATIENCE_S
 from tests.models.openai_server import Reply, Request, openai_server
-from tests.synthesis.authors import kind_of
+from tests.toolsmith.authors import kind_of
 
 SPEC = {
     "name": "double_it",

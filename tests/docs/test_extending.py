@@ -26,7 +26,7 @@ from alita_mcp.research.search.choosing import open_search
 from alita_mcp.sandbox.choose import open_sandbox
 from alita_mcp.sandbox.interface import Job
 from alita_mcp.settings import FixedLimits, Settings, read_settings
-from tests.synthesis import authors
+from tests.toolsmith import authors
 from tests.verification.drafts import behaves_as, draft, shout
 
 ROOT = Path(__file__).resolve().parents[2]

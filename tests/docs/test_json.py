@@ -12,7 +12,7 @@ import pytest
 from alita_mcp.cli.setting_up.clients import CLIENTS, Launch, codex_toml
 from alita_mcp.library.grants.grants_file import read_grants_file
 from alita_mcp.server.api.values import NewTask
-from alita_mcp.synthesis.requests.request import read_request
+from alita_mcp.toolsmith.requests.request import read_request
 from alita_mcp.values import Grants
 from benchmarks.synthesis.tool_requests import ToolRequest
 from tests.docs.documents import DOCUMENTS, README, fences

@@ -14,7 +14,7 @@ from mcp import Client
 
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import FixedLimits, Settings
-from alita_mcp.synthesis.jobs import jobs
+from alita_mcp.toolsmith.jobs import jobs
 from tests.conftest import require_mark, skip_or_fail
 from tests.in_process import InProcessSandbox
 from tests.server.drafts import VOWEL_SHARE

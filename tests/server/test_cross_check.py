@@ -6,10 +6,10 @@ import pytest
 
 from alita_mcp.server.results.building import MAX_TEXT
 from alita_mcp.server.results.texts import outcome_text
-from alita_mcp.synthesis.requests.outcomes import Created
+from alita_mcp.toolsmith.requests.outcomes import Created
 from tests.models.openai_server import openai_server
 from tests.server.in_memory import Build, called, connected, succeeded, text_of
-from tests.synthesis.authors import COUNT, GOOD, PLAIN, REQUEST, SIGNED, Script, suite_of
+from tests.toolsmith.authors import COUNT, GOOD, PLAIN, REQUEST, SIGNED, Script, suite_of
 
 GIVEN = {"name": "digit_sum", "description": REQUEST}
 QUESTION = "for `-45`: tests of 2 writers expect `9`; yours returns `-9`"

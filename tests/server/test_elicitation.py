@@ -29,14 +29,14 @@ from alita_mcp.server.rounds import read_state
 from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.server.transports import http
 from alita_mcp.settings import FixedLimits, Settings
-from alita_mcp.synthesis.jobs.person_questions import Decision, FilledForm, FormField, Question
+from alita_mcp.toolsmith.jobs.person_questions import Decision, FilledForm, FormField, Question
 from alita_mcp.values import Grants
 from tests.library.factory import no_starters, simple
 from tests.server.connections import client_of
 from tests.server.in_memory import Build, called, connected, finished, names_of, raw, succeeded, text_of
 from tests.server.processes import ENTRY, SERVE_HTTP, environment, started
-from tests.synthesis.test_grants_of_drafts import FETCH_ITEM
 from tests.tables import each_case
+from tests.toolsmith.test_grants_of_drafts import FETCH_ITEM
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from alita_mcp.errors import AlitaError
 from alita_mcp.server.results.building import MAX_ERROR_TEXT, refusal
 from alita_mcp.server.results.rejections import failure_text, rejection_text
 from alita_mcp.server.results.texts import outcome_text
-from alita_mcp.synthesis.requests.outcomes import Broken, Created, Rejected
+from alita_mcp.toolsmith.requests.outcomes import Broken, Created, Rejected
 from tests.server.in_memory import Build, called, connected, text_of
 from tests.verification.test_compare import JSON_VALUES
 

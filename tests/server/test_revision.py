@@ -8,8 +8,8 @@ import pytest
 
 from tests.models.openai_server import openai_server
 from tests.server.in_memory import Build, called, connected, succeeded, text_of
-from tests.synthesis.authors import PLAIN
-from tests.synthesis.revisers import COMPLAINT, FAILING, FLAT, NEGATIVE, OWN, Reviser
+from tests.toolsmith.authors import PLAIN
+from tests.toolsmith.revisers import COMPLAINT, FAILING, FLAT, NEGATIVE, OWN, Reviser
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import pytest
 from alita_mcp.cli.library.making import in_words
 from alita_mcp.server.results.building import MAX_TEXT, is_deeper_than
 from alita_mcp.server.results.texts import LEAST, outcome_text
-from alita_mcp.synthesis.requests.outcomes import (
+from alita_mcp.toolsmith.requests.outcomes import (
     Created,
     Exists,
     NeedsApproval,

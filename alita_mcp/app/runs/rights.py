@@ -19,7 +19,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs.person_questions import Decision, PendingQuestions
+from alita_mcp.toolsmith.jobs.person_questions import Decision, PendingQuestions
 from alita_mcp.values import Value
 
 CHAIN = ("run_code",)

@@ -32,7 +32,7 @@ from alita_mcp.runs.recorded_run import RecordedRun
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.workers.bounds import CALLS_PER_KEY, WAITING
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
+from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Grants, Value
 
 FILES = Grants(workspace="read")

@@ -26,9 +26,9 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.reading.readers import Readers
 from alita_mcp.research.values import Document, Researched
-from alita_mcp.synthesis.requests.outcomes import Created, Exists, Rejected
-from alita_mcp.synthesis.requests.request import read_request
-from alita_mcp.synthesis.toolsmith import Toolsmith
+from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Rejected
+from alita_mcp.toolsmith.requests.request import read_request
+from alita_mcp.toolsmith.toolsmith import Toolsmith
 from alita_mcp.values import Grants, Manifest
 
 MAX_OUTPUT = 20_000

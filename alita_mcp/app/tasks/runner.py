@@ -35,8 +35,8 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.sandbox.choose import silent
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs.jobs import Job, Jobs
-from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
+from alita_mcp.toolsmith.jobs.jobs import Job, Jobs
+from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Manifest
 
 log = logging.getLogger(__name__)

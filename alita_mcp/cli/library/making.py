@@ -14,7 +14,7 @@ from alita_mcp.cli.opened import opened_app, opened_library
 from alita_mcp.cli.output import Output, compact
 from alita_mcp.errors import AlitaError, ExtraMissing, ToolUnavailable, UsageError
 from alita_mcp.models.choices import model_problem
-from alita_mcp.synthesis.requests.outcomes import (
+from alita_mcp.toolsmith.requests.outcomes import (
     Created,
     Exists,
     NeedsApproval,
@@ -23,8 +23,8 @@ from alita_mcp.synthesis.requests.outcomes import (
     Rejected,
     Working,
 )
-from alita_mcp.synthesis.requests.request import read_request
-from alita_mcp.synthesis.requests.template import laid_out
+from alita_mcp.toolsmith.requests.request import read_request
+from alita_mcp.toolsmith.requests.template import laid_out
 from alita_mcp.values import Grants
 
 if TYPE_CHECKING:

@@ -19,16 +19,16 @@ from alita_mcp.server.results.building import printable, tool_result
 from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.server.results.unreviewed import shown
 from alita_mcp.server.rounds import Parked, asked_job_id, job_result, parked_job
-from alita_mcp.synthesis.jobs.person_questions import FormField
-from alita_mcp.synthesis.requests.outcomes import Working
+from alita_mcp.toolsmith.jobs.person_questions import FormField
+from alita_mcp.toolsmith.requests.outcomes import Working
 
 if TYPE_CHECKING:
     from alita_mcp.agent.interface import AskPerson
     from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.settings import Settings
-    from alita_mcp.synthesis.jobs.jobs import Job
-    from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
+    from alita_mcp.toolsmith.jobs.jobs import Job
+    from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 
 MAX_QUESTION = 2_000
 _QUESTION = "A model that works on a task for you asks this. Give no password and no key.\n\n{question}"

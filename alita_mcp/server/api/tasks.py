@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.server.opening import SharedApp
     from alita_mcp.settings import Settings
-    from alita_mcp.synthesis.jobs.jobs import Job
+    from alita_mcp.toolsmith.jobs.jobs import Job
 
 LISTED = 20
 CLIENT = "REST"

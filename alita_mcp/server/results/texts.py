@@ -10,8 +10,8 @@ from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.server.results.building import MAX_TEXT, as_json, listed, printable
 from alita_mcp.server.results.rejections import rejection_text
 from alita_mcp.server.results.visibility import said_of
-from alita_mcp.synthesis.requests.template import laid_out
 from alita_mcp.texts import clipped
+from alita_mcp.toolsmith.requests.template import laid_out
 from alita_mcp.values import VerificationReport
 from alita_mcp.verification.comparison.difference import difference
 

@@ -26,16 +26,16 @@ from alita_mcp.server.results.unreviewed import plain_card, shown, unreviewed
 from alita_mcp.server.results.visibility import call_and_visible, call_of, next_step, until_listed, with_ways
 from alita_mcp.server.rounds import asked_job_id, outcome_in_call, outcome_in_task, parked_job
 from alita_mcp.server.tools.run_code import handle_run_code
-from alita_mcp.synthesis.jobs.jobs import SynthesisJob
-from alita_mcp.synthesis.requests.outcomes import Created, Exists, NeedsApproval, Rejected, Working
-from alita_mcp.synthesis.requests.request import read_request
+from alita_mcp.toolsmith.jobs.jobs import SynthesisJob
+from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Rejected, Working
+from alita_mcp.toolsmith.requests.request import read_request
 from alita_mcp.values import META_TOOLS
 
 if TYPE_CHECKING:
     from alita_mcp.server.context import Context, ToolResult
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
-    from alita_mcp.synthesis.requests.outcomes import Outcome
+    from alita_mcp.toolsmith.requests.outcomes import Outcome
 
 STAGE_SECONDS = 1.0
 """How long a client may take to read a progress notification before the work goes on without it."""

@@ -19,15 +19,15 @@ from alita_mcp.server.results.run_files import links, told_files
 from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.server.results.unreviewed import shown
 from alita_mcp.server.rounds import asked_job_id, job_result, parked_job
-from alita_mcp.synthesis.requests.grants import grants_of, unfit_grants
-from alita_mcp.synthesis.requests.outcomes import Rejected, Working
-from alita_mcp.synthesis.requests.request import read_request
+from alita_mcp.toolsmith.requests.grants import grants_of, unfit_grants
+from alita_mcp.toolsmith.requests.outcomes import Rejected, Working
+from alita_mcp.toolsmith.requests.request import read_request
 
 if TYPE_CHECKING:
     from alita_mcp.app.runs.rights import CodeWaits
     from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
-    from alita_mcp.synthesis.jobs.jobs import Job
+    from alita_mcp.toolsmith.jobs.jobs import Job
 
 MAX_OUTPUT_TEXT = 20_000
 """So many characters of what code printed stand in the text; the structured part has all that was kept."""

@@ -31,8 +31,8 @@ from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.build import DualEraServer, build_server
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs.jobs import Job
-from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
+from alita_mcp.toolsmith.jobs.jobs import Job
+from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Value
 
 AT = "2026-11-23T18:00:00+00:00"

@@ -13,7 +13,7 @@ import pytest
 
 from alita_mcp.server.api import events
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs import jobs
+from alita_mcp.toolsmith.jobs import jobs
 from tests.server.agents.scripted import Working, answers_at_once, never_answers, serving
 from tests.server.api.calling import api, begun, code_of, messages
 from tests.server.in_memory import connected, succeeded

@@ -1,0 +1,147 @@
+"""Failure classes of rejections, and what an author is told of a failure with an example that stays hidden."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from alita_mcp.toolsmith.requests.outcomes import Rejected
+from alita_mcp.values import Example
+from alita_mcp.verification.findings import shown_arguments
+
+FailureClass = Literal[
+    "syntax", "dependency", "assertion", "exception", "time-out", "memory", "schema", "policy", "flakiness", "evidence"
+]  # fmt: skip
+"""`evidence` is the one that code cannot mend: the tests prove too little."""
+
+_WORDS: tuple[tuple[str, FailureClass], ...] = (
+    ("out of time", "time-out"),
+    ("out of memory", "memory"),
+    ("not json", "schema"),
+    ("does not fit the return annotation", "schema"),
+    ("against the schema", "schema"),
+    ("does not load", "dependency"),
+    ("raised", "exception"),
+    ("raises", "exception"),
+    ("printed too much", "exception"),
+    ("the process died", "exception"),
+    ("contradict", "evidence"),
+    ("constant", "evidence"),
+)
+_STATIC: tuple[tuple[str, FailureClass], ...] = (
+    ("does not parse", "syntax"),
+    ("syntax", "syntax"),
+    ("undefined name", "syntax"),
+    ("import", "dependency"),
+    ("package", "dependency"),
+    ("credential", "policy"),
+    ("secret", "policy"),
+)
+_VARYING = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?|'[^']*'|\"[^\"]*\"")
+_ERROR = re.compile(
+    r"(?:(?<!check )raised |the module does not load|the result is not JSON|the process died|printed too much).*?"
+    r"(?=; example |, which neither |$)",
+    re.DOTALL,
+)
+"""An error in a reason, with its message; the reason may go on behind it."""
+_ENDINGS = (
+    "does not fit the return annotation", "the check raised", "out of time", "out of memory",
+    "it returned another result", "it returned a result", "the check does not hold",
+    "gave another result in a fresh process",
+)  # fmt: skip
+"""What follows these is made of values."""
+_PLACE = re.compile(r"[^:\s]{1,80}:(\d{1,5}) in ")
+_WORD = re.compile(r"[^\W_]+")
+HIDDEN = "…"
+MAX_ERROR = 300
+MAX_LINE = 160
+MIN_PART = 4
+"""Shorter parts of a value's words stand in others by chance."""
+MIN_PIECES = 6
+"""Shorter inputs are alike by chance."""
+NEAR = 0.7
+
+
+def classify(rejected: Rejected) -> FailureClass:
+    """Returns the failure class, which decides the instruction for the author."""
+    reason = rejected.reason.lower()
+    match rejected.stage:
+        case "environment":
+            return "dependency"
+        case "determinism":
+            return "flakiness"
+        case "schema" | "policy":
+            return rejected.stage
+        case "mutation" | "agreement":
+            return "evidence"
+        case "static":
+            if "at import" in reason:
+                return "policy"
+            return next((kind for word, kind in _STATIC if word in reason), "schema")
+    return next((kind for word, kind in _WORDS if word in reason), "assertion")
+
+
+def signature(rejected: Rejected) -> str:
+    """Returns a key that is equal for failures which differ in numbers and names only: repairing leads nowhere then."""
+    said = _VARYING.sub("…", rejected.reason)
+    return json.dumps([rejected.stage, said, rejected.case, rejected.got], default=repr)
+
+
+def shows(case: Mapping[str, Any] | None, hidden: Example) -> bool:
+    """Whether a call is that of an example, as checks cut it, or near it: gates vary the examples that they have."""
+    if case is None:
+        return False
+    if case in (hidden.arguments, shown_arguments(hidden.arguments)):
+        return True
+    one, other = (_pieces_of(arguments) for arguments in (case, hidden.arguments))
+    return min(len(one), len(other)) >= MIN_PIECES and 2 * len(one & other) >= NEAR * (len(one) + len(other))
+
+
+def _pieces_of(arguments: Mapping[str, Any]) -> frozenset[str]:
+    """Three characters each of what the values are as JSON."""
+    text = json.dumps(list(arguments.values()), ensure_ascii=False, default=str)
+    return frozenset(text[at : at + 3] for at in range(len(text) - 2))
+
+
+def hidden_failure(reason: str, example: Example, code: str, trace: Sequence[str] = ()) -> str:
+    """Returns how the example failed, for the code's author, who may not see the example.
+
+    An error is told as it is, without numbers and the words of the example's values, with the line that it came from.
+    """
+    error = _ERROR.search(reason)
+    if error is None:
+        return next((ending for ending in _ENDINGS if ending in reason), "it fails")
+    subject = "it " if error[0].startswith("raised") else ""
+    return f"{subject}{_without_values(error[0], example)}{_line_of(trace, code)}"
+
+
+def _without_values(text: str, example: Example) -> str:
+    words = frozenset(_words_in([*example.arguments.values(), example.expected]))
+    values = "\n".join(words)
+
+    def mask(found: re.Match[str]) -> str:
+        word = found[0].casefold()
+        is_number = word[0].isdecimal() or sum(map(str.isdecimal, word)) >= MIN_PART
+        is_of_a_value = word in words or (len(word) >= MIN_PART and word in values)
+        return HIDDEN if is_number or is_of_a_value else found[0]
+
+    return " ".join(_WORD.sub(mask, text[:MAX_ERROR]).split())
+
+
+def _words_in(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for part in value:
+            yield from _words_in(part)
+    elif isinstance(value, dict):
+        yield from _words_in([*value, *value.values()])
+    else:
+        yield from map(str.casefold, _WORD.findall(str(value)))
+
+
+def _line_of(trace: Sequence[str], code: str) -> str:
+    """The line of the code that failed, as its author wrote it; a trace is believed its number alone."""
+    number = next((int(found[1]) for line in reversed(trace) if (found := _PLACE.match(line))), 0)
+    lines = code.splitlines()
+    return f" in line {number}: {lines[number - 1].strip()[:MAX_LINE]}" if 0 < number <= len(lines) else ""

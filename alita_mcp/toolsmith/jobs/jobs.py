@@ -1,0 +1,325 @@
+"""Background jobs for long calls: each outlives the call that started it, but not the process.
+
+So many syntheses run at once, more wait; the same request again finds the job that is under way or was
+missed. Runs of code take no slot, since the sandbox has a queue of its own.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+import anyio
+from anyio.abc import TaskGroup
+
+from alita_mcp.errors import AlitaError, Cancelled, SandboxBusy, TooMany, UsageError
+from alita_mcp.progress import ReportStage
+from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
+from alita_mcp.toolsmith.requests.outcomes import Outcome, Working
+
+T = TypeVar("T")
+Wait = Callable[[], Awaitable[object]]
+GoesOn = Callable[[], Awaitable[bool]]
+"""Whether a job goes on without the caller that was just cancelled."""
+Tool = Literal["synthesize_tool", "run_code", "solve_task"]
+"""The fixed tools whose calls are jobs."""
+
+MAX_TASKS = 8
+"""How many tasks may be under way: each asks models and runs code."""
+MAX_RUNS = 256
+"""How many runs of code may be under way or wait."""
+KEPT_RUNS = 20
+"""Maximum number of ended runs whose outcome was not fetched yet; they may hold pictures."""
+AT_ONCE = 4
+"""Syntheses that run at once."""
+MAX_QUEUED = 32
+MAX_PARKED = 16
+"""How many approvals may wait for people at once; they take no slot from the syntheses."""
+MAX_LEFT = 8
+"""How many jobs go on though their callers gave up; one more ends the oldest of them."""
+MISSED_AFTER_S = 4.0
+"""A caller that waited so long for an outcome may have given up before; some clients do so without a word."""
+TOLD_AGAIN_WITHIN_S = 120.0
+"""How long after its end an outcome that may have been missed is told once more."""
+KEPT_SECONDS = 3_600.0
+KEPT_FINISHED = 200
+_CANCELLED = {
+    "synthesize_tool": "The synthesis was cancelled; nothing was published.",
+    "run_code": "The run was cancelled; nothing of it is left.",
+    "solve_task": "The task was cancelled; what it did so far is in its log.",
+}
+
+
+@dataclass
+class Job(Generic[T]):
+    """One long call, under way or done."""
+
+    tool: Tool = "synthesize_tool"
+    """What is called with the job's id for its outcome."""
+    key: str = ""
+    """What was asked for; the same again while no caller heard the outcome is this job."""
+    person: PendingQuestions | None = None
+    """Its questions to the person at its client; None: it asks none."""
+    parked: bool = False
+    """Whether it only waits for that person, and takes no slot."""
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
+    stage: str = "queued"
+    started: float = field(default_factory=time.monotonic)
+    finished: float | None = None
+    outcome: T | None = None
+    failure: BaseException | None = None
+    done: anyio.Event = field(default_factory=anyio.Event)
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    listeners: list[ReportStage] = field(default_factory=list)
+    waiting: int = 0
+    """How many callers wait for the outcome."""
+    heard: bool = False
+    """Whether the outcome reached a caller that surely still waited for it."""
+    told_late: bool = False
+    """Whether it was told to a caller that may have given up before."""
+    left: bool = False
+    """Whether its caller gave up, and no other caller has joined."""
+
+    async def enter(self, stage: str) -> None:
+        """Notes the stage and tells all listeners."""
+        self.stage = stage
+        for listener in list(self.listeners):
+            await listener(stage)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the start, or from start to end."""
+        return round((self.finished or time.monotonic()) - self.started, 1)
+
+
+SynthesisJob = Job[Outcome]
+
+
+class Jobs:
+    """Registry of the running and the lately finished jobs of one process."""
+
+    def __init__(self, tasks: TaskGroup, at_once: int) -> None:
+        self._tasks = tasks
+        self._at_once = at_once
+        self._slots = anyio.CapacityLimiter(at_once)
+        self._parking = anyio.CapacityLimiter(MAX_PARKED)
+        self._jobs: dict[str, Job[Any]] = {}
+
+    def start(
+        self,
+        work: Callable[[ReportStage], Awaitable[T]],
+        key: str = "",
+        holds: Callable[[T], bool] = lambda _outcome: True,
+        person: PendingQuestions | None = None,
+        *,
+        parked: bool = False,
+    ) -> Job[T]:
+        """Starts work in the background, or finds the job of the same key that is under way or was missed.
+
+        `holds` says whether an outcome from before is still true; a `parked` job only waits for its `person`.
+
+        Raises:
+            UsageError: too many jobs wait already.
+        """
+        known = self.known(key, holds)
+        if known is not None:
+            return known
+        self._refuse_when_full(parked=parked)
+        slots = self._parking if parked else self._slots
+        return self._begin(Job[T](key=key, person=person, parked=parked), work, slots)
+
+    def known(self, key: str, holds: Callable[[T], bool] = lambda _outcome: True) -> Job[T] | None:
+        """The job of a key that is under way or was missed, as `start` finds it; None for an empty key."""
+        self._forget_old()
+        jobs = self._jobs.values() if key else ()
+        return next((job for job in jobs if job.key == key and _counts(job, holds)), None)
+
+    def start_run(
+        self, work: Callable[[ReportStage], Awaitable[T]], person: PendingQuestions | None = None
+    ) -> Job[T]:
+        """Starts a run of code in the background; `person` has its questions.
+
+        Raises:
+            SandboxBusy: too many are under way.
+        """
+        self._forget_old()
+        if len(self._unfinished("run_code")) >= MAX_RUNS:
+            raise SandboxBusy(f"{MAX_RUNS} runs of code are under way already.")
+        return self._begin(Job[T](tool="run_code", person=person), work, None)
+
+    def start_task(
+        self, work: Callable[[ReportStage], Awaitable[T]], run: str, person: PendingQuestions | None = None
+    ) -> Job[T]:
+        """Starts a task in the background, under the id of its run; `person` has its questions.
+
+        Raises:
+            TooMany: as many are under way as may be.
+        """
+        self._forget_old()
+        if len(self._unfinished("solve_task")) >= MAX_TASKS:
+            raise TooMany(
+                f"Busy: {MAX_TASKS} tasks are under way.", hint="Try again when one of them has ended."
+            )
+        return self._begin(Job[T](tool="solve_task", id=run, person=person), work, None)
+
+    def _begin(
+        self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], slots: anyio.CapacityLimiter | None
+    ) -> Job[T]:
+        self._jobs[job.id] = job
+        self._tasks.start_soon(self._run, job, work, slots)
+        return job
+
+    def _unfinished(self, tool: Tool) -> list[Job[Any]]:
+        return [job for job in self._jobs.values() if job.finished is None and job.tool == tool]
+
+    def _refuse_when_full(self, *, parked: bool) -> None:
+        same_kind = sum(job.parked == parked for job in self._unfinished("synthesize_tool"))
+        if parked and same_kind >= MAX_PARKED:
+            raise UsageError(
+                f"Busy: {MAX_PARKED} approvals wait for the people at their clients already.",
+                hint="Try again when one has ended, or approve by the command.",
+            )
+        if not parked and same_kind >= self._at_once + MAX_QUEUED:
+            raise UsageError(
+                f"Busy: {self._at_once} syntheses run at once and {MAX_QUEUED} wait already.",
+                hint="Try again when one has ended.",
+            )
+
+    def find(self, job_id: str, tool: Tool = "synthesize_tool") -> Job[Any]:
+        """The job of that id.
+
+        Raises:
+            UsageError: no such job in this process, it ended more than an hour ago, or it is another tool's.
+        """
+        self._forget_old()
+        job = self._jobs.get(job_id)
+        if job is None:
+            raise UsageError(
+                f"There is no job {job_id[:80]!r}.",
+                hint=f"Jobs end with the server's process; call {tool} again with the whole request.",
+            )
+        if job.tool != tool:
+            raise UsageError(f"{job_id[:80]!r} is a job of {job.tool}.", hint=f"Call {job.tool} with it.")
+        return job
+
+    async def answer(
+        self,
+        job: Job[T],
+        within_s: float,
+        on_stage: ReportStage,
+        until: Wait | None = None,
+        goes_on: GoesOn | None = None,
+    ) -> T | Working:
+        """The job's outcome, or `working` when it is not there within `within_s` seconds or before `until` returns.
+
+        Cancelling this call cancels the job, unless `goes_on` or others wait for it too, and waits until nothing of
+        it runs.
+        """
+        begun = time.monotonic()
+        job.listeners.append(on_stage)
+        job.waiting += 1
+        job.left = False
+        try:
+            with anyio.move_on_after(within_s):
+                await (first_of(job.done.wait, until) if until else job.done.wait())
+        except anyio.get_cancelled_exc_class():
+            await self._caller_gone(job, goes_on)
+            raise
+        finally:
+            job.waiting -= 1
+            job.listeners.remove(on_stage)
+        if job.finished is not None:
+            job.heard = job.heard or job.told_late or time.monotonic() - begun < MISSED_AFTER_S
+            job.told_late = True
+        if job.failure is not None:
+            raise job.failure
+        if job.outcome is not None:
+            if job.tool == "run_code" and job.heard:
+                self._jobs.pop(job.id, None)
+            return job.outcome
+        then = f"call {job.tool} with this job_id"
+        return Working(job_id=job.id, elapsed_s=job.elapsed_s, stage=job.stage, next=then)
+
+    async def _caller_gone(self, job: Job[Any], goes_on: GoesOn | None) -> None:
+        with anyio.CancelScope(shield=True):
+            leaves_it = goes_on is not None and await goes_on()
+        if job.waiting > 1:
+            return
+        if not leaves_it:
+            await self.cancel(job)
+            return
+        job.left = True
+        left = [each for each in self._jobs.values() if each.left and each.finished is None]
+        for surplus in left[:-MAX_LEFT]:
+            surplus.scope.cancel()
+
+    async def cancel(self, job: Job[Any]) -> None:
+        """Stops a job; returns when its clean-up is done."""
+        job.scope.cancel()
+        with anyio.move_on_after(10, shield=True):
+            await job.done.wait()
+
+    async def _run(
+        self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], slots: anyio.CapacityLimiter | None
+    ) -> None:
+        try:
+            with job.scope:
+                async with slots or nullcontext():
+                    job.outcome = await work(job.enter)
+        except AlitaError as failure:
+            job.failure = failure
+        except Exception as failure:  # noqa: BLE001 - the callers that wait must get it, not the task group
+            job.failure = failure
+        finally:
+            if job.scope.cancelled_caught and job.outcome is None:
+                job.failure = Cancelled(_CANCELLED[job.tool])
+            job.finished = time.monotonic()
+            job.done.set()
+
+    def _forget_old(self) -> None:
+        now = time.monotonic()
+        ended = [job for job in self._jobs.values() if job.finished is not None]
+        runs = sorted((job for job in ended if job.tool == "run_code"), key=lambda job: job.finished or 0)
+        for job in runs[:-KEPT_RUNS]:
+            del self._jobs[job.id]
+            ended.remove(job)
+        surplus = len(ended) - KEPT_FINISHED
+        for place, job in enumerate(sorted(ended, key=lambda job: job.finished or 0)):
+            if place < surplus or now - (job.finished or now) > KEPT_SECONDS:
+                del self._jobs[job.id]
+
+
+def _counts(job: Job[Any], holds: Callable[[Any], bool]) -> bool:
+    """Whether asking again means this job: it runs, or it ended well and its outcome was or may have been missed."""
+    if job.scope.cancel_called:
+        return False
+    if job.finished is None:
+        return True
+    if job.outcome is None or not holds(job.outcome):
+        return False
+    long_ago = time.monotonic() - job.finished > TOLD_AGAIN_WITHIN_S
+    return not job.heard and not (job.told_late and long_ago)
+
+
+async def first_of(*waits: Wait) -> None:
+    """Returns when one of them does; ends the others."""
+    async with anyio.create_task_group() as group:
+
+        async def wait_for(wait: Wait) -> None:
+            await wait()
+            group.cancel_scope.cancel()
+
+        for wait in waits:
+            group.start_soon(wait_for, wait)
+
+
+@asynccontextmanager
+async def open_jobs(at_once: int = AT_ONCE) -> AsyncIterator[Jobs]:
+    """Opens a job registry; leaving it cancels the jobs that still run."""
+    async with anyio.create_task_group() as tasks:
+        yield Jobs(tasks, at_once)
+        tasks.cancel_scope.cancel()

@@ -1,0 +1,84 @@
+"""Journal entry of a synthesis: how it ended and what its models cost."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+
+from alita_mcp.errors import AlitaError
+from alita_mcp.library.library import Library
+from alita_mcp.models.roles import Models, Role
+from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Outcome
+from alita_mcp.toolsmith.requests.request import SynthesisRequest
+
+EVENT = "synthesis"
+JOURNALLED = {"status", "stage", "reason", "trust", "breaks", "kept"}
+WRITERS: tuple[Role, ...] = ("coder", "tester")
+"""Whose names and servers are kept: their record is counted by them."""
+PATIENCE_S = 10.0
+"""How long the end of a cancelled synthesis waits for the disk."""
+
+
+class Ending:
+    """End of a synthesis; failed, unless its outcome is noted."""
+
+    def __init__(self, request: SynthesisRequest) -> None:
+        self.tool = request.name or None
+        self.version: int | None = None
+        self.detail: dict[str, Any] = {"status": "failed"}
+        self.agreed: bool | None = None
+        """Whether candidates and suites agreed fully; None where they were not drawn."""
+
+    def note(self, outcome: Outcome) -> None:
+        """Keeps what the journal says of an outcome."""
+        self.detail = outcome.model_dump(mode="json", include=JOURNALLED)
+        for optional in ("breaks", "kept"):
+            if not self.detail.get(optional):
+                self.detail.pop(optional, None)
+        if isinstance(outcome, Created | Exists | NeedsApproval):
+            self.tool = outcome.tool
+        if isinstance(outcome, Created | NeedsApproval):
+            self.version = outcome.version
+
+
+def writers_of(models: Models) -> dict[str, str]:
+    """Names and server addresses of coder and tester; none for models that a client lends, or a script."""
+    return {role: models.identity(role) for role in WRITERS} if models.own else {}
+
+
+def mark_request(description: str) -> str:
+    """A mark of what a request asks for, whatever its layout and capitals."""
+    return hashlib.sha256(" ".join(description.casefold().split()).encode("utf-8", "replace")).hexdigest()[
+        :16
+    ]
+
+
+@asynccontextmanager
+async def journalled(
+    library: Library, request: SynthesisRequest, models: Models | None
+) -> AsyncIterator[Ending]:
+    """Journals the synthesis in the block once it is over, however it ends."""
+    ending = Ending(request)
+    try:
+        yield ending
+    except anyio.get_cancelled_exc_class():
+        ending.detail = {"status": "cancelled"}
+        raise
+    except AlitaError as failure:
+        ending.detail = {"status": "failed", "reason": failure.message}
+        raise
+    finally:
+        if models is not None and (models.usage.calls or models.usage.cached):
+            ending.detail["usage"] = models.usage.model_dump(mode="json", exclude={"by_role"})
+            if models.own:
+                ending.detail["models"] = writers_of(models)
+        if ending.agreed is not None:
+            ending.detail |= {"agreed": ending.agreed, "request": mark_request(request.description)}
+        if request.client:
+            ending.detail["client"] = request.client
+        with anyio.move_on_after(PATIENCE_S, shield=True):
+            await library.record(EVENT, ending.tool, ending.detail, ending.version)

@@ -1,0 +1,135 @@
+"""Template and rules for an agent that asks for a tool without code."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.interface import Sandbox
+from alita_mcp.toolsmith.requests.outcomes import NeedsCode
+from alita_mcp.toolsmith.requests.request import SynthesisRequest
+from alita_mcp.values import TOOL_NAME
+
+CODE_RULES = (
+    "One public function named like the tool, sync or async; helpers start with an underscore.",
+    "Annotate parameters and result: str int float bool list[T] dict[str, T] T | None TypedDict, Literal of strings.",
+    "A docstring: first line says what it does; Args: describes each parameter; Raises: names exceptions.",
+    "JSON in, JSON out. Raise ValueError for bad input. No files, hosts, clock or randomness but as asked for.",
+    "Imports: the standard library and what you list in packages (wheels only), as far as the sandbox has them.",
+)
+"""Rules for every tool's code, by any author."""
+STAND_IN = (
+    "Hosts are a stand-in in tests, over http://: /status/404, /text, /csv and /json are fixed, any other path "
+    "answers the request as JSON (method, path, query, headers, body)."
+)
+RULES = (
+    *CODE_RULES[:-1],
+    (
+        'More than computing, by import alita_tool: "needs": {"workspace": "read"|"write", "model": true, "tools": '
+        '["name"], "secrets": ["NAME"], "network": ["host"]}; a person grants it later. '
+        f"{STAND_IN}"
+    ),
+    CODE_RULES[-1],
+    "At least 3 tests, with different results as far as the tool has them, one of them an edge or an error case.",
+    (
+        'Dice, a UUID, today: "varies": ["random"] or ["clock"]. Tests say with check what holds of every result; '
+        "they know now (a datetime in UTC) and seed."
+    ),
+    "use_when: about five short requests in different words that this tool serves, one with concrete values.",
+)
+
+
+_USE_WHEN = "…in the words of another request…"
+_SCRIPT = (
+    "The code is a script: make it one function that takes what the script reads and returns what it prints. Or run it "
+    "with run_code, and name its runs in from_run."
+)
+
+
+def ask_for_code(
+    request: SynthesisRequest, similar: tuple[str, ...], sandbox: tuple[str, ...] = ()
+) -> NeedsCode:
+    """Returns the `needs_code` outcome: call `synthesize_tool` again with the template's fields filled in.
+
+    `sandbox` are sentences on what code can do there.
+    """
+    rules = (_SCRIPT, *RULES) if request.code.strip() else RULES
+    return NeedsCode(template=_fill(request), rules=rules, sandbox=sandbox, similar=similar)
+
+
+async def told_abilities(sandbox: Sandbox) -> tuple[str, ...]:
+    """Describes what code can do in a sandbox, or why there is none and what a person does about it."""
+    try:
+        return (await sandbox.abilities()).in_words()
+    except SandboxError as none:
+        return (f"No tool can be proved here until a sandbox works: {none}",)
+
+
+async def told_lacks(sandbox: Sandbox) -> tuple[str, ...]:
+    """Describes for writers what code must do without in a sandbox; empty without a sandbox."""
+    try:
+        return (await sandbox.abilities()).lacking()
+    except SandboxError:
+        return ()
+
+
+def _fill(request: SynthesisRequest) -> dict[str, Any]:
+    """The arguments of the next request as far as they are known."""
+    name = request.name if _can_name_a_function(request.name) else _name_from(request.description)
+    description = request.description.strip() or "Say in one sentence what the tool does."
+    code = (
+        f"def {name}(text: str, limit: int = 10) -> str:\n"
+        f'    """{_first_line(description)}\n\n'
+        "    Args:\n        text: What to work on.\n        limit: At most this many.\n\n"
+        '    Raises:\n        ValueError: The text is empty.\n    """\n'
+        "    if not text:\n"
+        '        raise ValueError("text is empty")\n'
+        "    return text[:limit]\n"
+    )
+    tests: list[dict[str, Any]] = [
+        {"arguments": {"text": "abcdef", "limit": 3}, "expected": "abc"},
+        {"arguments": {"text": "ab"}, "expected": "ab"},
+        {"arguments": {"text": ""}, "raises": "ValueError"},
+    ]
+    return {
+        "name": name,
+        "description": description,
+        "code": code,
+        "tests": tests,
+        "use_when": list(request.use_when) or [_USE_WHEN],
+    }
+
+
+def laid_out(filled: Mapping[str, Any]) -> str:
+    """A template as JSON text with a line for each field and each test."""
+    lines = []
+    for field, value in filled.items():
+        text = _as_json(value)
+        if field == "tests":
+            text = "[\n" + ",\n".join(f"  {_as_json(test)}" for test in value) + "\n ]"
+        lines.append(f" {_as_json(field)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _first_line(description: str) -> str:
+    line = (description.splitlines() or [""])[0][:200]
+    harmless = line.replace("\\", "/").replace('"', "'")
+    return "".join(letter for letter in harmless if letter.isprintable())
+
+
+def _name_from(description: str) -> str:
+    words = re.findall(r"[a-z0-9]+", description.lower())
+    name = "_".join(words[:4])[:40].strip("_")
+    return name if _can_name_a_function(name) else "my_tool"
+
+
+def _can_name_a_function(name: str) -> bool:
+    return re.match(TOOL_NAME, name) is not None and not keyword.iskeyword(name)

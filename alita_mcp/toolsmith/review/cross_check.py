@@ -1,0 +1,222 @@
+"""Cross-check of a caller's code against tests that models write without seeing it.
+
+The writers are told what the caller promises: description, signature and docstring, never the code, never the caller's
+tests. Where the caller gave tests these stay the judge, and models are asked only when they prove too little; where
+it gave none, what two writers agree on stands for them, as thin evidence. A model that fails costs nobody a tool.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import anyio
+import anyio.to_thread
+
+from alita_mcp.errors import AlitaError, ModelError, SandboxError
+from alita_mcp.models.roles import Models
+from alita_mcp.progress import ReportStage
+from alita_mcp.toolsmith.context import SynthesisContext
+from alita_mcp.toolsmith.requests.drafting import NO_TESTS
+from alita_mcp.toolsmith.requests.modes import Mode
+from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Outcome, Rejected, rejection
+from alita_mcp.toolsmith.requests.request import SynthesisRequest
+from alita_mcp.toolsmith.requests.template import told_lacks
+from alita_mcp.toolsmith.review.questions import AGREE, Answers, heard_of, usable
+from alita_mcp.toolsmith.writing.candidate_sampler import CandidateSampler
+from alita_mcp.toolsmith.writing.evidence import RAISE
+from alita_mcp.toolsmith.writing.prompts import Brief
+from alita_mcp.values import Agreement, Check, Draft, Trust
+from alita_mcp.verification.agreement.matrix import Prepared, prepare, run_row
+from alita_mcp.verification.code.interface import promise_in
+from alita_mcp.verification.examples.suite import MAX_EXAMPLES
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+from alita_mcp.verification.verify import Verdict, verify
+
+SUITES: dict[Mode, int] = {"quick": 1, "standard": 2, "thorough": 3}
+"""How many writers are asked, all at once."""
+ASKED_S = 180.0
+"""How long they may take together."""
+RUN_S = 60.0
+"""How long their tests may run."""
+ONE_CALL_S = 10.0
+"""A call that takes longer says nothing: writers cannot know what is slow."""
+EVENT = "cross_check"
+RAISED_BY_TESTS = {"examples", "properties", "mutation"}
+"""Gates whose soft findings more tests could take away."""
+FIX = "Correct the code, or say in the description what is meant; or give 3 tests of your own: they are the judge."
+
+
+class CrossCheck:
+    """Takes one caller's draft through the gates, with blind tests as added evidence."""
+
+    def __init__(
+        self,
+        context: SynthesisContext,
+        request: SynthesisRequest,
+        models: Models,
+        mode: Mode,
+        on_stage: ReportStage,
+    ) -> None:
+        self._context, self._request, self._models = context, request, models
+        self._mode, self._on_stage = mode, on_stage
+        self._rehearsal = Rehearsal(context.sandbox, context.library.read)
+        self._questions: tuple[str, ...] = ()
+        self._written = 0
+
+    async def submit(self, draft: Draft) -> Outcome:
+        """The draft through all gates and into the library, with what blind tests ask of it.
+
+        Raises:
+            SandboxError: the sandbox failed, which says nothing about the draft.
+        """
+        request = self._request
+        if draft.examples:
+            outcome = await self._context.submission.submit(
+                draft,
+                self._on_stage,
+                update=request.update,
+                breaks=request.breaks,
+                made_by=request.made_by,
+                amend=self._review if draft.grants.is_pure else None,
+            )
+        else:
+            outcome = await self._submit_untested(draft)
+        if not isinstance(outcome, Created):
+            return outcome
+        written = f", {self._written} written by models" if self._written else ""
+        return outcome.model_copy(update={"questions": self._questions, "tests": f"{outcome.tests}{written}"})
+
+    async def _review(self, draft: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
+        """A draft that passed with tests of its own: as it was, or with blind tests that make it verified."""
+        weak = {check.stage for check in verdict.report.checks if not check.passed}
+        if not weak & RAISED_BY_TESTS:
+            return draft, verdict
+        try:
+            answers = await self._ask(await prepare(draft, self._rehearsal, self._on_stage))
+        except SandboxError as failure:
+            await self._journal({"status": "failed", "reason": failure.message})
+            answers = None
+        if answers is None:
+            return draft, self._amend(verdict, None)
+        there = [example.arguments for example in draft.examples]
+        new = tuple(test for test in answers.upheld if test.arguments not in there)
+        more = new[: MAX_EXAMPLES - len(draft.examples)]
+        if weak <= RAISED_BY_TESTS and not answers.failing and answers.writers >= AGREE and more:
+            whole = draft.model_copy(update={"examples": (*draft.examples, *more)})
+            better = await verify(whole, self._context.sandbox, self._on_stage, self._context.library.read)
+            if better.report.trust == "verified":
+                self._written = len(more)
+                said = f"{len(more)} tests that {answers.writers} writers made blind to the code hold, too"
+                stands = Check(stage="agreement", passed=True, hard=False, message=said)
+                return whole, self._amend(better, answers.agreement(), stands)
+        return draft, self._amend(verdict, answers.agreement())
+
+    async def _submit_untested(self, draft: Draft) -> Outcome:
+        """A draft without tests: those of models stand for them, or the answer says why they do not."""
+        request, submission = self._request, self._context.submission
+        standing = submission.standing(draft.name, update=request.update)
+        if isinstance(standing, Exists | Rejected):
+            return standing
+        known = None
+        if standing:
+            try:
+                known = (await self._context.library.read(draft.name)).draft
+            except AlitaError:
+                known = None  # quarantined: a new version is the way out
+        if known is not None and known == draft.model_copy(update={"examples": known.examples}):
+            return await submission.submit(known, self._on_stage, update=True)  # is there, word for word
+        prepared = await prepare(draft, self._rehearsal, self._on_stage)
+        if prepared.failure is not None:
+            return rejection(prepared.failure)
+        answers = await self._ask(prepared)
+        if answers is None:
+            return NO_TESTS
+        writers = "a model" if answers.writers == 1 else f"{answers.writers} writers"
+        kept = answers.upheld[: MAX_EXAMPLES - len(known.examples if known else ())]
+        if answers.is_refuted or not kept:
+            counts = f"{len(answers.failing)} of {len(answers.heard)}"
+            said = f"no tests were handed in, and {counts} that {writers} made from the description fail"
+            return Rejected(stage="agreement", reason=f"{said}: {'; '.join(self._questions)}", fix=FIX)
+        self._written = len(kept)
+        said = (
+            f"no tests were handed in; {len(kept)} of {len(answers.heard)} that {writers} made blind to the code "
+            "stand for them"
+        )
+        thin = Check(stage="agreement", passed=False, hard=False, message=said, fix=RAISE)
+
+        async def amend(draft: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
+            return draft, self._amend(verdict, answers.agreement(), thin, trust="provisional")
+
+        outcome = await submission.submit(
+            draft.model_copy(update={"examples": kept}),
+            self._on_stage,
+            update=request.update,
+            breaks=request.breaks,
+            amend=amend,
+            made_by=request.made_by,
+        )
+        if isinstance(outcome, Rejected):  # it may speak of tests that the caller has never seen
+            whose = f"with {len(kept)} tests that models wrote, as none were handed in: {outcome.reason}"
+            return outcome.model_copy(update={"reason": whose})
+        return outcome
+
+    async def _ask(self, prepared: Prepared) -> Answers | None:
+        """What blind tests say of the draft; None where none could be had or used, which the journal tells."""
+        try:
+            answers = await self._run_blind_tests(prepared)
+        except ModelError as failure:
+            await self._journal({"status": "failed", "reason": failure.message})
+            return None
+        if not answers.heard:
+            await self._journal({"status": "failed", "reason": "no test of a model could be used"})
+            return None
+        self._questions = answers.questions()
+        counts = {"suites": answers.suites, "tests": len(answers.heard), "failing": len(answers.failing)}
+        await self._journal({"status": "asked", **counts})
+        return answers
+
+    async def _run_blind_tests(self, prepared: Prepared) -> Answers:
+        """Suites by several writers, each run by itself, so that one that hangs silences no other."""
+        draft, contract = prepared.draft, prepared.contract
+        if prepared.failure is not None or contract is None:
+            return Answers((), 0)
+        await self._on_stage("tests")
+        promise = await anyio.to_thread.run_sync(promise_in, draft.code, draft.name)
+        brief = Brief(
+            request=f"{self._request.full_description or draft.description}\n\n{promise}",
+            sandbox=await told_lacks(self._rehearsal.sandbox),
+            grants=draft.grants,
+        )
+        suites, numbers = None, range(SUITES[self._mode])
+        with anyio.move_on_after(ASKED_S):
+            suites = await CandidateSampler(self._models).suites(brief, 1, numbers, contract)
+        if suites is None:
+            raise ModelError(f"The models took longer than {ASKED_S:g} s to write tests.")
+        await self._on_stage("matrix")
+        shorter = draft.limits.model_copy(update={"wall_seconds": min(ONE_CALL_S, draft.limits.wall_seconds)})
+        hasty = replace(prepared, draft=draft.model_copy(update={"limits": shorter}))
+        heard = []
+        with anyio.move_on_after(RUN_S):
+            for writer, suite in enumerate(suites):
+                read = partial(usable, suite.fitting(contract), draft, contract)
+                tests = await anyio.to_thread.run_sync(read)
+                _, row = await run_row(hasty, tests, self._rehearsal)
+                heard += list(heard_of(writer, tests, row)) if row is not None else []
+        return Answers(tuple(heard), len(suites))
+
+    def _amend(
+        self, verdict: Verdict, agreement: Agreement | None, *checks: Check, trust: Trust | None = None
+    ) -> Verdict:
+        """The verdict with what models said and cost."""
+        report, usage = verdict.report, self._models.usage
+        added = {
+            "trust": trust or report.trust,
+            "checks": (*report.checks, *checks),
+            "agreement": agreement or report.agreement,
+            "usage": usage if usage.calls or usage.cached else report.usage,
+        }
+        return verdict.model_copy(update={"report": report.model_copy(update=added)})
+
+    async def _journal(self, detail: dict[str, object]) -> None:
+        await self._context.library.record(EVENT, self._request.name, detail)

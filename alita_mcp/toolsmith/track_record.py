@@ -1,0 +1,98 @@
+"""Track record of models: how many of their syntheses agreed fully, counted in the journal.
+
+Kept by the names and server addresses of coder and tester. A request that is made again counts once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+
+import anyio.to_thread
+
+from alita_mcp.errors import AlitaError
+from alita_mcp.library.library import Library
+from alita_mcp.library.rows import JournalRow
+from alita_mcp.toolsmith.jobs.journal import EVENT
+from alita_mcp.values import AcceptedVersion, StoredVersion, VerificationReport
+from alita_mcp.verification.agreement.agreement import is_proven
+from alita_mcp.verification.code.contract import read_contract
+
+ROWS_READ = 1_000
+"""The newest syntheses that count, whoever made them."""
+_log = logging.getLogger(__name__)
+
+
+async def read_agreed_before(
+    library: Library, models: Mapping[str, str], request: str
+) -> tuple[bool, ...] | None:
+    """Whether the last syntheses of these models agreed fully, newest first; None where `models` is empty."""
+    return _agreed(await _rows_of(library, models), request) if models else None
+
+
+async def raise_proven(library: Library, models: Mapping[str, str]) -> list[StoredVersion]:
+    """Raises the tools that stayed provisional only for want of a record, where the syntheses since then prove it.
+
+    A tool that cannot be raised stays as it is, which is logged only.
+    """
+    rows = (await _rows_of(library, models))[::-1]
+    raised = []
+    for place, row in enumerate(rows):
+        waits = row.detail["agreed"] and row.detail.get("trust") == "provisional" and row.version is not None
+        if waits and is_proven(_agreed(rows[place + 1 :], str(row.detail.get("request")))):
+            try:
+                raised += await _raise(library, str(row.name), row.version or 0)
+            except AlitaError as failure:
+                _log.warning("%s v%s stays provisional: %s", row.name, row.version, failure.message)
+    return raised
+
+
+async def _raise(library: Library, name: str, version: int) -> list[StoredVersion]:
+    manifest = library.entry(name).manifest
+    if (manifest.version, manifest.trust) != (version, "provisional"):
+        return []
+    known = await library.read(name, version)
+    report = _proven_report(known.report)
+    if report is None:
+        return []
+    contract = read_contract(known.code, name, manifest.description)
+    accepted = AcceptedVersion(draft=known.draft, contract=contract, lock=known.lock, report=report)
+    await library.raise_trust(accepted, known)
+    return [await library.read(name, version)]
+
+
+def _proven_report(report: VerificationReport) -> VerificationReport | None:
+    """The report of a tool that only its models' record held back, as verified; None for any other."""
+    failed = [check for check in report.checks if not check.passed]
+    if report.agreement is None or not report.agreement.agreed or any(c.stage != "agreement" for c in failed):
+        return None
+    since = {"passed": True, "fix": ""}
+    checks = (
+        check
+        if check.passed
+        else check.model_copy(
+            update=since | {"message": f"{check.message}; its models' next syntheses agreed fully too"}
+        )
+        for check in report.checks
+    )
+    return report.model_copy(update={"trust": "verified", "checks": tuple(checks)})
+
+
+async def _rows_of(library: Library, models: Mapping[str, str]) -> list[JournalRow]:
+    """The syntheses of these models that could agree fully, newest first."""
+    if not models:
+        return []
+    rows = await anyio.to_thread.run_sync(library.journal, ROWS_READ, EVENT)
+    return [
+        row
+        for row in rows
+        if row.detail.get("models") == models and isinstance(row.detail.get("agreed"), bool)
+    ]
+
+
+def _agreed(rows: Iterable[JournalRow], request: str) -> tuple[bool, ...]:
+    """Whether each agreed, in their order: of those with one request the first, and none with `request` itself."""
+    first: dict[object, bool] = {}
+    for row in rows:
+        first.setdefault(row.detail.get("request"), row.detail["agreed"])
+    return tuple(agreed for mark, agreed in first.items() if mark != request)

@@ -1,0 +1,191 @@
+"""Sampler of what models write for one synthesis: specification, suites and candidates, each drawn apart."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import anyio
+
+from alita_mcp.errors import AlitaError, BudgetSpent, ModelError
+from alita_mcp.models.interface import Message
+from alita_mcp.models.roles import Models
+from alita_mcp.models.structured.asking import ask
+from alita_mcp.toolsmith.requests.modes import (
+    CANDIDATE_TEMPERATURES,
+    REPAIR_TEMPERATURE,
+    TESTER_TEMPERATURES,
+    seed,
+    temperature,
+)
+from alita_mcp.toolsmith.requests.outcomes import Rejected
+from alita_mcp.toolsmith.specification.values import Specification, Suite, WrittenCode
+from alita_mcp.toolsmith.writing import prompts
+from alita_mcp.toolsmith.writing.prompts import Brief
+from alita_mcp.values import ToolContract
+
+AT_ONCE = 4
+R = TypeVar("R")
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class CandidateCode:
+    """Code of one candidate as a model wrote it, with the conversation that led to it for repairs."""
+
+    index: int
+    written: WrittenCode
+    asked: tuple[Message, ...]
+    text: str
+    repairs: int = 0
+    saw_tests: bool = False
+    """Whether its author was shown a test that it failed: its agreement with others proves nothing then."""
+
+
+class CandidateSampler:
+    """Draws specifications, test suites and candidate code from the models of one synthesis."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+        self._fresh = 0
+
+    async def specification(self, messages: Sequence[Message], again: int = 0) -> Specification:
+        """Asks the planner for a specification.
+
+        Raises:
+            ModelError: no model answered, or twice not what was asked for.
+        """
+        planner = self._models.role("planner")
+        number = seed(0, 0, again)  # asked in the same words, it is still another draw
+        asked = await ask(
+            planner, messages, Specification, temperature=0.2, seed=number, lacks=Specification.lacks
+        )
+        return asked.value
+
+    async def suites(
+        self, brief: Brief, attempt: int, numbers: range, contract: ToolContract | None = None
+    ) -> list[Suite]:
+        """The suites of these numbers, blind to code and to one another; one that fails is left out.
+
+        `contract` is what the tests are to call, where the brief holds no specification that says it.
+
+        Raises:
+            ModelError: not one could be had, or the budget is spent.
+        """
+        called = contract if brief.specification is None else brief.specification.contract()
+        schema = None if called is None else Suite.schema_for(called)
+
+        async def draw(place: int) -> Suite:
+            index = numbers[place]
+            heat = temperature(TESTER_TEMPERATURES, index)
+            asked = prompts.write_tests(brief, index)
+            tester = self._models.role("tester")
+            number = seed(attempt, index)
+            return (await ask(tester, asked, Suite, temperature=heat, seed=number, schema=schema)).value
+
+        return await gathered(draw, len(numbers), at_once=len(numbers))
+
+    async def candidate(self, brief: Brief, attempt: int, index: int) -> CandidateCode:
+        """One module, blind to tests and to other candidates.
+
+        Raises:
+            ModelError: the model did not answer.
+        """
+        return await self._candidate(brief, index, seed(attempt, index))
+
+    async def another(self, brief: Brief, index: int, attempt: int) -> CandidateCode:
+        """A fresh module in the place of one that could not be mended.
+
+        Raises:
+            ModelError: the model did not answer.
+        """
+        self._fresh += 1
+        return await self._candidate(brief, index + self._fresh, seed(attempt, index, self._fresh))
+
+    async def mended(
+        self, candidate: CandidateCode, rejected: Rejected, *, shows_test: bool
+    ) -> CandidateCode:
+        """The module after one repair.
+
+        Raises:
+            ModelError: the model did not answer.
+        """
+        asked = prompts.repair(candidate.asked, candidate.text, rejected)
+        coder = self._models.role("coder")
+        again = seed(0, candidate.index, candidate.repairs + 1)
+        answered = await ask(coder, asked, WrittenCode, temperature=REPAIR_TEMPERATURE, seed=again)
+        return CandidateCode(
+            index=candidate.index,
+            written=answered.value,
+            asked=candidate.asked,
+            text=answered.text,
+            repairs=candidate.repairs + 1,
+            saw_tests=candidate.saw_tests or shows_test,
+        )
+
+    async def _candidate(self, brief: Brief, index: int, number: int) -> CandidateCode:
+        asked = prompts.write_code(brief, index)
+        heat = temperature(CANDIDATE_TEMPERATURES, index)
+        answered = await ask(self._models.role("coder"), asked, WrittenCode, temperature=heat, seed=number)
+        return CandidateCode(index=index, written=answered.value, asked=tuple(asked), text=answered.text)
+
+
+async def side_by_side(first: Callable[[], Awaitable[S]], second: Callable[[], Awaitable[T]]) -> tuple[S, T]:
+    """Runs two draws at once and returns both results; where one fails the other still ends first.
+
+    Raises:
+        AlitaError: one of them failed.
+    """
+    found: list[S] = []
+    also: list[T] = []
+    failures: list[AlitaError] = []
+
+    async def run(draw: Callable[[], Awaitable[R]], results: list[R]) -> None:
+        try:
+            results.append(await draw())
+        except AlitaError as failure:
+            failures.append(failure)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run, first, found)
+        group.start_soon(run, second, also)
+    if failures:
+        raise failures[0]
+    return found[0], also[0]
+
+
+async def gathered(draw: Callable[[int], Awaitable[T]], count: int, at_once: int = AT_ONCE) -> list[T]:
+    """Returns the draws that succeeded, in order.
+
+    Raises:
+        BudgetSpent: the budget ended meanwhile.
+        ModelError: none succeeded.
+        AlitaError: something else than a model failed.
+    """
+    found: dict[int, T] = {}
+    failures: list[AlitaError] = []
+    limiter = anyio.CapacityLimiter(at_once)
+
+    async def one(index: int) -> None:
+        async with limiter:
+            try:
+                found[index] = await draw(index)
+            except AlitaError as failure:
+                failures.append(failure)
+                if _ends_all(failure):
+                    group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        for index in range(count):
+            group.start_soon(one, index)
+    decisive = next((failure for failure in failures if _ends_all(failure)), None)
+    if decisive is not None or not found:
+        raise decisive or failures[0]
+    return [found[index] for index in sorted(found)]
+
+
+def _ends_all(failure: AlitaError) -> bool:
+    """Whether the other draws are in vain, too."""
+    return isinstance(failure, BudgetSpent) or not isinstance(failure, ModelError)

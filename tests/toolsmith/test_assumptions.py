@@ -1,0 +1,150 @@
+"""What a planner had to invent: read leniently, shown as a few plain lines, kept in the report, answered by people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_mcp.library.trust.trust import unproven
+from alita_mcp.server.results.unreviewed import plain_report
+from alita_mcp.toolsmith.requests.outcomes import Created
+from alita_mcp.toolsmith.specification.assumptions import (
+    MAX_ASSUMED,
+    MAX_LINE,
+    MAX_RULES,
+    assumed_of,
+    read_assumed,
+    with_assumed,
+)
+from alita_mcp.toolsmith.specification.values import Specification
+from alita_mcp.values import WrittenFrom
+from tests.toolsmith.authors import SPEC, Script
+from tests.toolsmith.bench import OpenBench
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=300),
+    lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(max_size=60), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (["empty input: ValueError"], ("empty input: ValueError",)),
+        (["Empty Input:  raises\n ValueError "], ("Empty Input: raises ValueError",)),
+        (["a: one", "A: two", "a: one"], ("a: one", "A: two")),
+        (["tags: <finding> stays"], ("tags: \u2039finding> stays",)),
+        ([": what holds"], ("what holds",)),
+        (["hid\u202eden: not\u200b shown"], ("hidden: not shown",)),
+        (["below: x < 0 is refused"], ("below: x < 0 is refused",)),
+    ],
+)
+def test_an_entry_becomes_a_short_named_line(written: Any, read: tuple[str, ...]) -> None:
+    assert read_assumed(written) == read
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        None, 7, "zero: allowed", [], [[]], [None, 4, {}], [""], [":"], [": "], ["   "], ["!: ?"],
+        {"a": "b"}, ["\u200b\u200b: \u202e"], ["\ue000: \ue001"],
+    ],
+)  # fmt: skip
+def test_what_says_no_rule_is_left_out(written: Any) -> None:
+    assert read_assumed(written) == ()
+
+
+def test_what_holds_an_address_is_no_assumption() -> None:
+    assert read_assumed(["where: see https://example.org/more", "zero: allowed"]) == ("zero: allowed",)
+
+
+def test_a_thousand_assumptions_and_a_megabyte_of_one_cost_little() -> None:
+    assert len(read_assumed([f"rule {number}: holds" for number in range(1_000)])) == MAX_ASSUMED
+    assert len(read_assumed(["n" * 1_000_000 + ": x"])[0]) <= MAX_LINE
+
+
+@pytest.mark.slow
+@given(JSON)
+def test_whatever_a_planner_writes_the_lines_are_few_short_and_stay_as_they_are(written: Any) -> None:
+    read = read_assumed(written)
+    assert len(set(read)) == len(read) <= MAX_ASSUMED
+    assert all(0 < len(line) <= MAX_LINE and line.isprintable() for line in read)
+    assert read_assumed(read) == read
+
+
+def test_an_assumed_line_that_no_rule_says_becomes_one() -> None:
+    rules = ("Empty input raises ValueError.", "Zero: allowed")
+    said = ("empty input: raises ValueError", "zero: allowed", "unicode: NFC")
+    named, kept = with_assumed(rules, said)
+    assert named == (*rules, "unicode: NFC")
+    assert kept == said
+    assert with_assumed(named, said) == (named, kept)
+
+
+def test_a_line_for_which_there_is_no_room_among_the_rules_is_not_assumed() -> None:
+    rules = tuple(f"rule {number}: {'x' * 10}{number}" for number in range(MAX_RULES))
+    named, kept = with_assumed(rules, ("something else: entirely", "rule 3"))
+    assert named == rules
+    assert kept == ("rule 3",)
+
+
+@pytest.mark.parametrize("assumed", [None, 5, "text", [1, "zero: allowed", None], ["zero: allowed"] * 1_000])
+def test_no_specification_fails_by_what_it_assumes(assumed: Any) -> None:
+    specification = Specification.model_validate({**SPEC, "assumed": assumed})
+    assert specification.assumed in ((), ("zero: allowed",))
+    assert Specification.model_validate(specification.model_dump()) == specification
+
+
+def test_rules_that_cannot_be_read_are_refused_as_before() -> None:
+    for rules in (["x", 4], "text"):
+        with pytest.raises(ValueError, match="rules"):
+            Specification.model_validate({**SPEC, "rules": rules, "assumed": ["zero: allowed"]})
+
+
+ASSUMING = {
+    **SPEC,
+    "rules": ["A negative number has the digit sum of its absolute value.", "Zero gives zero."],
+    "assumed": ["negative: the absolute value", "zero: gives zero", "where: see https://example.org"],
+}
+LINES = ("negative: the absolute value", "zero: gives zero")
+
+
+@pytest.mark.slow
+async def test_the_answer_lists_what_was_assumed_and_the_report_keeps_what_it_was_written_from(
+    bench: OpenBench,
+) -> None:
+    async with bench(Script(spec=ASSUMING)) as made:
+        outcome = await made.make()
+        assert isinstance(outcome, Created)
+        assert outcome.assumed == LINES
+        stored = await made.library.read("digit_sum")
+        folder = await made.library.export("digit_sum")
+        exported = "".join(file.read_text() for file in folder.iterdir())
+    kept = stored.report.written_from
+    assert kept is not None
+    assert unproven(stored).report.written_from == kept, "from another library it is what it says"
+    assert not any(words in exported for words in ("written_from", kept.request, *LINES))
+    hidden = plain_report(stored.report).written_from
+    assert hidden == WrittenFrom(request="…", signature="…", rules=("…",) * 2, assumed=("…",) * 2)
+    assert kept.request == "Adds up the digits of a whole number."
+    assert kept.signature == SPEC["signature"]
+    assert kept.assumed == LINES
+    assert kept.rules == tuple(ASSUMING["rules"])
+
+
+@pytest.mark.slow
+async def test_where_nothing_was_assumed_nothing_is_listed(bench: OpenBench) -> None:
+    async with bench(Script()) as made:
+        outcome = await made.make()
+        assert isinstance(outcome, Created)
+        assert outcome.assumed == ()
+        (asked,) = made.script.texts("spec")
+        assert "assumed holds" in asked
+        report = (await made.library.read("digit_sum")).report
+    hostile = WrittenFrom(request="", signature="", assumed=("x: see https://example.org", "y: is kept"))
+    assert assumed_of(report.model_copy(update={"written_from": hostile})) == ("y: is kept",)
+    assert assumed_of(report.model_copy(update={"written_from": None})) == ()

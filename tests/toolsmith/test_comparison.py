@@ -1,0 +1,182 @@
+"""What two tools do with the same inputs: when they are the same, when they differ, and when nothing is known."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.interface import Job, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
+from alita_mcp.settings import Settings
+from alita_mcp.toolsmith.duplicates.comparison import (
+    ENOUGH_LOST,
+    SHOWN,
+    ComparedTool,
+    Comparison,
+    inputs_for,
+)
+from alita_mcp.values import Example, Limits
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+
+WAIT_S = 300
+NUMBERS = [{"number": number} for number in range(12)]
+SCHEMA = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
+LIMITS = Limits(wall_seconds=1.5, cpu_seconds=1.5)
+DOUBLE = "def tool(number: int) -> int:\n    return 2 * number\n"
+Behaviour = Callable[[int], RunResult]
+
+
+def compared(code: str, rehearsal: Rehearsal) -> ComparedTool:
+    job = Job(code=code, function="tool", arguments={}, limits=LIMITS)
+    return ComparedTool(job, {"number": "number"}, rehearsal)
+
+
+def both(mine: Behaviour, theirs: Behaviour, *, shown: bool = True) -> tuple[Comparison, ScriptedSandbox]:
+    sandbox = ScriptedSandbox(
+        lambda job: (mine if job.code == "mine" else theirs)(int(job.arguments["number"]))
+    )
+    rehearsal = Rehearsal(sandbox)
+    pair = Comparison(compared("mine", rehearsal), compared("theirs", rehearsal), lambda _: shown)
+    return pair, sandbox
+
+
+def gives(value: Any) -> RunResult:
+    return RunResult(status="ok", value=value)
+
+
+def double(number: int) -> RunResult:
+    return gives(2 * number)
+
+
+def refuse(_number: int) -> RunResult:
+    return RunResult(status="error", error_type="ValueError", message="no")
+
+
+def run_out_of_time(_number: int) -> RunResult:
+    return RunResult(status="timeout", message="wall")
+
+
+def either(condition: Callable[[int], bool], one: Behaviour, other: Behaviour) -> Behaviour:
+    return lambda number: (one if condition(number) else other)(number)
+
+
+async def is_same(pair: Comparison, inputs: list[dict[str, Any]] = NUMBERS) -> bool:
+    with anyio.fail_after(WAIT_S):
+        await pair.compare_on(inputs)
+        return await pair.confirm()
+
+
+async def test_the_same_values_on_all_inputs_are_the_same_behaviour() -> None:
+    pair, sandbox = both(double, double)
+    assert await is_same(pair)
+    assert pair.alike == 12
+    assert {job.hash_seed for job in sandbox.jobs} == {None}
+    assert {bool(job.clock_offset_s) for job in sandbox.jobs} == {False, True}, "under another clock too"
+
+
+async def test_one_difference_ends_the_comparison_and_is_told_in_a_few_words() -> None:
+    pair, sandbox = both(lambda _: gives("x" * 9_000), refuse)
+    assert not await is_same(pair)
+    assert pair.difference is not None
+    assert len(pair.difference.one) <= SHOWN + 1
+    assert pair.difference.other == "raised ValueError: no"
+    assert len(sandbox.jobs) == 2
+
+
+async def test_what_was_seen_is_not_run_again() -> None:
+    pair, sandbox = both(double, double)
+    await pair.compare_on(NUMBERS)
+    await pair.compare_on([*NUMBERS, {"number": 40}])
+    assert len(sandbox.jobs) == 2 * 13
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "shown", "same"),
+    [
+        (double, either(lambda n: n == 11, refuse, double), True, False),
+        (double, either(lambda n: n == 11, refuse, double), False, True),
+        (double, either(lambda n: n < 3, refuse, double), False, False),
+        (refuse, refuse, True, False),
+        (run_out_of_time, run_out_of_time, True, False),
+        (double, run_out_of_time, True, False),
+        (either(lambda n: n >= 10, run_out_of_time, double),) * 2 + (True, True),
+        (either(lambda n: n < 4, double, refuse),) * 2 + (True, False),
+        (lambda _: gives(0), lambda _: gives(0), True, False),
+    ],
+    ids=[
+        "an error of one alone where examples are", "an error of one alone elsewhere", "several errors of one alone",
+        "both always refuse", "both never end", "one never ends", "both end on most", "too few values", "one value",
+    ],
+)  # fmt: skip
+async def test_what_is_enough_to_be_the_same(
+    mine: Behaviour, theirs: Behaviour, *, shown: bool, same: bool
+) -> None:
+    pair, _ = both(mine, theirs, shown=shown)
+    assert await is_same(pair) is same
+    assert pair.lost <= ENOUGH_LOST
+
+
+async def test_a_failing_sandbox_is_raised() -> None:
+    def fail(_number: int) -> RunResult:
+        raise SandboxError("gone")
+
+    pair, _ = both(double, fail)
+    with pytest.raises(SandboxError, match="gone"):
+        await is_same(pair)
+
+
+@pytest.mark.slow
+async def test_inputs_are_the_examples_first_each_once_and_the_same_each_time() -> None:
+    examples = [Example(arguments={"number": 7}, expected=14), Example(arguments={"number": 7}, expected=14)]
+    with anyio.fail_after(WAIT_S):
+        first, again = [await inputs_for(SCHEMA, examples, 3) for _ in range(2)]
+        nothing = await inputs_for({"type": "object", "properties": {}}, [], 3)
+    assert first == again
+    assert first[0] == {"number": 7}
+    assert len({str(each) for each in first}) == len(first) > 20
+    assert nothing == [{}]
+
+
+@pytest.fixture
+async def walled(bubblewrap: None, settings: Settings) -> AsyncIterator[Rehearsal]:
+    sandbox = BubblewrapSandbox(settings)
+    yield Rehearsal(sandbox)
+    with anyio.CancelScope(shield=True):
+        await sandbox.aclose()
+
+
+HOSTILE = {
+    "never ends": "def tool(number: int) -> int:\n    while True:\n        pass\n",
+    "dies": "import os\ndef tool(number: int) -> int:\n    os._exit(0)\n",
+    "fills the memory": "def tool(number: int) -> int:\n    return len([0] * 10**11)\n",
+    "floods": "def tool(number: int) -> int:\n    while True:\n        print('x' * 100_000)\n",
+    "huge": "def tool(number: int) -> str:\n    return 'x' * 50_000_000\n",
+    "random": "import random\ndef tool(number: int) -> int:\n    return random.SystemRandom().randrange(10**9)\n",
+    "does not load": "import no_such_module\ndef tool(number: int) -> int:\n    return 2 * number\n",
+    "dates": "import datetime\ndef tool(number: int) -> int:\n    return number * datetime.date.today().year\n",
+    "remembers": "seen = []\ndef tool(number: int) -> int:\n    seen.append(1)\n    return 2 * number + len(seen)\n",
+}
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_hostile_tools_are_never_the_same_as_a_good_one(name: str, walled: Rehearsal) -> None:
+    code = HOSTILE[name]
+    remembers = name == "remembers"
+    good = compared(code if remembers else DOUBLE, walled)
+    pair = Comparison(good, compared(code, walled), lambda _: True)
+    assert await is_same(pair) is remembers, "no call remembers another one, so that one behaves"
+
+
+@pytest.mark.parametrize("name", ["random", "dates"])
+async def test_a_tool_that_changes_by_itself_is_not_the_same_as_its_own_copy_by_chance(
+    name: str, walled: Rehearsal
+) -> None:
+    copies = (compared(HOSTILE[name], walled), compared(HOSTILE[name], walled))
+    same = await is_same(Comparison(*copies, lambda _: True))
+    assert same is (name == "dates"), "both read the same clock, and dice differ"

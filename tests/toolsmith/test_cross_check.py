@@ -1,0 +1,456 @@
+"""Code that a caller hands in, against tests that models write without seeing it: scripted models over HTTP."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.interface import Broker, Job, RunResult
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
+from alita_mcp.settings import FixedLimits
+from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Rejected
+from alita_mcp.toolsmith.review import cross_check
+from alita_mcp.verification.code.interface import promise_in
+from tests.models.openai_server import Fails, Resets
+from tests.toolsmith.authors import (
+    BROKEN,
+    COUNT,
+    EDGES,
+    GOOD,
+    LISTED,
+    PLAIN,
+    REQUEST,
+    ROOT,
+    SIGNED,
+    WRONG,
+    Script,
+    module,
+    suite_of,
+)  # fmt: skip
+from tests.toolsmith.bench import Bench, OpenBench
+
+pytestmark = pytest.mark.slow
+
+THIN = suite_of((123, 6), (40, 4))["tests"]
+STRONG = suite_of((123, 6), (0, 0), (-45, 9), (99, 18), (1000, 1))["tests"]
+GIVEN: dict[str, Any] = {"name": "digit_sum", "description": REQUEST, "code": PLAIN}
+WISE = module(
+    "# known only to who reads the body",
+    "if number in (123, 40):",
+    "    return {123: 6, 40: 4}[number]",
+    "return 7",
+)
+"""Recognises the examples that it was handed in with."""
+
+
+def answer(*tests: dict[str, Any]) -> dict[str, Any]:
+    return {"tests": list(tests)}
+
+
+def value(number: Any, expected: Any) -> dict[str, Any]:
+    return {"arguments": {"number": number}, "expected": expected}
+
+
+async def report_of(made: Bench) -> Any:
+    return (await made.library.read("digit_sum")).report
+
+
+def checked(made: Bench) -> list[dict[str, Any]]:
+    return [row.detail for row in made.library.journal(10, "cross_check")]
+
+
+async def test_code_without_tests_is_published_with_those_that_two_writers_made(bench: OpenBench) -> None:
+    script = Script(suites=[GOOD, EDGES])
+    async with bench(script) as made:
+        outcome = await made.make(**GIVEN)
+        assert isinstance(outcome, Created), outcome
+        assert (outcome.trust, outcome.tests, outcome.questions) == (
+            "provisional", "12/12, 12 written by models", (),
+        )  # fmt: skip
+        assert "12 of 12 that 2 writers made blind to the code" in outcome.to_raise_trust
+        assert "three examples of your own" in outcome.to_raise_trust
+        stored = await made.library.read("digit_sum")
+        assert len(stored.examples) == 12
+        assert (stored.report.usage.calls, stored.report.agreement.suites) == (2, 2)
+        assert checked(made) == [{"status": "asked", "suites": 2, "tests": 12, "failing": 0}]
+        assert made.library.journal(1, "synthesis")[0].detail["usage"]["calls"] == 2
+    assert [kind for kind, _ in script.asked] == ["tests", "tests"]
+
+
+async def test_writers_see_what_is_promised_and_neither_the_code_nor_the_tests(bench: OpenBench) -> None:
+    script = Script(suites=[GOOD, EDGES])
+    tests = [value(987654, 39), value(5, 5)]
+    async with bench(script) as made:
+        secret = PLAIN.replace("return sum", "# hidden comment\n    return sum")
+        await made.make(**{**GIVEN, "code": secret}, tests=tests)
+    assert len(script.texts("tests")) == 2
+    for text in script.texts("tests"):
+        assert REQUEST in text
+        assert "def digit_sum(number: int) -> int" in text
+        assert "number: Any whole number." in text
+        for hidden in ("str(abs", "hidden comment", "987654"):
+            assert hidden not in text
+
+
+@pytest.mark.parametrize("code", [COUNT, module("return number")])
+async def test_code_without_tests_that_most_blind_tests_contradict_is_rejected_with_questions(
+    bench: OpenBench, code: str
+) -> None:
+    async with bench(Script(suites=[GOOD, EDGES])) as made:
+        outcome = await made.make(**{**GIVEN, "code": code})
+        assert isinstance(outcome, Rejected), outcome
+        assert made.is_empty
+    assert outcome.stage == "agreement"
+    assert "that 2 writers made from the description fail" in outcome.reason
+    assert "for `-45`: tests of 1 writer expect `9`; yours returns" in outcome.reason
+    assert "of your own" in outcome.fix
+
+
+async def test_what_no_second_writer_upholds_is_no_example(bench: OpenBench) -> None:
+    both = [value(3, 3), value(20, 2)]
+    suites = [answer(*both, value(7, 8), value(11, 2)), answer(*both, value(9, 1), value(12, 3))]
+    async with bench(Script(suites=suites)) as made:
+        outcome = await made.make(**GIVEN)
+        assert isinstance(outcome, Created), outcome
+        assert [each.arguments["number"] for each in (await made.library.read("digit_sum")).examples] == [
+            3, 20,
+        ]  # fmt: skip
+    assert outcome.questions == (
+        "for `7`: tests of 1 writer expect `8`; yours returns `7`",
+        "for `9`: tests of 1 writer expect `1`; yours returns `9`",
+    )
+
+
+async def test_code_without_tests_that_no_whole_suite_supports_is_rejected(bench: OpenBench) -> None:
+    suite = answer(value(3, 3), value(20, 2), value(7, 8))
+    async with bench(Script(suites=[suite])) as made:
+        outcome = await made.make(**GIVEN, mode="quick")
+        assert isinstance(outcome, Rejected), outcome
+    assert "1 of 3 that a model made from the description fail" in outcome.reason
+    assert "for `7`" in outcome.reason
+
+
+async def test_a_gates_rejection_of_blind_tests_says_whose_they_are(bench: OpenBench) -> None:
+    async with bench(Script(suites=[suite_of((5, 5), (50, 5))])) as made:
+        outcome = await made.make(**GIVEN, mode="quick")
+        assert isinstance(outcome, Rejected), outcome
+    assert outcome.reason.startswith("with 2 tests that models wrote, as none were handed in: ")
+
+
+async def test_thin_tests_stay_the_judge_and_what_contradicts_is_asked(bench: OpenBench) -> None:
+    async with bench(Script(suites=[GOOD, suite_of((-45, 9), (-100, 1), (31, 4))])) as made:
+        outcome = await made.make(**{**GIVEN, "code": SIGNED}, tests=THIN)
+        assert isinstance(outcome, Created), outcome
+        assert (outcome.trust, outcome.tests) == ("provisional", "2/2")
+        assert outcome.questions == (
+            "for `-45`: tests of 2 writers expect `9`; yours returns `-9`",
+            "for `-100`: tests of 1 writer expect `1`; yours returns `-1`",
+        )
+        report = await report_of(made)
+        assert [each.test["arguments"] for each in report.agreement.contradicting] == [
+            {"number": -45}, {"number": -45}, {"number": -100},
+        ]  # fmt: skip
+        assert (report.usage.calls, len((await made.library.read("digit_sum")).examples)) == (2, 2)
+
+
+async def test_three_writers_are_asked_where_thorough_and_errors_are_named(bench: OpenBench) -> None:
+    refuses = answer({"arguments": {"number": -1}, "raises": "ValueError"}, value(12, 3))
+    script = Script(suites=[refuses])
+    async with bench(script) as made:
+        outcome = await made.make(**GIVEN, tests=THIN, mode="thorough")
+        assert isinstance(outcome, Created), outcome
+    assert outcome.questions == ("for `-1`: tests of 3 writers expect ValueError; yours returns `1`",)
+    assert script.count("tests") == 3
+
+
+async def test_tests_that_prove_enough_cost_nothing(bench: OpenBench) -> None:
+    script = Script(suites=[WRONG])
+    async with bench(script) as made:
+        outcome = await made.make(**GIVEN, tests=STRONG)
+        assert isinstance(outcome, Created), outcome
+        assert (outcome.trust, outcome.questions) == ("verified", ())
+        assert (await report_of(made)).usage is None
+        assert checked(made) == []
+    assert script.asked == []
+
+
+async def test_blind_tests_that_all_agree_raise_thin_ones(bench: OpenBench) -> None:
+    async with bench(Script(suites=[GOOD, EDGES])) as made:
+        outcome = await made.make(**GIVEN, tests=THIN)
+        assert isinstance(outcome, Created), outcome
+        assert (outcome.trust, outcome.tests) == ("verified", "13/13, 11 written by models")
+        stored = await made.library.read("digit_sum")
+        assert stored.manifest.trust == "verified"
+        assert [example.as_json() for example in stored.examples[:2]] == THIN
+        assert any("2 writers made blind to the code" in check.message for check in stored.report.checks)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize(
+    ("suites", "changes"),
+    [
+        ([GOOD], {"mode": "quick"}),
+        ([suite_of((7, 7)), suite_of((8, 8))], {"code": ROOT}),
+        ([GOOD, EDGES], {"code": PLAIN.replace("sum(int", 'eval("sum")(int')}),
+    ],
+    ids=["one writer", "mutants survive", "code that runs text"],
+)
+async def test_blind_tests_that_would_not_verify_are_left_out(
+    bench: OpenBench, suites: list[Any], changes: dict[str, Any]
+) -> None:
+    async with bench(Script(suites=suites)) as made:
+        outcome = await made.make(**{**GIVEN, **changes}, tests=THIN)
+        assert isinstance(outcome, Created), outcome
+        assert (outcome.trust, outcome.tests, outcome.questions) == ("provisional", "2/2", ())
+        assert len((await made.library.read("digit_sum")).examples) == 2
+
+
+HOSTILE = {
+    "wrong": WRONG,
+    "other arguments": answer({"arguments": {"text": "x"}, "expected": 1}, value("12", 3)),
+    "another result": answer(value(12, "three"), value(13, [4]), value(14, None)),
+    "nonsense": {"tests": [1, None, {"arguments": 5}, {"expected": 3}, value(3, 3)]},
+    "large": answer({"arguments": {"number": 3}, "check": "result == 3 or 'x' * 9" + "9" * 1_000}, value(3, 3)),
+    "files": answer(
+        *({"arguments": {"number": 3}, "check": check} for check in (
+            "open('/etc/passwd').read() == result", "__import__('os').system('id') == result", "result ==",
+            "().__class__.__base__.__subclasses__() and result == open('/proc/self/environ').read()",
+        )),
+    ),
+    "torn": answer(value(3, 4), value(3, 5), value(5, 5)),
+}  # fmt: skip
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("kind", HOSTILE)
+async def test_right_code_is_never_lost_or_demoted_by_wrong_testers(bench: OpenBench, kind: str) -> None:
+    async with bench(Script(suites=[HOSTILE[kind]])) as made:
+        outcome = await made.make(**GIVEN, tests=THIN)
+        assert isinstance(outcome, Created), outcome
+        assert (outcome.trust, outcome.tests) == ("provisional", "2/2")
+        assert bool(outcome.questions) == (kind == "wrong")
+        raised = await made.make(**GIVEN, tests=STRONG)
+        assert isinstance(raised, Exists), raised
+        assert raised.trust == "verified", "their own tests decide, whatever was asked"
+
+
+@pytest.mark.parametrize("size", [100_000, 1 << 20])
+async def test_a_huge_test_is_left_out(bench: OpenBench, size: int) -> None:
+    code = 'def shout(text: str) -> str:\n    """Writes a text in capitals."""\n    return text.upper()\n'
+    huge = {"arguments": {"text": "a" * size}, "expected": "B"}
+    small = {"arguments": {"text": "a\u202e`b"}, "expected": "c" * 300}
+    given = {"name": "shout", "description": "Writes a text in capitals.", "code": code}
+    tests = [{"arguments": {"text": "ab"}, "expected": "AB"}, {"arguments": {"text": "b"}, "expected": "B"}]
+    async with bench(Script(suites=[answer(huge, small)])) as made:
+        outcome = await made.make(**given, tests=tests)
+        assert isinstance(outcome, Created), outcome
+    if size > 200_000:  # no model's answer is that long: it counts as cut off
+        assert outcome.questions == ()
+        return
+    (line,) = outcome.questions
+    assert line.startswith('for `"a\ufffd\'b"`: tests of 2 writers expect `"ccccc')
+    assert len(line) <= 200
+    assert line.isprintable()
+
+
+async def test_code_that_recognises_its_tests_is_asked_about_the_others(bench: OpenBench) -> None:
+    async with bench(Script(suites=[GOOD, EDGES])) as made:
+        outcome = await made.make(**{**GIVEN, "code": WISE}, tests=THIN)
+        assert isinstance(outcome, Created), outcome
+        assert outcome.trust == "provisional"
+    assert len(outcome.questions) == 5
+    assert "for `0`: tests of 1 writer expect `0`; yours returns `7`" in outcome.questions
+
+
+FAILING: list[Any] = [Fails(500), Fails(401), Resets(), "no tests", '{"tests": []}', answer(value("x", 1))]
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("reply", FAILING, ids=str)
+async def test_models_that_fail_cost_nobody_a_tool(bench: OpenBench, reply: Any) -> None:
+    async with bench(Script(suites=[reply])) as made:
+        outcome = await made.make(**GIVEN)
+        assert isinstance(outcome, Rejected), outcome
+        assert outcome.reason == "tests: there are none, so nothing would be proved."
+        outcome = await made.make(**GIVEN, tests=THIN)
+        assert isinstance(outcome, Created), outcome
+        assert (outcome.trust, outcome.tests, outcome.questions) == ("provisional", "2/2", ())
+        assert [detail["status"] for detail in checked(made)] == ["failed", "failed"]
+        assert all(detail["reason"] for detail in checked(made))
+        report = await report_of(made)
+        assert (report.agreement, report.usage.calls > 0) == (None, True)
+
+
+async def test_a_budget_that_is_spent_asks_nothing(bench: OpenBench) -> None:
+    async with bench(Script(suites=[WRONG]), limits=FixedLimits(synthesis_calls=1)) as made:
+        outcome = await made.make(**GIVEN, tests=THIN)
+        assert isinstance(outcome, Created), outcome
+        assert outcome.questions == ()
+        (detail,) = checked(made)
+        assert "budget" in detail["reason"]
+
+
+async def test_models_that_hang_are_not_waited_for(bench: OpenBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cross_check, "ASKED_S", 0.5)
+    async with bench(Script(suites=[None])) as made:
+        outcome = await made.make(**GIVEN, tests=THIN)
+        assert isinstance(outcome, Created), outcome
+        assert "took longer" in checked(made)[0]["reason"]
+
+
+async def test_a_call_that_takes_too_long_says_nothing(
+    bench: OpenBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cross_check, "ONE_CALL_S", 2.0)
+    code = module("while number > 10**9:", "    pass", "return sum(int(digit) for digit in str(abs(number)))")
+    suites = [suite_of((10**12, 1)), suite_of((12, 4))]
+    async with bench(Script(suites=suites)) as made:
+        outcome = await made.make(**{**GIVEN, "code": code}, tests=suite_of((123, 6), (40, 4))["tests"])
+    if isinstance(outcome, Rejected):
+        assert "out of time" in outcome.reason, "an input that was drawn may hang it, too"
+        return
+    assert isinstance(outcome, Created), outcome
+    assert outcome.questions == ("for `12`: tests of 1 writer expect `4`; yours returns `3`",)
+
+
+async def test_the_same_again_is_not_asked_again(bench: OpenBench) -> None:
+    script = Script(suites=[GOOD, EDGES])
+    async with bench(script) as made:
+        first = await made.make(**GIVEN)
+        assert isinstance(first, Created), first
+        for changes in (
+            {},
+            {"update": True},
+            {"tests": STRONG},
+            {"update": True, "tests": STRONG},
+            {"update": True},
+        ):
+            again = await made.make(**GIVEN, **changes)
+            assert isinstance(again, Exists), again
+        assert made.library.entry("digit_sum").versions == (1,)
+    assert len(script.asked) == 2
+
+
+async def test_who_sends_the_tests_that_models_wrote_makes_them_its_own(bench: OpenBench) -> None:
+    async with bench(Script(suites=[GOOD, EDGES])) as made:
+        first = await made.make(**GIVEN)
+        assert isinstance(first, Created), first
+        assert first.trust == "provisional"
+        raised = await made.make(**GIVEN, tests=STRONG)
+        assert isinstance(raised, Exists), raised
+        assert (raised.trust_before, raised.trust) == ("provisional", "verified")
+        assert "by examples that were there, and that you send, too" in raised.why
+    few = suite_of((5, 5), (13, 4))
+    async with bench(Script(suites=[few])) as made:
+        thin = {**GIVEN, "name": "cross_total", "code": SIGNED.replace("digit_sum", "cross_total")}
+        first = await made.make(**thin, mode="quick")
+        assert isinstance(first, Created), first
+        same = await made.make(**thin, tests=few["tests"])
+        assert isinstance(same, Exists), same
+        assert (same.trust, "there already" in same.why) == ("provisional", True)
+
+
+async def test_a_sandbox_that_fails_at_blind_tests_costs_nobody_a_tool(
+    bench: OpenBench, sandbox: WasmSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = sandbox.run
+
+    async def run(job: Job, broker: Broker | None = None) -> RunResult:
+        if job.limits.wall_seconds == cross_check.ONE_CALL_S:
+            raise SandboxError("it went away")
+        return await real(job, broker)
+
+    monkeypatch.setattr(sandbox, "run", run)
+    async with bench(Script(suites=[GOOD, EDGES])) as made:
+        with pytest.raises(SandboxError):
+            await made.make(**GIVEN)
+        assert made.is_empty
+        outcome = await made.make(**GIVEN, tests=THIN)
+        assert isinstance(outcome, Created), outcome
+        assert (outcome.trust, outcome.tests) == ("provisional", "2/2")
+        assert checked(made) == [{"status": "failed", "reason": "it went away"}]
+
+
+async def test_a_quarantined_version_is_replaced_by_code_without_tests(bench: OpenBench) -> None:
+    async with bench(Script(suites=[GOOD, EDGES])) as made:
+        await made.make(**GIVEN)
+        folder = made.library.home / "generated_tools" / "digit_sum"
+        code = next(file for file in folder.rglob("*.py") if "return sum" in file.read_text())
+        code.chmod(0o600)
+        code.write_text(code.read_text().replace("abs", "int"))
+        outcome = await made.make(**{**GIVEN, "code": LISTED}, update=True)
+        assert isinstance(outcome, Created), outcome
+        assert (outcome.version, outcome.tests) == (2, "12/12, 12 written by models")
+
+
+async def test_an_update_is_held_to_old_examples_and_asked_about_like_any_code(bench: OpenBench) -> None:
+    script = Script(suites=[GOOD, EDGES])
+    async with bench(script) as made:
+        await made.make(**GIVEN, tests=THIN)
+        outcome = await made.make(**{**GIVEN, "code": LISTED}, update=True)
+        assert isinstance(outcome, Created), outcome
+        assert (outcome.version, outcome.trust) == (2, "provisional")
+        assert outcome.kept.startswith("v1 stays current")
+        worse = await made.make(
+            **{**GIVEN, "code": SIGNED}, update=True, tests=THIN, breaks=[{"number": -45}]
+        )
+        assert isinstance(worse, Rejected), worse
+        assert worse.breaks
+
+
+async def test_what_could_never_be_published_asks_nobody(bench: OpenBench) -> None:
+    script = Script(suites=[GOOD, EDGES])
+    async with bench(script) as made:
+        broken = await made.make(**{**GIVEN, "code": BROKEN})
+        assert isinstance(broken, Rejected)
+        assert broken.stage == "static"
+        unfit = await made.make(**{**GIVEN, "code": "def digit_sum(number) -> int:\n    return 1\n"})
+        assert isinstance(unfit, Rejected)
+        missing = await made.make(**GIVEN, update=True)
+        assert isinstance(missing, Rejected)
+        assert "no tool" in missing.reason
+        granted = await made.make(**GIVEN, network=["api.example.org"])
+        assert isinstance(granted, Rejected)
+        assert granted.reason.startswith("tests: there are none")
+        wrong = await made.make(**{**GIVEN, "code": COUNT}, tests=THIN)
+        assert isinstance(wrong, Rejected)
+    assert script.asked == []
+
+
+PROMISE = '''
+from typing import NotRequired, TypedDict
+MOST = 10
+Rows = list["Row"]
+class Tag(TypedDict):
+    """A tag."""
+    word: str
+class Row(TypedDict):
+    name: str
+    tag: NotRequired[Tag]
+class _Machine:
+    secret = 1
+def _help() -> int:
+    return 4711
+def pick(rows: Rows, limit: int = MOST) -> list[Row]:
+    """Picks rows."""
+    return rows[: _help()]
+'''
+
+
+def test_a_promise_holds_types_signature_and_docstring_alone() -> None:
+    said = promise_in(PROMISE, "pick")
+    for part in (
+        "MOST = 10",
+        "Rows = list['Row']",
+        "class Tag(TypedDict)",
+        "class Row(TypedDict)",
+        "Picks rows.",
+    ):
+        assert part in said
+    for part in ("_help", "4711", "_Machine", "A tag."):
+        assert part not in said
+    assert promise_in("def f(x: int) -> int:\n    return x\n", "f") == "def f(x: int) -> int:\n    ..."
+    assert json.dumps(said)

@@ -1,0 +1,203 @@
+"""Each class of failure has its own instruction, and the same failure is known again."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
+from alita_mcp.toolsmith.failures import MAX_ERROR, MAX_LINE, classify, hidden_failure, shows, signature
+from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
+from alita_mcp.toolsmith.writing.judging import told_to_author
+from alita_mcp.toolsmith.writing.prompts import INSTRUCTIONS, fenced
+from alita_mcp.values import Draft, Example
+from alita_mcp.verification.findings import shown_arguments
+from alita_mcp.verification.verify import verify
+
+HEAD = (
+    'def halve(number: int) -> int:\n    """Halves a number.\n\n    Args:\n        number: What.\n    """\n'
+)
+EXAMPLES = (
+    Example(arguments={"number": 4}, expected=2),
+    Example(arguments={"number": 9}, expected=4),
+    Example(arguments={"number": 0}, expected=0),
+)
+
+
+def refused(stage: Any, reason: str, **more: Any) -> Rejected:
+    return Rejected(stage=stage, reason=reason, fix="mend it", **more)
+
+
+async def silent(_stage: str) -> None:
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("def halve(number: int) -> int:\n    return (\n", "syntax"),
+        (HEAD + "    return nothing_of_the_kind(number)\n", "syntax"),
+        ("import numpy\n\n\n" + HEAD + "    return int(numpy.int64(number) // 2)\n", "dependency"),
+        ("def halve(number) -> int:\n    return number // 2\n", "schema"),
+        (HEAD + "    return number * 2\n", "assertion"),
+        (HEAD + "    return [1, 2][number]\n", "exception"),
+        (HEAD + "    return number / 2\n", "schema"),
+        (HEAD + "    return number // 2\n\n\nprint(halve(2))\n", "policy"),
+    ],
+)
+async def test_what_the_gates_say_is_told_apart(sandbox: WasmSandbox, code: str, kind: str) -> None:
+    draft = Draft(name="halve", description="Halves a number.", code=code, examples=EXAMPLES)
+    verdict = await verify(draft, sandbox, silent)
+    assert verdict.report.failure is not None
+    assert classify(rejection(verdict.report.failure)) == kind, verdict.report.failure
+
+
+@pytest.mark.parametrize(
+    ("rejected", "kind"),
+    [
+        (refused("examples", "example 1: out of time: 30 s"), "time-out"),
+        (refused("examples", "example 1: out of memory: 256 MB"), "memory"),
+        (refused("examples", "example 1: the result is not JSON"), "schema"),
+        (refused("examples", "example 1: the process died"), "exception"),
+        (refused("determinism", "example 2 gave another result"), "flakiness"),
+        (refused("environment", "package 'nope' does not exist"), "dependency"),
+        (refused("policy", "a URL in the description"), "policy"),
+        (refused("mutation", "3 of 20 mutants were noticed"), "evidence"),
+        (refused("examples", 'a function that always returns "6" is a constant'), "evidence"),
+    ],
+)
+def test_every_class_is_known_by_its_words(rejected: Rejected, kind: str) -> None:
+    assert classify(rejected) == kind
+
+
+def test_every_class_has_an_instruction_of_its_own() -> None:
+    assert len(set(INSTRUCTIONS.values())) == len(INSTRUCTIONS) == 10
+
+
+def test_a_failure_is_the_same_whatever_numbers_it_names_but_not_for_another_case() -> None:
+    one = refused("examples", "example 1: raised KeyError: 'a'", case={"number": 1})
+    assert signature(one) == signature(one.model_copy(update={"reason": "example 7: raised KeyError: 'b'"}))
+    assert signature(one) != signature(one.model_copy(update={"case": {"number": 2}}))
+    assert signature(one) != signature(one.model_copy(update={"reason": "example 1: out of time"}))
+
+
+def test_fences_cannot_be_closed_from_inside_and_are_bounded() -> None:
+    text = fenced("request", "a </request> < / NOTES > <script> 1 < 2 " + "x" * 20_000)
+    assert text.count("</request>") == 1
+    assert "1 < 2" in text
+    assert "<script>" not in text
+    assert len(text) < 8_200
+
+
+SECRET = "swordfish 4711 Überraschung"
+EXAMPLE = Example(arguments={"text": SECRET, "limit": 37}, expected={"answer": "xyzzy", "count": 90210})
+PARTS = ("swordfish", "4711", "überraschung", "37", "xyzzy", "90210", "answer")
+CODE = '''import json
+
+
+def read(text: str, limit: int) -> dict[str, str]:
+    """Reads a text."""
+    if limit > 30:
+        raise ValueError(f"too much: {text!r}")
+    return json.loads(text, parse_constant=_refuse)
+'''
+
+
+@pytest.mark.parametrize(
+    ("raised", "shown"),
+    [
+        (
+            "TypeError: JSONDecoder.__init__() got an unexpected keyword argument 'parse_constant'",
+            "TypeError: JSONDecoder.__init__() got an unexpected keyword argument 'parse_constant'",
+        ),
+        ("ModuleNotFoundError: No module named '_bz2'", "ModuleNotFoundError: No module named '_bz2'"),
+        ("KeyError: 'limit'", "KeyError: 'limit'"),
+        ("RecursionError", "RecursionError"),
+        ("ValueError: no literal for base 10: '12a'", "ValueError: no literal for base …: '…'"),
+        (f"ValueError: too much: {SECRET!r}", "ValueError: too much: '… … …'"),
+        (f"ValueError: {SECRET.upper()} or {SECRET[1:7]}", "ValueError: … … … or …"),
+        ("KeyError: 'a'; example 4: it raised KeyError: 'b'", "KeyError: 'a'"),
+        ("IndexError: list index out of range, which neither the docstring nor", "IndexError: list index out of range"),
+    ],
+)  # fmt: skip
+def test_a_hidden_examples_error_is_told_without_numbers_and_its_values(raised: str, shown: str) -> None:
+    assert hidden_failure(f"example 2: raised {raised}", EXAMPLE, CODE) == f"it raised {shown}"
+
+
+def test_the_line_is_told_as_its_author_wrote_it_and_never_as_the_trace_has_it() -> None:
+    trace = ("tool.py:5 in read: outer", f"tool.py:7 in read: {SECRET}")
+    said = hidden_failure(f"example 1: raised ValueError: {SECRET}", EXAMPLE, CODE, trace)
+    assert said == 'it raised ValueError: … … … in line 7: raise ValueError(f"too much: {text!r}")'
+    for forged in ("tool.py:4711 in read: x", "tool.py:0 in read: x", "nothing of the kind", "… 3 more"):
+        assert "line" not in hidden_failure("example 1: raised ValueError: x", EXAMPLE, CODE, (forged,))
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [
+        (f"example 1: the result does not fit the return annotation: {SECRET}", "does not fit the return annotation"),
+        (f"example 1: the check raised ValueError: {SECRET}", "the check raised"),
+        (f"example 1: it returned another result {SECRET}", "it returned another result"),
+        ("example 1: out of time: 30 s", "out of time"),
+        (f"the same {SECRET} gave another result in a fresh process", "gave another result in a fresh process"),
+        (f"example 1: {SECRET}", "it fails"),
+        ("example 1: the result is not JSON: TypeError: a set", "the result is not JSON: TypeError: a set"),
+    ],
+)  # fmt: skip
+def test_other_endings_are_told_without_what_they_hold(reason: str, shown: str) -> None:
+    assert hidden_failure(reason, EXAMPLE, CODE) == shown
+
+
+def words_of(text: str) -> set[str]:
+    return {word.casefold() for word in re.findall(r"[^\W_]+", text)}
+
+
+@given(st.text(max_size=700), st.text(min_size=4, max_size=30))
+def test_whatever_the_message_no_word_of_the_example_is_told(message: str, secret: str) -> None:
+    example = Example(arguments={"text": secret}, expected=None)
+    said = hidden_failure(f"example 1: raised ValueError: {message} {secret}", example, CODE)
+    assert not words_of(secret) & (words_of(said) - {"it"})
+    assert len(said) <= MAX_ERROR + MAX_LINE
+
+
+@pytest.mark.parametrize(
+    ("case", "hidden"),
+    [
+        (EXAMPLE.arguments, True),
+        ({"text": SECRET, "limit": 38}, True),
+        ({"text": SECRET[1:] + "!", "limit": 3}, True),
+        ({"text": "something else", "limit": 37}, False),
+        ({"text": "", "limit": 0}, False),
+        (None, False),
+    ],
+)
+def test_a_gate_tells_nothing_of_an_input_near_a_hidden_example(
+    case: dict[str, object] | None, hidden: bool
+) -> None:
+    rejected = Rejected(
+        stage="properties",
+        reason=f"with {json.dumps(case)}: raised ValueError: {SECRET}, which neither the docstring nor",
+        case=case, expected="raises KeyError", got=SECRET, trace=(f"tool.py:7 in read: {SECRET}",),
+        fix="Raise KeyError.",
+    )  # fmt: skip
+    told = told_to_author(rejected, (EXAMPLE,), CODE)
+    if not hidden:
+        assert told == rejected
+        return
+    text = told.model_dump_json().lower()
+    assert not any(part in text for part in (*PARTS, "keyerror"))
+    assert "it raised valueerror" in text
+    assert "in line 7" in text
+    assert (told.stage, told.case) == ("properties", None)
+
+
+def test_a_hidden_example_is_known_by_what_a_check_cuts_it_to() -> None:
+    long = Example(arguments={"text": "ab" * 4_000}, expected=1)
+    assert shows(shown_arguments(long.arguments), long)
+    assert not shows({"n": 5}, Example(arguments={"n": 6}, expected=1))

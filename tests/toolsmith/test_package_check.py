@@ -1,0 +1,135 @@
+"""Packages that somebody chose: which may be used, which not and why, and what happens when the index is silent."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from alita_mcp.errors import SandboxRefused
+from alita_mcp.sandbox.interface import Job, Progress, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
+from alita_mcp.toolsmith import package_check
+from alita_mcp.toolsmith.package_check import PackageCheck, is_pinned, name_of
+from alita_mcp.values import Lock, PackageFacts
+from tests.research.pretended import ScriptedWebAgent, TableIndex
+
+KNOWN = {
+    "numpy": PackageFacts(name="numpy", exists=True, version="2.4", has_wheel=True),
+    "reqeusts": PackageFacts(name="reqeusts", exists=True, looks_like="requests"),
+    "numpi": PackageFacts(name="numpi", exists=False, looks_like="numpy"),
+}
+TAG = "cp314-wasi_wasm32"
+
+
+class Tagged(ScriptedSandbox):
+    def __init__(self, tag: str = TAG) -> None:
+        super().__init__(_never)
+        self._tag = tag
+
+    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
+        assert packages == ()
+        if not self._tag:
+            raise SandboxRefused("No packages here.")
+        await progress("resolving")
+        return Lock(python=self._tag)
+
+
+def _never(job: Job) -> RunResult:
+    raise AssertionError(job)
+
+
+def checking(index: TableIndex, tag: str = TAG) -> PackageCheck:
+    return PackageCheck(ScriptedWebAgent(index=index), Tagged(tag))
+
+
+async def test_a_package_that_is_there_may_be_used_and_is_asked_about_once_for_this_sandbox() -> None:
+    index = TableIndex(KNOWN)
+    check = checking(index)
+    assert await check.failure(["numpy>=2", "NumPy"]) is None
+    assert await check.facts(["numpy"]) == ((KNOWN["numpy"],), ())
+    assert (index.asked, index.tags) == (["numpy"], {TAG})
+
+
+async def test_where_the_sandbox_runs_no_packages_an_ordinary_linux_is_asked_for() -> None:
+    index = TableIndex(KNOWN)
+    await checking(index, tag="").facts(["numpy"])
+    assert index.tags == {""}
+
+
+async def test_a_package_that_is_not_there_is_refused_with_what_may_be_meant() -> None:
+    missing = await checking(TableIndex(KNOWN)).failure(["numpi"])
+    assert missing is not None
+    assert (missing.stage, missing.hard) == ("environment", True)
+    assert "none of that name" in missing.message
+    assert "Use 'numpy' if that is meant" in missing.fix
+    unknown = await checking(TableIndex(KNOWN)).failure(["nothing-like-it"])
+    assert unknown is not None
+    assert "Use a package that exists, or the standard library" in unknown.fix
+
+
+async def test_a_look_alike_is_refused_unless_a_caller_pins_it() -> None:
+    check = checking(TableIndex(KNOWN))
+    alike = await check.failure(["numpy", "reqeusts>=2"], pinned_are_meant=True)
+    assert alike is not None
+    assert "could be taken for 'requests'" in alike.message
+    assert "pins its version" in alike.fix
+    assert await check.failure(["reqeusts==2.0"], pinned_are_meant=True) is None
+    assert await check.failure(["reqeusts==2.0"]) is not None, "a model's own pin proves nothing"
+    assert await check.failure(["numpi==1.0"], pinned_are_meant=True) is not None
+
+
+async def test_a_silent_index_refuses_nothing_and_is_not_asked_again_at_once() -> None:
+    index = TableIndex(is_down=True)
+    check = checking(index)
+    assert await check.failure(["numpy", "reqeusts"]) is None
+    found, silent = await check.facts(["numpy"])
+    assert found == ()
+    assert silent == (
+        "Package 'numpy' could not be looked up: The package index did not answer: ConnectError.",
+    )
+    assert sorted(index.asked) == ["numpy", "reqeusts"]
+
+
+async def test_an_index_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hanging(TableIndex):
+        async def facts(self, name: str, python_tag: str) -> PackageFacts:
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    monkeypatch.setattr(package_check, "PATIENCE_S", 0.1)
+    with anyio.fail_after(60):
+        assert (await checking(Hanging()).facts(["numpy"]))[1] == (
+            "Package 'numpy' could not be looked up: no answer within 0.1 s",
+        )
+
+
+async def test_without_an_index_nothing_is_asked_and_nothing_refused() -> None:
+    check = PackageCheck(None, Tagged())
+    assert await check.failure(["numpi"]) is None
+    assert await check.facts(["numpi"]) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "pinned"),
+    [
+        ("numpy", "numpy", False),
+        ("NumPy_X == 1.2", "numpy-x", True),
+        ("a[b]===1", "a", True),
+        ("a==1.*", "a", False),
+        ("a>=1,==1.2", "a", False),
+        ("no requirement at all", "", False),
+        ("a @ https://evil.example/a.whl", "a", False),
+        ("", "", False),
+    ],
+)
+def test_names_and_pins_of_requirements(text: str, name: str, pinned: bool) -> None:
+    assert (name_of(text), is_pinned(text)) == (name, pinned)
+
+
+async def test_what_is_known_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package_check, "MAX_KEPT", 2)
+    index = TableIndex(KNOWN)
+    check = checking(index)
+    for name in ("aaa", "bbb", "ccc", "aaa"):
+        await check.facts([name])
+    assert index.asked == ["aaa", "bbb", "ccc", "aaa"]

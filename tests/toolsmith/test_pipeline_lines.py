@@ -1,0 +1,143 @@
+"""What happens to the chosen candidate when a gate refuses it, and what a planner may not do."""
+
+from __future__ import annotations
+
+import pytest
+
+from alita_mcp.library.library import Library
+from alita_mcp.models.roles import RoleModels
+from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
+from alita_mcp.settings import Settings
+from alita_mcp.toolsmith.requests.outcomes import Created, Rejected
+from alita_mcp.toolsmith.toolsmith import Toolsmith
+from alita_mcp.values import Manifest
+from tests.models.openai_server import Request, openai_server
+from tests.toolsmith.authors import LISTED, PLAIN, SPEC, Script, coded
+from tests.toolsmith.bench import Bench
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
+
+
+class Admission:
+    """Refuses so many definitions before it lets one through."""
+
+    def __init__(self, refusals: int) -> None:
+        self.left = refusals
+
+    def __call__(self, _manifest: Manifest) -> tuple[str, ...]:
+        self.left -= 1
+        return ("the definition is too long",) if self.left >= 0 else ()
+
+
+async def made_after(
+    refusals: int, script: Script, library: Library, sandbox: WasmSandbox, settings: Settings
+) -> object:
+    with openai_server(script) as (url, _asked):
+        served = settings.model_copy(update={"model": "openai/x", "model_base_url": url})
+        smith = Toolsmith(library, sandbox, served, Admission(refusals), RoleModels(served))
+        return await Bench(library, smith, script).make(mode="standard")
+
+
+async def test_a_choice_that_a_gate_refuses_is_mended_and_at_most_provisional(
+    library: Library, sandbox: WasmSandbox, settings: Settings
+) -> None:
+    script = Script(candidates=[PLAIN], repairs=lambda _: LISTED)
+    outcome = await made_after(1, script, library, sandbox, settings)
+    assert isinstance(outcome, Created), outcome
+    assert outcome.trust == "provisional"
+    stored = await library.read("digit_sum")
+    assert stored.code == LISTED
+    assert stored.report.agreement is not None
+    assert stored.report.agreement.repairs == 1
+    assert "Keep the signature word for word" in script.texts("repair")[0]
+
+
+async def test_refused_in_the_same_way_again_a_fresh_candidate_takes_its_place(
+    library: Library, sandbox: WasmSandbox, settings: Settings
+) -> None:
+    script = Script(candidates=[PLAIN], repairs=lambda _: LISTED)
+    outcome = await made_after(2, script, library, sandbox, settings)
+    assert isinstance(outcome, Created), outcome
+    assert (script.count("repair"), script.count("code")) == (1, 3)
+
+
+@pytest.mark.exhaustive
+async def test_refused_for_good_it_is_drawn_afresh_and_then_given_up(
+    library: Library, sandbox: WasmSandbox, settings: Settings
+) -> None:
+    script = Script(candidates=[PLAIN], repairs=lambda _: LISTED)
+    outcome = await made_after(99, script, library, sandbox, settings)
+    assert isinstance(outcome, Rejected), outcome
+    assert (outcome.stage, "too long" in outcome.reason) == ("schema", True)
+    assert script.count("tests") == 2
+    assert not list(library.tools.entries())
+
+
+async def test_a_model_that_falls_silent_while_a_choice_is_mended_leaves_the_gates_reason(
+    library: Library, sandbox: WasmSandbox, settings: Settings
+) -> None:
+    script = Script(candidates=[PLAIN], repairs=lambda _: "no code")
+    outcome = await made_after(99, script, library, sandbox, settings)
+    assert isinstance(outcome, Rejected), outcome
+    assert "no more was tried" in outcome.reason
+
+
+async def test_a_planner_that_insists_on_another_name_than_asked_for_is_refused(
+    library: Library, sandbox: WasmSandbox, settings: Settings
+) -> None:
+    script = Script(candidates=[PLAIN])
+    with openai_server(script) as (url, _asked):
+        served = settings.model_copy(update={"model": "openai/x", "model_base_url": url})
+        smith = Toolsmith(library, sandbox, served, lambda _: (), RoleModels(served))
+        outcome = await Bench(library, smith, script).make(name="cross_total")
+    assert isinstance(outcome, Rejected), outcome
+    assert "asked for was 'cross_total'" in outcome.reason
+    assert script.count("spec") == 2
+
+
+async def test_a_candidate_with_other_parameters_than_specified_is_told_so(
+    library: Library, sandbox: WasmSandbox, settings: Settings
+) -> None:
+    other = PLAIN.replace("number: int", "value: int").replace("number", "value")
+
+    def told(request: Request) -> str:
+        assert SPEC["signature"] in request.text
+        return PLAIN
+
+    script = Script(candidates=[other], repairs=told)
+
+    with openai_server(script) as (url, _asked):
+        served = settings.model_copy(update={"model": "openai/x", "model_base_url": url})
+        smith = Toolsmith(library, sandbox, served, lambda _: (), RoleModels(served))
+        outcome = await Bench(library, smith, script).make(mode="quick")
+    assert isinstance(outcome, Created), outcome
+    assert "the signature is not the one" in script.texts("repair")[0]
+
+
+async def test_any_source_of_models_can_write(
+    library: Library, sandbox: WasmSandbox, settings: Settings
+) -> None:
+    script = Script(candidates=[PLAIN])
+
+    def answer(messages: object) -> str:
+        text = "\n".join(message.content for message in messages)  # type: ignore[attr-defined]
+        reply = script(Request({"messages": [{"role": "user", "content": text}]}, {}, 0))
+        return reply if isinstance(reply, str) else coded(PLAIN) if reply is None else _json(reply)
+
+    model = ScriptedModel(answer)
+    role_models = RoleModels(settings, source=lambda _role: model)
+    smith = Toolsmith(library, sandbox, settings, lambda _: (), role_models)
+    assert isinstance(await Bench(library, smith, script).make(mode="thorough"), Created)
+    assert len(model.asked) == 4, "where two candidates and a suite agree, no more is drawn"
+
+
+def _json(reply: object) -> str:
+    import json
+
+    return json.dumps(reply)

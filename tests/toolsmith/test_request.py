@@ -1,0 +1,90 @@
+"""Every field of a synthesis request that does not fit is named, with what to send instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_mcp.toolsmith.requests.outcomes import Rejected
+from alita_mcp.toolsmith.requests.request import SynthesisRequest, read_request
+from alita_mcp.toolsmith.requests.template import ask_for_code, laid_out
+
+CODE = 'def double(x: int) -> int:\n    """Doubles a number."""\n    return 2 * x\n'
+
+
+def test_name_and_description_are_taken_from_the_code() -> None:
+    request = read_request({"code": CODE, "tests": [{"arguments": {"x": 1}, "expected": 2}]})
+    assert isinstance(request, SynthesisRequest)
+    assert (request.name, request.description) == ("double", "Doubles a number.")
+
+
+@pytest.mark.parametrize(
+    ("raw", "stage", "names"),
+    [
+        ({"code": 7}, "schema", "code"),
+        ({"name": None}, "schema", "name"),
+        ({"tests": "none"}, "examples", "tests"),
+        ({"tests": [{"arguments": {}}]}, "examples", "tests.0"),
+        ({"tests": [{"arguments": {}, "expected": 1, "raises": "ValueError"}]}, "examples", "tests.0"),
+        ({"tests": [{"arguments": {}, "raises": "not a name"}]}, "examples", "raises"),
+        ({"tests": [{"arguments": [], "expected": 1}]}, "examples", "arguments"),
+        ({"tests": [{"arguments": {}, "expected": 1, "surprise": 1}]}, "examples", "surprise"),
+        ({"update": "perhaps"}, "schema", "update"),
+        ({"packages": ["a"] * 31}, "schema", "packages"),
+        ({"code": "x" * 64_001}, "schema", "code"),
+        ({"wishes": 3}, "schema", "wishes"),
+        ({"needs": ["network"]}, "schema", "needs"),
+        ({"needs": {"host": ["a.example"]}}, "schema", "needs"),
+        ({"needs": {"workspace": "all"}}, "schema", "workspace"),
+        ({"needs": {"tools": "csv_query"}}, "schema", "tools"),
+        ({"needs": {"model": "perhaps"}}, "schema", "model"),
+        ({"varies": ["weather"]}, "schema", "varies"),
+    ],
+)
+def test_what_does_not_fit_is_named(raw: dict[str, Any], stage: str, names: str) -> None:
+    answer = read_request(raw)
+    assert isinstance(answer, Rejected)
+    assert answer.stage == stage
+    assert names in answer.reason
+    assert answer.fix
+
+
+def test_needs_are_what_a_file_of_requests_says_field_by_field() -> None:
+    asked = {
+        "network": ["a.example"], "workspace": "write", "model": True, "tools": ["csv_query"], "secrets": ["KEY"],
+    }  # fmt: skip
+    assert read_request({"needs": asked, "varies": ["random"]}) == read_request(
+        {**asked, "varies": ["random"]}
+    )
+    assert read_request({"network": ["a.example"], "needs": {}}) == read_request({"network": ["a.example"]})
+
+
+def test_models_that_write_a_tool_hear_that_its_results_vary() -> None:
+    assert SynthesisRequest(description="Rolls dice.", varies=("random",)).full_description.startswith(
+        "Rolls dice.\n"
+    )
+    assert SynthesisRequest(description="Adds.").full_description == "Adds."
+
+
+def test_an_expected_null_counts_as_an_expectation() -> None:
+    request = read_request({"tests": [{"arguments": {}, "expected": None}]})
+    assert isinstance(request, SynthesisRequest)
+    assert request.tests[0].outcome_fields == {"expected"}
+
+
+@given(st.text(max_size=200))
+def test_code_of_any_shape_is_read_without_running_it(code: str) -> None:
+    assert isinstance(read_request({"code": code}), SynthesisRequest | Rejected)
+
+
+@given(st.text(max_size=300), st.text(max_size=60))
+def test_the_template_is_a_request_that_can_be_filled_in(description: str, name: str) -> None:
+    import json
+
+    answer = ask_for_code(SynthesisRequest(description=description, name=name), ())
+    filled = read_request(json.loads(laid_out(answer.template)))
+    assert isinstance(filled, SynthesisRequest)
+    compile(filled.code, "template", "exec")
