@@ -124,7 +124,7 @@ async def _open_on_windows(command: Any, *, creationflags: int = 0, **options: A
 def modules() -> list[str]:
     """All modules of ours that a host imports, by name."""
     inside = (
-        "alita_mcp.sandbox.runner", "alita_mcp.sandbox.wasm.guest", "alita_mcp.interpreter.guest",
+        "alita_mcp.sandbox.runner", "alita_mcp.sandbox.wasm.guest", "alita_mcp.runs.guest",
         "alita_mcp.starter_tools",
         "alita_mcp.sandbox.wasm.worker.linux",  # what its name says
         "alita_mcp.sandbox.wasm.worker.system_calls",  # imported by that one alone

@@ -62,14 +62,14 @@ def serve(options: argparse.Namespace, _output: Output) -> int:
         serve_over_stdio(claim_standard_streams(), os.getppid())
     import anyio
 
-    from alita_mcp.dashboard.routes import dashboard_routes
     from alita_mcp.server.transports.http import serve_http
+    from alita_mcp.web.routes import library_routes
 
     settings, (host, port) = read_settings(), options.http
 
     async def listen() -> int:
         async with opened_library(settings) as library:
-            allowed, pages = tuple(options.allow_host), dashboard_routes(library)
+            allowed, pages = tuple(options.allow_host), library_routes(library)
             return await serve_http(settings, host, port, allowed_hosts=allowed, pages=pages)
 
     return anyio.run(listen)

@@ -1,1 +1,1 @@
-"""Runs of `run_code` that come back: remembered, noticed, and made into a function."""
+"""`run_code`: its sessions and outputs, and programs that come back, noticed and made into a function."""

@@ -118,7 +118,7 @@ async def test_a_script_that_breaks_its_runner_is_told_so(client: Client) -> Non
 
 
 def test_the_program_inside_needs_nothing_but_the_standard_library() -> None:
-    from alita_mcp.interpreter.program import program
+    from alita_mcp.runs.program import program
 
     assert "alita_mcp" not in program()
     assert "import anyio" not in program()

@@ -12,7 +12,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from alita_mcp.settings import FixedLimits
-from tests.interpreter.pictures import png
+from tests.runs.pictures import png
 from tests.server.in_memory import Build, called, connected, succeeded, text_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("embedded")]

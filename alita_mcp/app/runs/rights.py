@@ -10,13 +10,13 @@ import anyio
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.errors import InvalidArguments, ModelError, ToolUnavailable
-from alita_mcp.interpreter.code_run import CodeRequest
-from alita_mcp.interpreter.running import LIMITS
 from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.library.grants.effective_grants import in_words
 from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.library.library import Library
 from alita_mcp.progress import ReportStage
+from alita_mcp.runs.code_run import CodeRequest
+from alita_mcp.runs.running import LIMITS
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.jobs.person_questions import Decision, PendingQuestions

@@ -19,16 +19,16 @@ from alita_mcp.app.runs.places import CodePlaces
 from alita_mcp.app.runs.rights import CodeRights, CodeWaits
 from alita_mcp.app.runs.tools import Shown, ToolsInCode
 from alita_mcp.errors import LibraryError, SandboxBusy, SandboxError
-from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
-from alita_mcp.interpreter.running import run_once
-from alita_mcp.interpreter.session import Place
-from alita_mcp.interpreter.sessions import Sessions, open_sessions
-from alita_mcp.interpreter.tool_broker import MODULE, CleaningBroker, ToolBroker
 from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
 from alita_mcp.progress import ReportStage
+from alita_mcp.runs.code_run import CodeRequest, CodeRun
 from alita_mcp.runs.noticing import Noticing
 from alita_mcp.runs.recorded_run import RecordedRun
+from alita_mcp.runs.running import run_once
+from alita_mcp.runs.session import Place
+from alita_mcp.runs.sessions import Sessions, open_sessions
+from alita_mcp.runs.tool_broker import MODULE, CleaningBroker, ToolBroker
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.workers.bounds import CALLS_PER_KEY, WAITING
 from alita_mcp.settings import Settings

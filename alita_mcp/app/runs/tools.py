@@ -11,11 +11,11 @@ from alita_mcp.app.calls import Calls
 from alita_mcp.app.runs.rights import CHAIN
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
-from alita_mcp.interpreter.code_run import CodeRequest
-from alita_mcp.interpreter.tool_broker import MODULE, CleaningBroker, named_tools, open_tool_broker
 from alita_mcp.library.library import Library
 from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.library.search.signature import signature_of
+from alita_mcp.runs.code_run import CodeRequest
+from alita_mcp.runs.tool_broker import MODULE, CleaningBroker, named_tools, open_tool_broker
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Manifest
 from alita_mcp.verification.json_schema import validate_arguments

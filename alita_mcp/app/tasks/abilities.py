@@ -19,13 +19,13 @@ from alita_mcp.app.runs.rights import CodeWaits
 from alita_mcp.app.runs.runner import FILES, CodeRunner
 from alita_mcp.app.runs.tools import Shown
 from alita_mcp.errors import AlitaError, ToolNotFound
-from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.library.library import Library
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.reading.readers import Readers
 from alita_mcp.research.values import Document, Researched
+from alita_mcp.runs.code_run import CodeRequest, CodeRun
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Rejected
 from alita_mcp.toolsmith.requests.request import read_request
 from alita_mcp.toolsmith.toolsmith import Toolsmith

@@ -15,7 +15,7 @@ from alita_mcp.server.results.delivery import KEPT
 from alita_mcp.server.results.ranges import asked_range, part_contents
 
 if TYPE_CHECKING:
-    from alita_mcp.interpreter.code_run import WrittenFile
+    from alita_mcp.runs.code_run import WrittenFile
 
 FILE_URI = re.compile(
     r"(?P<uri>alita://runs/(?P<id>[0-9a-f]{32})/(?P<file>[^?#]{1,4000}))(?:\?(?P<range>[a-z0-9=&]{1,60}))?"

@@ -10,9 +10,9 @@ import mcp_types as types
 
 from alita_mcp.app.runs.runner import CodeRunResult
 from alita_mcp.errors import InvalidArguments
-from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.library.command import spelled
 from alita_mcp.progress import ReportStage
+from alita_mcp.runs.code_run import CodeRequest
 from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable, tool_result
 from alita_mcp.server.results.run_files import links, told_files

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.interpreter.guest import figures, files
-from tests.interpreter.pictures import png
+from alita_mcp.runs.guest import figures, files
+from tests.runs.pictures import png
 
 
 class Box:
@@ -132,7 +132,7 @@ def test_a_picture_that_fails_costs_no_more_than_itself(answer: Any) -> None:
 
 def test_display_prints_what_is_no_picture(capsys: pytest.CaptureFixture[str]) -> None:
     figures.display(3, "a", Told(None), "<svg/>", Told((png(), {})))
-    assert capsys.readouterr().out.startswith("3\n'a'\n<tests.interpreter")
+    assert capsys.readouterr().out.startswith("3\n'a'\n<tests.runs")
     mimes = [each["mime"] for each in figures.told(None)["figures"]]
     assert mimes == ["image/svg+xml", "image/png"]
 

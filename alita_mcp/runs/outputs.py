@@ -8,7 +8,7 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from alita_mcp.interpreter.code_run import Figure, WrittenFile
+from alita_mcp.runs.code_run import Figure, WrittenFile
 
 MAX_FIGURES = 8
 MAX_FIGURE_BYTES = 1_000_000

@@ -21,9 +21,9 @@ from pydantic import Field
 from alita_mcp.errors import InvalidArguments, ToolNotFound
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.exception_groups import unwrapped
-from alita_mcp.interpreter.code_run import CodeRun
 from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.library.search.signature import signature_of
+from alita_mcp.runs.code_run import CodeRun
 from alita_mcp.sandbox.broker.requests import BrokerRequest, CallToolRequest, Name, parse_request
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
 from alita_mcp.sandbox.runner.tool.grants import lacks

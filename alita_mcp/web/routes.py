@@ -1,4 +1,4 @@
-"""Read-only HTTP routes of the dashboard: `/ui` for people, `/ui/library.json` for programs."""
+"""Read-only HTTP routes of the page: `/ui` for people, `/ui/library.json` for programs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from alita_mcp.dashboard.page import CONTENT_SECURITY_POLICY, library_page
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import CatalogueEntry
+from alita_mcp.web.page import CONTENT_SECURITY_POLICY, library_page
 
 EVENTS = 50
 TOOLS = 500
 """So many tools stand on one page."""
 
 
-def dashboard_routes(library: Library, per_page: int = TOOLS) -> list[Route]:
+def library_routes(library: Library, per_page: int = TOOLS) -> list[Route]:
     """Routes over an open library; the server decides who may reach them."""
 
     async def page(request: Request) -> Response:

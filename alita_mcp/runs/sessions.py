@@ -11,9 +11,9 @@ import anyio
 from anyio.abc import TaskGroup
 
 from alita_mcp.errors import InvalidArguments, SandboxBusy, UsageError
-from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
-from alita_mcp.interpreter.session import Patience, Place, Session, gone
-from alita_mcp.interpreter.tool_broker import CleaningBroker
+from alita_mcp.runs.code_run import CodeRequest, CodeRun
+from alita_mcp.runs.session import Patience, Place, Session, gone
+from alita_mcp.runs.tool_broker import CleaningBroker
 from alita_mcp.settings import Settings
 
 MAX_SESSIONS = 4

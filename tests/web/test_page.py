@@ -8,10 +8,10 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from alita_mcp.dashboard.page import library_page
-from alita_mcp.dashboard.routes import dashboard_routes
 from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
+from alita_mcp.web.page import library_page
+from alita_mcp.web.routes import library_routes
 from tests.library.test_promotion import entry
 
 pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.mark.anyio]
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.m
 async def test_the_page_and_the_catalogue_show_the_library(settings: Settings) -> None:
     async with open_library(settings) as library:
         names = [known.name for known in library.tools.entries()]
-        client = TestClient(Starlette(routes=dashboard_routes(library)))
+        client = TestClient(Starlette(routes=library_routes(library)))
         page, catalogue = client.get("/ui"), client.get("/ui/library.json")
         assert [row["manifest"]["name"] for row in catalogue.json()] == names
     assert names
@@ -34,7 +34,7 @@ async def test_a_library_of_more_tools_than_a_page_holds_is_read_page_by_page(
 ) -> None:
     async with open_library(settings) as library:
         names = library.tools.names()
-        client = TestClient(Starlette(routes=dashboard_routes(library, per_page=4)))
+        client = TestClient(Starlette(routes=library_routes(library, per_page=4)))
         shown, after = [], "/ui"
         while after:
             page = client.get(after).text

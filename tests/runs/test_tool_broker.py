@@ -12,14 +12,14 @@ import pytest
 from alita_mcp.app import open_app
 from alita_mcp.app.learning import UNIDENTIFIED
 from alita_mcp.errors import SandboxBusy, ToolUnavailable
-from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
-from alita_mcp.interpreter.tool_broker import CleaningBroker, named_tools, open_tool_broker
 from alita_mcp.library.search.answer import SearchHit
+from alita_mcp.runs.code_run import CodeRequest, CodeRun
+from alita_mcp.runs.tool_broker import CleaningBroker, named_tools, open_tool_broker
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Manifest
-from tests.interpreter.tools_to_call import stock
+from tests.runs.tools_to_call import stock
 from tests.server.manifests import manifest
 
 START = {"name": "slugify", "arguments": {}}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from alita_mcp.interpreter import tool_broker
 from alita_mcp.library.opening import open_library
+from alita_mcp.runs import tool_broker
 from alita_mcp.settings import Settings
-from tests.interpreter.conftest import KINDS
+from tests.runs.conftest import KINDS
 from tests.server.in_memory import refused, succeeded
 from tests.tables import each_case
 

@@ -6,9 +6,9 @@ import base64
 
 import pytest
 
-from alita_mcp.interpreter import outputs
-from alita_mcp.interpreter.outputs import is_file_name, outputs_of
-from tests.interpreter.pictures import SIGNATURE, png
+from alita_mcp.runs import outputs
+from alita_mcp.runs.outputs import is_file_name, outputs_of
+from tests.runs.pictures import SIGNATURE, png
 
 
 def figure(data: bytes, mime: str = "image/png") -> dict[str, str]:

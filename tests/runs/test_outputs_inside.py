@@ -7,8 +7,8 @@ import base64
 import pytest
 from mcp import Client
 
-from tests.interpreter.conftest import KINDS
-from tests.interpreter.pictures import png
+from tests.runs.conftest import KINDS
+from tests.runs.pictures import png
 from tests.server.in_memory import called, succeeded
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("kind", KINDS)]

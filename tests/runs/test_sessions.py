@@ -20,21 +20,21 @@ from alita_mcp.errors import (
     SandboxError,
     UsageError,
 )
-from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
-from alita_mcp.interpreter.session import MAX_QUEUED, Patience, Place, SessionLimits
-from alita_mcp.interpreter.sessions import (
+from alita_mcp.runs.code_run import CodeRequest, CodeRun
+from alita_mcp.runs.session import MAX_QUEUED, Patience, Place, SessionLimits
+from alita_mcp.runs.sessions import (
     MAX_OWN,
     MAX_SESSIONS,
     Sessions,
     most_sessions,
     open_sessions,
 )
-from alita_mcp.interpreter.step_broker import NEXT_STEP, StepBroker
-from alita_mcp.interpreter.tool_broker import CleaningBroker
+from alita_mcp.runs.step_broker import NEXT_STEP, StepBroker
+from alita_mcp.runs.tool_broker import CleaningBroker
 from alita_mcp.sandbox.interface import EgressPolicy, RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants
-from tests.interpreter.scripted_inside import (
+from tests.runs.scripted_inside import (
     NEXT,
     READY,
     Ask,

@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
-from alita_mcp.interpreter.session import Patience, Place
-from alita_mcp.interpreter.sessions import Sessions, open_sessions
+from alita_mcp.runs.code_run import CodeRequest, CodeRun
+from alita_mcp.runs.session import Patience, Place
+from alita_mcp.runs.sessions import Sessions, open_sessions
 from alita_mcp.sandbox.choose import load_sandbox
 from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.settings import Settings

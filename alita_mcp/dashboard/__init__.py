@@ -1,1 +1,0 @@
-"""Read-only dashboard of the library and its journal, at /ui."""

@@ -1,0 +1,1 @@
+"""Read-only page of the library and its journal, at /ui."""
