@@ -69,7 +69,7 @@ async def test_what_was_learned_is_there_in_another_process_and_after_a_restart(
     async with open_with(None, adder()) as app, open_with() as other:
         await use(app)
         await learned(app)
-        await use(other, "plus two numbers together")
+        await use(other, "add up two numbers")
         await learned(other)
         assert len(await learned(app)) == 2
     async with open_with() as again:
@@ -139,17 +139,17 @@ async def test_the_journal_says_which_client_called_and_searched(open_with: Open
 async def test_a_person_takes_back_what_a_tool_learned(open_with: Open) -> None:
     async with open_with(None, adder()) as app:
         await use(app)
-        await use(app, "plus two numbers together")
+        await use(app, "add up two numbers")
         await learned(app)
         await app.library.learn_wording("add", "tot up two sums")
         assert [(each.text, each.learned) for each in app.library.tools.wordings("add")] == [
-            (ASKED, True), ("plus two numbers together", True), ("tot up two sums", False),
+            (ASKED, True), ("add up two numbers", True), ("tot up two sums", False),
         ]  # fmt: skip
         with pytest.raises(UsageError, match="has not learned 'zebra'"):
             await app.library.forget("add", "zebra")
         assert await app.library.forget("add", ASKED) == (ASKED,)
         assert "add" not in await app.library.similar("zebra herds")
-        assert await app.library.forget("add") == ("plus two numbers together", "tot up two sums")
+        assert await app.library.forget("add") == ("add up two numbers", "tot up two sums")
         assert app.library.entry("add").wordings == ()
         assert await app.library.forget("add") == ()
         assert [row.event for row in app.library.journal()].count("forgot") == 2

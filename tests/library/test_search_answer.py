@@ -74,8 +74,8 @@ def test_others_fill_up_to_three_and_stand_behind_what_was_found() -> None:
         ((0.9, 0.89, 0.45, 0.44, 0.3), 3),
         ((0.7,), 1),
         ((0.69, 0.1, 0.1, 0.1, 0.1), 5),
-        ((0.3, 0.1, 0.0, 0.0, 0.0), 5),
-        ((0.29, 0.1, 0.1, 0.1, 0.1), 3),
+        ((0.39, 0.1, 0.0, 0.0, 0.0), 5),
+        ((0.38, 0.1, 0.1, 0.1, 0.1), 3),
     ],
 )
 def test_beside_a_match_only_comparable_tools_are_shown(scores: tuple[float, ...], shown: int) -> None:

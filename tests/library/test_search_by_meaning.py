@@ -16,7 +16,8 @@ import pytest
 from alita_mcp.errors import ExtraMissing, LibraryError, ModelError, UsageError
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.search import vectors
-from alita_mcp.library.search.vectors import VectorTable, unit
+from alita_mcp.library.search.vector_table import VectorTable
+from alita_mcp.library.search.vectors import unit
 from alita_mcp.library.words.documents import compose
 from alita_mcp.models.embedder_choice import choose_embedder, search_embedder
 from alita_mcp.models.embedding.interface import checked
@@ -193,14 +194,14 @@ class _Narrow(ScriptedEmbedder):
 async def test_a_table_takes_vectors_of_its_length_only_and_errors_are_the_librarys(home: Path) -> None:
     table = VectorTable(home / "vectors.lance", "zero", 4)
     await table.open()
-    await table.write([{"name": "it's", "text_hash": "", "vector": unit([0.0] * 4)}], ())
-    assert (await table.nearest([1.0, 0.0, 0.0, 0.0], 1, ["it's"]))["it's"] == pytest.approx([0.5])
-    assert await table.nearest([1.0, 0.0, 0.0, 0.0], 1, ["another"]) == {}
+    await table.write([("it's", "", unit([0.0] * 4))])
+    assert await table.nearest([1.0, 0.0, 0.0, 0.0], 1, only="it's") == pytest.approx({"it's": 0.5})
+    assert await table.nearest([1.0, 0.0, 0.0, 0.0], 1, only="another") == {}
     with pytest.raises(ModelError, match="length 3"):
-        await table.nearest([1.0, 0.0, 0.0])
+        await table.nearest([1.0, 0.0, 0.0], 1)
     table.close()
     with pytest.raises(LibraryError):
-        await table.nearest([1.0, 0.0, 0.0, 0.0])
+        await table.nearest([1.0, 0.0, 0.0, 0.0], 1)
 
 
 @pytest.mark.parametrize(

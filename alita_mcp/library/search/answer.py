@@ -14,7 +14,7 @@ from alita_mcp.values import Trust, Value
 
 Fit = Literal["match", "possible", "none"]
 
-MATCH_FROM, POSSIBLE_FROM = 0.7, 0.3
+MATCH_FROM, POSSIBLE_FROM = 0.7, 0.39
 
 ALWAYS_SHOWN = 3
 """A search shows this many tools even where none fits, so that the asker can judge."""
