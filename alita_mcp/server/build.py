@@ -20,8 +20,8 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from alita_mcp import __version__
 from alita_mcp.server.client.announce import Announcer, subscribe, unsubscribe
 from alita_mcp.server.instructions import INSTRUCTIONS
-from alita_mcp.server.opening import OpenApp, SharedApp
 from alita_mcp.server.results.failures import protocol_errors, result_or_error
+from alita_mcp.server.shared_app import OpenApp, SharedApp
 from alita_mcp.server.tasks import Tasks
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from alita_mcp.server.results.delivery import checked, with_signature
 from alita_mcp.server.results.failures import result_or_error
 from alita_mcp.server.results.listing import page_of
 from alita_mcp.server.results.ranges import json_document
-from alita_mcp.server.results.unreviewed import shown
+from alita_mcp.server.results.unreviewed import visible_manifest
 from alita_mcp.server.results.visibility import with_ways
 from alita_mcp.server.sources import ToolCall
 from alita_mcp.server.tools.meta_tools import progress_of, repaired
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from alita_mcp.server.client.announce import Announcer
     from alita_mcp.server.client.observed import Observed
     from alita_mcp.server.context import Context, ToolResult
-    from alita_mcp.server.opening import SharedApp
+    from alita_mcp.server.shared_app import SharedApp
     from alita_mcp.server.sources import ToolSource
     from alita_mcp.server.tasks import Tasks
     from alita_mcp.values import Manifest
@@ -140,7 +140,7 @@ async def _checked_arguments(tool: types.Tool, given: dict[str, Any], app: App) 
         if wrong.hint != SEE_SCHEMA:
             raise
         try:
-            called: Manifest | types.Tool = shown(app, app.library.entry(tool.name).manifest)
+            called: Manifest | types.Tool = visible_manifest(app, app.library.entry(tool.name).manifest)
         except AlitaError:
             called = tool
         raise with_signature(wrong, called) from None

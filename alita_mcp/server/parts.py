@@ -21,7 +21,7 @@ from alita_mcp.server.tools.meta_tools import META_HANDLERS
 
 if TYPE_CHECKING:
     from alita_mcp.server.client.announce import Announcer
-    from alita_mcp.server.opening import SharedApp
+    from alita_mcp.server.shared_app import SharedApp
     from alita_mcp.server.sources import ResourceSource, ToolSource
     from alita_mcp.server.tasks import Tasks
     from alita_mcp.settings import Settings

@@ -20,12 +20,19 @@ from alita_mcp.server.results.delivery import KEPT
 from alita_mcp.server.results.listing import page_of
 from alita_mcp.server.results.ranges import contents, part_contents
 from alita_mcp.server.results.run_files import FILE_URI, TEMPLATE, file_contents, file_name
-from alita_mcp.server.results.unreviewed import fenced, mark, plain_manifest, plain_report, shown, unreviewed
+from alita_mcp.server.results.unreviewed import (
+    fenced,
+    mark,
+    plain_manifest,
+    plain_report,
+    unreviewed,
+    visible_manifest,
+)
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.server.context import Context
-    from alita_mcp.server.opening import SharedApp
+    from alita_mcp.server.shared_app import SharedApp
     from alita_mcp.server.sources import ResourceSource
     from alita_mcp.values import StoredVersion
 
@@ -156,7 +163,7 @@ def _whole_catalogue(app: App) -> str:
                 "failures": entry.failures,
             }
             for entry in app.library.tools.entries()
-            for manifest in [shown(app, entry.manifest)]
+            for manifest in [visible_manifest(app, entry.manifest)]
         ]
     )
 

@@ -11,7 +11,7 @@ import pytest
 
 from alita_mcp.errors import LibraryError
 from alita_mcp.server.client.announce import Announcer
-from alita_mcp.server.opening import SharedApp
+from alita_mcp.server.shared_app import SharedApp
 
 PATIENCE_S = 180
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
-def budget_within(
+def task_budget(
     settings: Settings,
     *,
     steps: int | None = None,
@@ -43,7 +43,7 @@ def uri_of(run: str) -> str:
     return f"alita://tasks/{run}"
 
 
-def checked_id(run: str) -> str:
+def validate_run_id(run: str) -> str:
     """The id of a run, if it can be one.
 
     Raises:

@@ -15,7 +15,7 @@ from alita_mcp.server.results.ranges import part_contents
 if TYPE_CHECKING:
     from alita_mcp.agent.values import Solution, TaskEvent
     from alita_mcp.server.context import Context
-    from alita_mcp.server.opening import SharedApp
+    from alita_mcp.server.shared_app import SharedApp
 
 JSON = "application/json"
 TASK_URI = re.compile(

@@ -11,13 +11,13 @@ import mcp_types as types
 
 from alita_mcp.agent.values import Solution, TaskRequest
 from alita_mcp.errors import InvalidArguments, ToolNotFound, UsageError
-from alita_mcp.server.agents.requests import budget_within, uri_of
+from alita_mcp.server.agents.requests import task_budget, uri_of
 from alita_mcp.server.agents.texts import guidance_text, solution_text, told_solution
 from alita_mcp.server.client.client_identity import key_of, name_of_client
 from alita_mcp.server.elicitation import MAX_ANSWER, questions_to_person
 from alita_mcp.server.results.building import printable, tool_result
 from alita_mcp.server.results.texts import outcome_text
-from alita_mcp.server.results.unreviewed import shown
+from alita_mcp.server.results.unreviewed import visible_manifest
 from alita_mcp.server.rounds import Parked, asked_job_id, job_result, parked_job
 from alita_mcp.toolsmith.jobs.person_questions import FormField
 from alita_mcp.toolsmith.requests.outcomes import Working
@@ -47,7 +47,7 @@ async def answer_solve(call: ToolCall) -> ToolResult:
     if known is None:
         request = read_task(call.arguments, call.app.settings)
         if not call.app.tasks.has_model:
-            return _guided(await call.app.tasks.guidance(request, partial(shown, call.app)))
+            return _guided(await call.app.tasks.guidance(request, partial(visible_manifest, call.app)))
         known = Parked(_begun(call, request), 0)
     return await job_result(call, known.job, known.rounds, _outcome_result)
 
@@ -63,7 +63,7 @@ def read_task(asked: Mapping[str, Any], settings: Settings) -> TaskRequest:
         raise InvalidArguments("There is no task.", hint="Say in task what is to be done, or send a job_id.")
     if asked.get("max_usd", 1) <= 0:
         raise InvalidArguments("max_usd must be above 0.", hint="Leave it out for what the settings allow.")
-    budget = budget_within(
+    budget = task_budget(
         settings, steps=asked.get("max_steps"), usd=asked.get("max_usd"), seconds=asked.get("max_seconds")
     )
     return TaskRequest(task=task, budget=budget)
@@ -98,7 +98,7 @@ def _begun(call: ToolCall, request: TaskRequest) -> Job[Solution]:
         client=name_of_client(call.ctx),
         person=person,
         ask=None if person is None else asking(person),
-        shown=partial(shown, call.app),
+        shown=partial(visible_manifest, call.app),
     )
     job.key = key
     return job

@@ -16,7 +16,7 @@ from alita_mcp.library.search.signature import ALL_CHOICES, parameters_of, signa
 from alita_mcp.server.results.building import MAX_DEPTH, as_json, is_deeper_than, tool_result
 from alita_mcp.server.results.ranges import Part, json_document, part_of
 from alita_mcp.server.results.rejections import failure_text
-from alita_mcp.server.results.unreviewed import brief, mark, plain_schema, shown, unreviewed
+from alita_mcp.server.results.unreviewed import brief, mark, plain_schema, unreviewed, visible_manifest
 from alita_mcp.verification.json_schema import validate_arguments
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ async def run_and_deliver(
         told = InvalidArguments(wrong.message)
         if origin is not None:
             told = await _plainly_wrong(manifest, arguments, origin)
-        raise with_signature(told, shown(app, manifest)) from None
+        raise with_signature(told, visible_manifest(app, manifest)) from None
     origin = unreviewed(app, name, run.manifest.version)
     return await off_loop(partial(_in_both_forms, run, origin), large=is_large(run.result.value))
 

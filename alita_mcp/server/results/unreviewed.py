@@ -41,7 +41,7 @@ def unreviewed(app: App, name: str, version: int) -> Origin | None:
     return None if origin.reviewed else origin
 
 
-def shown(app: App, manifest: Manifest) -> Manifest:
+def visible_manifest(app: App, manifest: Manifest) -> Manifest:
     """A manifest as clients may see it now."""
     origin = unreviewed(app, manifest.name, manifest.version)
     return manifest if origin is None else plain_manifest(manifest, origin)

@@ -22,7 +22,7 @@ from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import printable, tool_result
 from alita_mcp.server.results.delivery import run_and_deliver
 from alita_mcp.server.results.texts import card_text, outcome_text, search_text
-from alita_mcp.server.results.unreviewed import plain_card, shown, unreviewed
+from alita_mcp.server.results.unreviewed import plain_card, unreviewed, visible_manifest
 from alita_mcp.server.results.visibility import call_and_visible, call_of, next_step, until_listed, with_ways
 from alita_mcp.server.rounds import asked_job_id, outcome_in_call, outcome_in_task, parked_job
 from alita_mcp.server.tools.run_code import handle_run_code
@@ -94,7 +94,7 @@ async def _search(call: ToolCall) -> ToolResult:
     found = await call.app.search(query, limit, identity=call.identity)
     results = []
     for hit in found.results:
-        told = shown(call.app, hit.entry.manifest)
+        told = visible_manifest(call.app, hit.entry.manifest)
         row = {**hit.model_dump(mode="json"), "signature": signature_of(told), "summary": told.summary}
         row |= call_of(hit.entry, call.app, call.client)
         if call.arguments.get("detail") == "schema":

@@ -17,7 +17,7 @@ from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable, tool_result
 from alita_mcp.server.results.run_files import links, told_files
 from alita_mcp.server.results.texts import outcome_text
-from alita_mcp.server.results.unreviewed import shown
+from alita_mcp.server.results.unreviewed import visible_manifest
 from alita_mcp.server.rounds import asked_job_id, job_result, parked_job
 from alita_mcp.toolsmith.requests.grants import grants_of, unfit_grants
 from alita_mcp.toolsmith.requests.outcomes import Rejected, Working
@@ -46,7 +46,9 @@ def _begun(call: ToolCall) -> Job[CodeRunResult | CodeWaits]:
     person = None if request.grants.is_pure else questions_to_person(call)
 
     async def work(enter: ReportStage) -> CodeRunResult | CodeWaits:
-        return await call.app.code.run(request, call.identity, enter, person, partial(shown, call.app))
+        return await call.app.code.run(
+            request, call.identity, enter, person, partial(visible_manifest, call.app)
+        )
 
     return call.app.jobs.start_run(work, person)
 
