@@ -29,8 +29,8 @@ QUESTION = {
 
 def tasked(work: Work) -> Handler:
     async def handler(call: ToolCall) -> ToolResult:
-        call.tasks.require(call.ctx)
-        return call.tasks.start(work)
+        call.tasks.require_support(call.ctx)
+        return call.tasks.start_task(work)
 
     return handler
 
@@ -88,7 +88,7 @@ async def test_a_protocol_error_fails_the_task(build: Build) -> None:
 
 async def test_a_task_asks_and_goes_on_when_all_is_answered(build: Build) -> None:
     async def work(task: Task) -> types.CallToolResult:
-        answers = await task.ask({"a": QUESTION, "b": QUESTION})
+        answers = await task.ask_client({"a": QUESTION, "b": QUESTION})
         return said(f"{answers['a']} {answers['b']}")
 
     async with client_of(build, work) as client:
@@ -177,23 +177,20 @@ async def test_tasks_are_forgotten_after_their_time_and_when_there_are_too_many(
     async def work(_task: Task) -> types.CallToolResult:
         return said("done")
 
-    async def answered(run: Any) -> ToolResult:
-        return await run()
-
     async with anyio.create_task_group() as group:
-        tasks = module.Tasks(lambda: group, answered, clock=clock)
-        first = tasks.start(work)["taskId"]
+        tasks = module.Tasks(lambda: group, clock=clock)
+        first = tasks.start_task(work)["taskId"]
         await anyio.wait_all_tasks_blocked()
         assert first in tasks
         for _ in range(module.MAX_TASKS):
-            tasks.start(work)
+            tasks.start_task(work)
             await anyio.lowlevel.checkpoint()
             await anyio.lowlevel.checkpoint()
-        last = tasks.start(work)["taskId"]
+        last = tasks.start_task(work)["taskId"]
         assert first not in tasks
         assert len(tasks) <= module.MAX_TASKS
         await anyio.wait_all_tasks_blocked()
         clock.now += dt.timedelta(milliseconds=module.TTL_MS + 1)
-        tasks.start(work)
+        tasks.start_task(work)
         assert last not in tasks
         assert len(tasks) == 1
