@@ -158,7 +158,7 @@ async def test_tasks_under_way_are_bounded(build: Build) -> None:
     async with client_of(build, work) as client:
         ids = {(await started(client))["taskId"] for _ in range(module.MAX_UNFINISHED)}
         assert len(ids) == module.MAX_UNFINISHED
-        assert "under way" in await refused(client, "try_me")
+        assert "running already" in await refused(client, "try_me")
 
 
 class Clock:
