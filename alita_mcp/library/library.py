@@ -74,7 +74,7 @@ class Library:
             raise naming.deleted(name)
         return entry
 
-    async def callable_entry(self, name: str) -> CatalogueEntry:
+    def callable_entry(self, name: str) -> CatalogueEntry:
         """One tool that may be called now.
 
         Raises:
