@@ -27,7 +27,7 @@ class Runnable:
         What a person did not approve is no reason: ask for that apart.
         """
         reasons = [*self._lacks(manifest.grants), *self._uncallable(manifest, (manifest.name,))]
-        return "; ".join(reasons) or self._verifier.failed_here(manifest)
+        return "; ".join(reasons) or self._verifier.known_failure(manifest)
 
     def check(self, manifest: Manifest) -> None:
         """Refuses a call that could only fail.
