@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 import anyio
@@ -13,8 +14,17 @@ from alita_mcp.library.versions.naming import existing_version
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox, expected_kind, silent
 from alita_mcp.sandbox.interface import Environment, Sandbox
 from alita_mcp.sandbox.variants.nested import NestedSandbox
+from alita_mcp.sandbox.wasm.abilities import EMBEDDED, packages_with_sockets
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 from alita_mcp.verification.verify import Verdict, verify
+
+
+def cannot_run_here(name: str, lacks: Sequence[str]) -> ToolUnavailable:
+    """The error for a call that could only fail here; `lacks` are what it needs, as in `needs a model: …`."""
+    return ToolUnavailable(
+        f"{name} cannot run here: it {'; '.join(lacks)}.",
+        hint="A person can change that; until then use another tool, or make one that does without.",
+    )
 
 
 class VersionVerifier:
@@ -30,6 +40,12 @@ class VersionVerifier:
     def failed_here(self, manifest: Manifest) -> str:
         """How a version failed its gates in the sandbox at hand since this process began; empty where it did not."""
         return self._failures.get((manifest.digest, expected_kind(self._sandbox)), "")
+
+    def lacks_of_sandbox(self, manifest: Manifest) -> list[str]:
+        """What a version needs of a sandbox and this kind does not have, as in `needs Docker or bubblewrap, …`."""
+        embedded_only = expected_kind(self._sandbox) == EMBEDDED
+        packages = packages_with_sockets(manifest.packages) if embedded_only else []
+        return [f"needs Docker or bubblewrap for the sockets of {' and '.join(packages)}"] if packages else []
 
     async def kind(self) -> str:
         """The kind of sandbox that calls run in; starts none where the settings name it.
@@ -51,6 +67,10 @@ class VersionVerifier:
         """
         sandbox = await self._chosen()
         manifest = stored.manifest
+        if lacks := self.lacks_of_sandbox(
+            manifest
+        ):  # a version of before may have been proved without a request
+            raise cannot_run_here(manifest.name, lacks)
         if sandbox.kind in self._library.tools.proved_in(manifest.name, manifest.version):
             return sandbox
         async with self._verifying.setdefault(manifest.digest, anyio.Lock()):
