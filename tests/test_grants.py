@@ -30,8 +30,7 @@ from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, StoredVersion
-from alita_mcp.verification.rehearsal.origin import _FIXED
-from alita_mcp.verification.rehearsal.samples import FILES
+from alita_mcp.verification.rehearsal.origin import _FIXED, FILES
 from tests.library.factory import no_starters, simple
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -21,7 +21,7 @@ import anyio
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.library.search.answer import POSSIBLE_FROM, SearchAnswer
-from alita_mcp.toolsmith.specification.aliases import says_nothing_new, worth_learning
+from alita_mcp.toolsmith.example_requests import says_nothing_new, worth_learning
 
 WITHIN_S = 600.0
 """A call this long after a search has nothing to do with it."""

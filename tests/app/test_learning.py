@@ -26,7 +26,7 @@ from alita_mcp.library.words.documents import LEAST_LEARNED, document_of
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.toolsmith.specification.aliases import MAX_CHARACTERS, says_nothing_new, worth_learning
+from alita_mcp.toolsmith.example_requests import MAX_CHARACTERS, says_nothing_new, worth_learning
 from tests.app.conftest import Open, adder
 from tests.library.factory import hit_of, simple
 

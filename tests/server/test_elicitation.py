@@ -604,5 +604,5 @@ def test_where_other_machines_reach_the_server_nobody_is_asked_unless_the_settin
 ) -> None:
     built: list[Settings] = []
     monkeypatch.setattr(build_module, "build_server", built.append)
-    http._built(settings.model_copy(update={"elicit": said}), host)
+    http.build_http_server(settings.model_copy(update={"elicit": said}), host)
     assert built[0].elicit is asks

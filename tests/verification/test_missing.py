@@ -12,7 +12,7 @@ from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm import abilities as embedded
 from alita_mcp.values import Check
-from alita_mcp.verification.static.missing import missing_checks
+from alita_mcp.verification.static.imports import missing_checks
 from alita_mcp.verification.static.static import static_gate
 from tests.verification.drafts import SHOUT, draft
 

@@ -22,10 +22,9 @@ from alita_mcp.sandbox.broker.host_services import HostServices
 from alita_mcp.sandbox.interface import EgressPolicy, Job, RunResult, Sandbox
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.values import Grants, Limits, StoredVersion
-from alita_mcp.verification.comparison.compare import kinds_of
+from alita_mcp.verification.comparison import kinds_of
 from alita_mcp.verification.json_schema import validate_arguments
-from alita_mcp.verification.rehearsal.origin import RehearsalEgressPolicy
-from alita_mcp.verification.rehearsal.samples import FILES, completed, secret_of
+from alita_mcp.verification.rehearsal.origin import FILES, RehearsalEgressPolicy, completed, secret_of
 
 ReadTool = Callable[[str], Awaitable[StoredVersion]]
 """A tool of the library by name, proved unchanged; raises as `Library.read`."""

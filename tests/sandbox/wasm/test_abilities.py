@@ -14,7 +14,7 @@ from alita_mcp.sandbox.wasm.abilities import LACKS, abilities
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Check
-from alita_mcp.verification.static.missing import missing_checks
+from alita_mcp.verification.static.imports import missing_checks
 from tests.tables import each_case
 from tests.verification.drafts import SHOUT
 

@@ -6,6 +6,7 @@ version, so that the next update is held to them too; those that do not have to 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,17 +14,64 @@ from dataclasses import dataclass
 from typing import Any
 
 from alita_mcp.errors import InvalidArguments
-from alita_mcp.library.versions.files import written_example
+from alita_mcp.library.versions.files import mark_of, written_example
 from alita_mcp.progress import ReportStage
-from alita_mcp.toolsmith.jobs.recorded import carried_marks
 from alita_mcp.toolsmith.requests.outcomes import Broken, Rejected, rejection
-from alita_mcp.values import Check, Draft, Example, StoredVersion, ToolContract
-from alita_mcp.verification.agreement.matrix import Prepared, prepare, run_row
-from alita_mcp.verification.comparison.compare import same_result
-from alita_mcp.verification.examples.suite import wanted
+from alita_mcp.values import Check, Draft, Example, Recorded, StoredVersion, ToolContract
+from alita_mcp.verification.agreement import Prepared, prepare, run_row
+from alita_mcp.verification.comparison import same_result
+from alita_mcp.verification.examples.suite import own_examples, wanted
 from alita_mcp.verification.findings import failed, shown_arguments
 from alita_mcp.verification.json_schema import validate_arguments
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+
+
+def recorded_of(run_ids: Iterable[str], examples: Iterable[Example] = ()) -> Recorded:
+    """Record of the runs that a version was made of, and of the examples that only they show."""
+    runs = sorted({hashlib.sha256(each.encode()).hexdigest()[:16] for each in run_ids})
+    return Recorded(runs=tuple(runs), examples=tuple(dict.fromkeys(map(mark_of, examples))))
+
+
+def confirmed_by(own: Sequence[Example], recorded: Recorded | None) -> Recorded | None:
+    """Record without the examples that a caller sends: these are the caller's own from then on."""
+    if recorded is None:
+        return None
+    marks = set(map(mark_of, own))
+    left = tuple(mark for mark in recorded.examples if mark not in marks)
+    return recorded.model_copy(update={"examples": left})
+
+
+def superseded_by(
+    own: Sequence[Example], examples: Sequence[Example], recorded: Recorded | None
+) -> tuple[Example, ...]:
+    """The examples but those recorded ones about whose calls a caller says otherwise: the code is the judge of both."""
+    left = confirmed_by(own, recorded)
+    marks = left.examples if left else ()
+    return tuple(each for each in examples if mark_of(each) not in marks or not told_by(own, each))
+
+
+def told_by(own: Sequence[Example], example: Example) -> bool:
+    """Whether a caller's examples say what comes of the example's call."""
+    return any(
+        each.check is None and same_result(each.arguments, example.arguments, exact=True) for each in own
+    )
+
+
+def carried_marks(draft: Draft, replaced: StoredVersion, new: Sequence[Example]) -> Recorded | None:
+    """Record of an update that keeps the replaced version's examples: no new version confirms them."""
+    before = confirmed_by(own_examples(draft, draft.examples), replaced.report.recorded)
+    now = draft.recorded
+    if before is None or now is None:
+        return before or (now and now.model_copy(update={"examples": _still(now, new)}))
+    runs = tuple(sorted({*before.runs, *now.runs}))
+    return Recorded(runs=runs, examples=tuple(dict.fromkeys((*before.examples, *_still(now, new)))))
+
+
+def _still(recorded: Recorded, new: Sequence[Example]) -> tuple[str, ...]:
+    """Marks of those that the version before does not have as examples of somebody's own."""
+    marks = set(map(mark_of, new))
+    return tuple(mark for mark in recorded.examples if mark in marks)
+
 
 MAX_NAMED = 8_000
 """How many characters a rejection may spend on the cases that changed."""

@@ -5,6 +5,7 @@ What a run gave is an example, and no evidence that it is right: what no caller 
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -16,13 +17,56 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.runs.annotations import NoFunctionError
 from alita_mcp.runs.function import RunFunction, function_of
 from alita_mcp.runs.recorded_run import RecordedRun
+from alita_mcp.toolsmith.carried_examples import confirmed_by, recorded_of, told_by
 from alita_mcp.toolsmith.context import SynthesisContext
-from alita_mcp.toolsmith.jobs.recorded import confirmed_by, recorded_of, told_by
-from alita_mcp.toolsmith.requests.drafting import unfit_name
-from alita_mcp.toolsmith.requests.grants import grants_of, unfit_grants
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
-from alita_mcp.toolsmith.requests.request import NEEDS_SHAPE, SynthesisRequest, taken_from_code
+from alita_mcp.toolsmith.requests.request import (
+    NEEDS_SHAPE,
+    SynthesisRequest,
+    grants_of,
+    taken_from_code,
+    unfit_grants,
+    unfit_name,
+)
 from alita_mcp.values import StoredVersion
+from alita_mcp.verification.code.source import parse_code
+from alita_mcp.verification.findings import ContractError
+
+_DEFINES = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def is_script(request: SynthesisRequest) -> bool:
+    """Whether the code does its work at the top level instead of in a function that a tool could be.
+
+    With a function of the tool's name and tests it is meant as a tool, whatever else stands in it.
+    """
+    try:
+        tree = parse_code(request.code)
+    except ContractError:
+        return False
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    if request.name in functions and request.tests:
+        return False
+    acts = any(_acts(statement) for statement in tree.body)
+    return acts and (request.name not in functions or _reads_or_prints(tree))
+
+
+def _acts(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Constant()):
+            return False
+        case ast.Assign() | ast.AnnAssign():
+            return _reads_or_prints(statement)
+    return not isinstance(statement, _DEFINES)
+
+
+def _reads_or_prints(tree: ast.AST) -> bool:
+    return any(
+        (isinstance(node, ast.Name) and node.id in ("input", "print"))
+        or (isinstance(node, ast.Attribute) and node.attr in ("argv", "stdin", "stdout"))
+        for node in ast.walk(tree)
+    )
+
 
 MAX_CALL = 20_000
 """Longest example that a run becomes, in characters of its JSON."""

@@ -1,4 +1,4 @@
-"""Event store that lets a client of the 2025 protocol that lost its HTTP stream get the messages it missed."""
+"""Sessions of the 2025 protocol over HTTP: lost streams are resumed, and abandoned sessions make room for new ones."""
 
 from __future__ import annotations
 
@@ -61,32 +61,29 @@ class RecentEvents(EventStore):
 
 
 class ResumableSessions(StreamableHTTPSessionManager):
-    """Session manager whose every session has a store of its own, and where abandoned ones make room for new ones.
+    """Session manager that gives every session an event store of its own.
 
-    The SDK names streams by request id, which repeats between sessions: with one shared store a client could
-    be sent another client's messages.
+    The SDK names streams by request id, which repeats between sessions: from a shared store a client could get
+    another client's messages.
     """
 
     @property
     def event_store(self) -> EventStore | None:
-        """A new store at each look: the SDK looks once, when it opens a session."""
+        """A new store at each access: the SDK accesses it once, when it opens a session."""
         return RecentEvents()
 
     @event_store.setter
     def event_store(self, _given: Any) -> None:
-        """Event store of a new session; the constructor's is not used."""
+        """Ignores the one that the constructor sets."""
 
     def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
+        """Registers a session; a full server ends the one whose last request ended first, unless all are in use."""
         if self.max_sessions is not None and len(self._server_instances) >= self.max_sessions:
-            self._end_longest_idle()
+            scopes = {name: session.idle_scope for name, session in self._server_instances.items()}
+            idle = {name: scope for name, scope in scopes.items() if scope and scope.deadline < math.inf}
+            if idle:
+                oldest = min(idle, key=lambda name: idle[name].deadline)
+                del self._server_instances[oldest]
+                self._session_owners.pop(oldest, None)
+                idle[oldest].cancel()
         return super()._admit_session(requestor)
-
-    def _end_longest_idle(self) -> None:
-        """Ends the session whose last request ended first; none while all are in use."""
-        scopes = {name: session.idle_scope for name, session in self._server_instances.items()}
-        idle = {name: scope for name, scope in scopes.items() if scope and scope.deadline < math.inf}
-        if idle:
-            oldest = min(idle, key=lambda name: idle[name].deadline)
-            del self._server_instances[oldest]
-            self._session_owners.pop(oldest, None)
-            idle[oldest].cancel()

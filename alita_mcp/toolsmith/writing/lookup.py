@@ -17,7 +17,7 @@ from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.reading.fencing import seen
 from alita_mcp.research.values import Passage, Researched, ResearchLimits
 from alita_mcp.toolsmith.package_check import PackageCheck, problem_of
-from alita_mcp.toolsmith.specification.values import Specification
+from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.writing.prompts import MAX_NOTES, Brief
 from alita_mcp.values import LookedUp, PackageFacts, Source, Value
 
