@@ -108,7 +108,7 @@ class Channel:
 
     def gettimeout(self) -> float | None:
         """Seconds; None: as long as the host waits."""
-        return self._seconds  # type: ignore[no-any-return]
+        return self._seconds
 
     def close(self) -> None:
         """Does nothing: a response is closed by itself."""
@@ -206,7 +206,7 @@ class Socket(socket.socket):
 
 def install() -> None:
     """Installs HTTP, and refuses sockets; called before `urllib.request` is imported."""
-    http.client.HTTPConnection.connect = _connect  # type: ignore[method-assign]
+    http.client.HTTPConnection.connect = _connect
     http.client.HTTPConnection._send_request = _send_request  # type: ignore[attr-defined]
     http.client.HTTPSConnection = HTTPSConnection  # type: ignore[misc]
     http.client._create_https_context = lambda _http_version: None  # type: ignore[attr-defined]
