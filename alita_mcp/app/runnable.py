@@ -26,7 +26,7 @@ class Runnable:
         What a person did not approve is no reason: ask for that apart.
         """
         reasons = [*self._missing(manifest), *self._uncallable(manifest, (manifest.name,))]
-        return "; ".join(reasons) or self._verifier.failed_here(manifest)
+        return "; ".join(reasons) or self._verifier.known_failure(manifest)
 
     def check(self, manifest: Manifest) -> None:
         """Refuses a call that could only fail.

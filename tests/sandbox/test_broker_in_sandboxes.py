@@ -161,7 +161,7 @@ def f():
         assert result.ok, result
         assert result.value == ["from the host", "HELLO", [3, ["f", "other_tool"]], "hunter2"]
         assert (tmp_path / "out.txt").read_text() == "FROM THE HOST"
-        cleaned = broker.cleaned(result)
+        cleaned = broker.redact_result(result)
         assert (cleaned.value[3], cleaned.stdout) == ("[secret]", "[secret]\n")
         assert {event.door for event in broker.events} == {"workspace", "complete", "call_tool", "secret"}
 
