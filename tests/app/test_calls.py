@@ -11,7 +11,7 @@ import pytest
 
 from alita_mcp.app import App
 from alita_mcp.app.calls import MAX_EVENTS, Calls
-from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused
+from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused, ToolUnavailable
 from alita_mcp.sandbox.broker_events import BrokerEvent
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Environment, Job, Progress, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
