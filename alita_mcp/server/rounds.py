@@ -93,7 +93,7 @@ async def wait_in_call(
     timeouts: ClientTimeouts = call.ctx.lifespan_context.timeouts
     usual_s = call.app.settings.limits.answer_within_s
     wait = partial(
-        call.app.answer,
+        call.app.wait_for_job,
         job,
         call.on_stage,
         within_s=max(0.0, timeouts.respond_within(call.ctx, usual_s) - spent_s),
@@ -124,7 +124,7 @@ async def wait_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
     """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
     questions = job.person if shows_forms(call.ctx) else None
     while True:
-        outcome = await call.app.answer(job, task.report, until=questions.ready if questions else None)
+        outcome = await call.app.wait_for_job(job, task.report, until=questions.ready if questions else None)
         if not isinstance(outcome, Working):
             return outcome
         if questions is None or not questions.waiting:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output, columns
-from alita_mcp.toolsmith.jobs.spending import Spending, spending_by_tool
+from alita_mcp.toolsmith.jobs.journal import Spending, spending_by_tool
 
 if TYPE_CHECKING:
     from alita_mcp.library.rows import CatalogueEntry

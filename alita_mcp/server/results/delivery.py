@@ -47,7 +47,7 @@ async def run_tool(
     """
     app = call.app
     try:
-        run = await app.run(name, arguments, version, identity=call.identity)
+        run = await app.run_tool(name, arguments, version, identity=call.identity)
     except InvalidArguments as refused:
         wrong, manifest = refused, (await app.library.read(name, version)).manifest
         origin = unreviewed_origin(app, name, manifest.version)
@@ -90,7 +90,7 @@ def _run_result(run: ToolRunResult, origin: Origin | None) -> types.CallToolResu
     result, manifest = run.result, run.manifest
     if result.ok:
         text = result.value if isinstance(result.value, str) else as_json(result.value)
-        return tool_result(run.structured, text, meta=meta or None)
+        return tool_result(run.structured_content, text, meta=meta or None)
     what = f"{result.error_type or result.status}: {result.message}".removesuffix(": ")
     limits = manifest.limits
     allowed = (

@@ -108,4 +108,4 @@ def name_nearest(missing: ToolNotFound, app: App, client: ClientToolList) -> Too
 
 
 def _is_listed(name: str, app: App) -> bool:
-    return any(entry.name == name for entry in app.listed())
+    return any(entry.name == name for entry in app.visible_tools())

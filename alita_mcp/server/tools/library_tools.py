@@ -29,7 +29,7 @@ class LibraryTools:
     def list_tools(self) -> Sequence[types.Tool]:
         """The first-class tools, in the order that the App keeps stable."""
         app = self._shared.current
-        return [] if app is None else [_definition(entry.manifest, app) for entry in app.listed()]
+        return [] if app is None else [_definition(entry.manifest, app) for entry in app.visible_tools()]
 
     def find_tool(self, name: str) -> types.Tool | None:
         """Any tool of the library, so that a call of an unlisted or disabled one is refused in its own terms."""

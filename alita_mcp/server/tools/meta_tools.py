@@ -46,7 +46,7 @@ _OPTIONAL = {"similar", "differs", "breaks", "assumed", "questions"}
 
 async def _search(call: ToolCall) -> ToolResult:
     app, arguments = call.app, call.arguments
-    found = await app.search(arguments["query"], arguments.get("limit", 5), identity=call.identity)
+    found = await app.search_tools(arguments["query"], arguments.get("limit", 5), identity=call.identity)
     results = []
     for hit in found.results:
         manifest = visible_manifest(app, hit.entry.manifest)
@@ -76,7 +76,7 @@ async def _run(call: ToolCall) -> ToolResult:
 
 async def _inspect(call: ToolCall) -> ToolResult:
     name, arguments = call.arguments["name"], call.arguments
-    card = await call.app.inspect(name, arguments.get("version"), source=arguments.get("source", False))
+    card = await call.app.inspect_tool(name, arguments.get("version"), source=arguments.get("source", False))
     origin = unreviewed_origin(call.app, name, card["manifest"]["version"])
     if origin is not None:
         card = plain_card(card, origin)
@@ -93,7 +93,7 @@ async def _synthesize(call: ToolCall) -> ToolResult:
         )
         if isinstance(request, Rejected):
             return await _outcome_result(call, request)
-        parked = ParkedJob(call.app.begin(request), 0)
+        parked = ParkedJob(call.app.begin_synthesis(request), 0)
     job: SynthesisJob = parked.job
     outcome = await wait_in_call(call, job, parked.rounds)
     # What needs approval is put to the person at this client, in a job of its own; the call waits for its outcome.

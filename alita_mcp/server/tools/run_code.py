@@ -19,9 +19,8 @@ from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable
 from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.server.results.unreviewed import visible_manifest
 from alita_mcp.server.rounds import ParkedJob, job_result, resume_job
-from alita_mcp.toolsmith.requests.grants import grants_of, unfit_grants
 from alita_mcp.toolsmith.requests.outcomes import Rejected, Working
-from alita_mcp.toolsmith.requests.request import read_request
+from alita_mcp.toolsmith.requests.request import grants_of, read_request, unfit_grants
 
 if TYPE_CHECKING:
     from alita_mcp.app.runs.rights import CodeWaits
