@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -19,12 +19,13 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from alita_mcp import __version__
 from alita_mcp.server.client.announcer import Announcer, subscribe, unsubscribe
 from alita_mcp.server.instructions import INSTRUCTIONS
+from alita_mcp.server.results.failures import error_result
 from alita_mcp.server.shared_app import OpenApp, SharedApp
 from alita_mcp.server.tasks import Tasks
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.server.context import Context, ToolResult
+    from alita_mcp.server.context import Context
     from alita_mcp.server.parts import Parts
     from alita_mcp.server.sources import ResourceSource, ToolSource
     from alita_mcp.settings import Settings
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 SERVER_NAME = "alita"
 PAGE_SIZE = 100
 _LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/templates/list")
+
+P = TypeVar("P")
+R = TypeVar("R")
 
 
 class DualEraServer(Server[Any]):
@@ -100,31 +104,20 @@ def build_server(
 
     announcer = Announcer()
     shared = SharedApp(open_app or open_real_app, announcer)
-    tasks = Tasks(lambda: shared.tasks)
+    tasks = Tasks(lambda: shared.tasks, error_result)
 
-    async def list_tools(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return await (parts or await get_parts()).tools.list_tools(ctx, params)
+    def late(
+        method: Callable[[Parts], Callable[[Context, P], Awaitable[R]]],
+    ) -> Callable[[Context, P], Awaitable[R]]:
+        """A handler that passes each request to a method of the parts."""
+
+        async def handler(ctx: Context, params: P) -> R:
+            return await method(parts or await get_parts())(ctx, params)
+
+        return handler
 
     def input_schema(name: str) -> Mapping[str, Any] | None:
         return (parts or load_parts()).tools.input_schema(name)
-
-    async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
-        return await (parts or await get_parts()).tools.call_tool(ctx, params)
-
-    async def list_resources(
-        _ctx: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
-        return await (await get_parts()).resources.list_resources(params)
-
-    async def list_templates(
-        _ctx: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
-        return (await get_parts()).resources.list_templates(params)
-
-    async def read_resource(
-        ctx: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult | types.InputRequiredResult:
-        return await (await get_parts()).resources.read_resource(ctx, params)
 
     async def set_level(_ctx: Context, _params: types.SetLevelRequestParams) -> types.EmptyResult:
         """Old clients ask for protocol logging; ours goes to stderr whatever they say."""
@@ -138,15 +131,16 @@ def build_server(
         lifespan=shared.lifespan,
         cache_hints=dict.fromkeys(_LISTS, CacheHint(ttl_ms=0, scope="private")),
         get_tool_input_schema=input_schema,
-        on_list_tools=list_tools,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
+        on_list_tools=late(lambda loaded: loaded.tools.list_tools),
+        on_list_resources=late(lambda loaded: loaded.resources.list_resources),
+        on_list_resource_templates=late(lambda loaded: loaded.resources.list_templates),
+        on_read_resource=late(lambda loaded: loaded.resources.read_resource),
         on_subscribe_resource=subscribe,
         on_unsubscribe_resource=unsubscribe,
         on_subscriptions_listen=announcer,
     )
     server.shared = shared
+    call_tool = late(lambda loaded: loaded.tools.call_tool)
     server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
     tasks.install(server)

@@ -247,7 +247,9 @@ class Resources:
         self._shared = shared
         self._page_size = page_size
 
-    async def list_resources(self, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+    async def list_resources(
+        self, _ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
         """One page of resources."""
         await self._shared.wait_until_settled()
         resources = [resource for source in self._sources for resource in source.list_resources()]
@@ -255,8 +257,8 @@ class Resources:
         page, following = page_of(resources, lambda resource: str(resource.uri), cursor, self._page_size)
         return types.ListResourcesResult(resources=page, next_cursor=following)
 
-    def list_templates(
-        self, params: types.PaginatedRequestParams | None
+    async def list_templates(
+        self, _ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """One page of templates."""
         templates = [template for source in self._sources for template in source.list_templates()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -161,36 +160,29 @@ async def test_tasks_under_way_are_bounded(build: Build) -> None:
         assert "running already" in await refused(client, "try_me")
 
 
-class Clock:
-    """A clock that is put forward by hand."""
-
-    def __init__(self) -> None:
-        self.now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-
-    def __call__(self) -> dt.datetime:
-        return self.now
-
-
-async def test_tasks_are_forgotten_after_their_time_and_when_there_are_too_many() -> None:
-    clock = Clock()
-
+async def test_a_task_is_forgotten_after_its_time(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(_task: Task) -> types.CallToolResult:
         return said("done")
 
-    async with anyio.create_task_group() as group:
-        tasks = module.Tasks(lambda: group, clock=clock)
-        first = tasks.start_task(work)["taskId"]
-        await anyio.wait_all_tasks_blocked()
-        assert first in tasks
-        for _ in range(module.MAX_TASKS):
-            tasks.start_task(work)
-            await anyio.lowlevel.checkpoint()
-            await anyio.lowlevel.checkpoint()
-        last = tasks.start_task(work)["taskId"]
-        assert first not in tasks
-        assert len(tasks) <= module.MAX_TASKS
-        await anyio.wait_all_tasks_blocked()
-        clock.now += dt.timedelta(milliseconds=module.TTL_MS + 1)
-        tasks.start_task(work)
-        assert last not in tasks
-        assert len(tasks) == 1
+    monkeypatch.setattr(module, "TTL_MS", 10)
+    async with client_of(build, work) as client:
+        task_id = (await started(client))["taskId"]
+        with pytest.raises(MCPError, match="Task not found"):
+            while True:
+                await raw(client, "tasks/get", taskId=task_id)
+
+
+async def test_the_oldest_finished_task_makes_room(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(_task: Task) -> types.CallToolResult:
+        return said("done")
+
+    monkeypatch.setattr(module, "MAX_TASKS", 2)
+    async with client_of(build, work) as client:
+        first, second, third = [
+            (await finished(client, (await started(client))["taskId"]))["taskId"] for _ in range(3)
+        ]
+        with pytest.raises(MCPError, match="Task not found"):
+            await raw(client, "tasks/get", taskId=first)
+        assert {(await raw(client, "tasks/get", taskId=each))["status"] for each in (second, third)} == {
+            "completed"
+        }
