@@ -12,9 +12,8 @@ from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import claimed_less, is_unproven
 from alita_mcp.library.versions.naming import existing_version
-from alita_mcp.sandbox.choose import LazySandbox, expected_kind, silent
+from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, expected_kind, silent
 from alita_mcp.sandbox.interface import Environment, Sandbox
-from alita_mcp.sandbox.variants.nested import NestedSandbox
 from alita_mcp.sandbox.wasm.abilities import EMBEDDED, packages_with_sockets
 from alita_mcp.values import AcceptedVersion, Lock, Manifest, StoredVersion
 from alita_mcp.verification.verify import Verdict, verify
