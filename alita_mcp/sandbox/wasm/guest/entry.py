@@ -119,6 +119,10 @@ class Tool:
         lines = code.splitlines(keepends=True)
         linecache.cache[failures.FILE] = (len(code), None, lines, failures.FILE)
         try:
+            # The code is one of three:
+            # 1. the program of `run_code` and a script: the program was compiled with the component;
+            # 2. a tool in a rehearsal: its sets get an order that depends on the seed;
+            # 3. a tool in a call: compiled as it is.
             source: str | ast.Module = code
             if hash_seed is None and code.startswith(_PROGRAM[0]):
                 exec(_PROGRAM[1], module.__dict__)

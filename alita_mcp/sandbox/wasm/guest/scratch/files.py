@@ -27,7 +27,7 @@ def _at_path(method: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Files, path: Any = ".", *arguments: Any, **options: Any) -> Any:
         for name in _WITHOUT_EFFECT & options.keys():
             if options.pop(name) is not None and name == "dir_fd":
-                raise NotImplementedError("dir_fd unavailable on this platform")
+                raise error(errno.ENOTSUP)
         path = os.fspath("." if path is None else path)
         with _name_paths(path):
             return method(self, self.find_place(path), *arguments, **options)
