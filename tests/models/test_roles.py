@@ -16,7 +16,7 @@ HELLO = [Message(role="user", content="hello")]
 async def test_without_a_model_it_is_said_what_to_set() -> None:
     role_models = RoleModels(Settings())
     assert not role_models.is_configured
-    for opening in (role_models.open, role_models.plain):
+    for opening in (role_models.open_models, role_models.default_model):
         with pytest.raises(UsageError, match="ALITA_MODEL"):
             opening()
 
