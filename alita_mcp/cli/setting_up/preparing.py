@@ -60,15 +60,15 @@ async def prepared(
 
 async def embedded(files: CompiledFiles | None = None) -> dict[str, Any]:
     """What there is of the embedded sandbox on this machine."""
-    from alita_mcp.sandbox.wasm.compiled import CompiledFiles, wanted
+    from alita_mcp.sandbox.wasm.compiled import CompiledFiles, key_for
     from alita_mcp.sandbox.wasm.component import find_component
 
     files = files or CompiledFiles()
     found: dict[str, Any] = {"compiled": False, "folder": str(files.folder)}
     try:
         component = find_component()
-        wants = wanted(component)
-        found |= {"component": component.sha256, "engine": f"wasmtime {wants.engine}"}
+        key = key_for(component)
+        found |= {"component": component.sha256, "engine": f"wasmtime {key.engine}"}
         compiled = await files.find(component)
     except SandboxError as problem:
         return {**found, "problem": str(problem)}
