@@ -105,7 +105,7 @@ def test_json_goes_before_or_after_the_command_and_holds_for_errors(words: str, 
 
 
 def test_after_two_dashes_nothing_is_an_option(alita: Alita) -> None:
-    assert alita("search", "--", "--json", "--limit").err.endswith("None fits.\n")
+    assert alita("search", "--", "--json", "--limit").err.startswith("No match.")
 
 
 def test_alita_alone_says_what_to_do_next(alita: Alita, home: Path, tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ async def search(words: list[str], /, *, limit: Count = 5, output: Printer) -> N
         library.calls.record_search(query, answer)
     rows = [(hit.name, f"{hit.score:.2f}", hit.trust, hit.summary) for hit in answer.results]
     output.print_result(answer, columns(rows))
-    verdicts = {"match": "The first fits.", "possible": "Some may fit; look closer.", "none": "None fits."}
-    output.hint(f"{answer.total} tools searched. {verdicts[answer.fit]}")
+    verdicts = {"match": "A match.", "possible": "Possible matches; look closer.", "none": "No match."}
+    output.hint(f"{verdicts[answer.fit]} {answer.total} tools searched.")
 
 
 async def list_tools(*, usage: bool = False, output: Printer) -> None:
