@@ -1,4 +1,4 @@
-"""Context of a synthesis: the library, a sandbox, the gates, and advice from the web and recorded runs."""
+"""Inputs of one synthesis by models, passed between its parts as one value."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from alita_mcp.library.library import Library
+from alita_mcp.models.roles import Models
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.runs.store import RunStore
 from alita_mcp.sandbox.interface import Sandbox
+from alita_mcp.toolsmith.jobs.journal import Ending
 from alita_mcp.toolsmith.package_check import PackageCheck
+from alita_mcp.toolsmith.requests.modes import Plan
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected
+from alita_mcp.toolsmith.requests.request import SynthesisRequest
 from alita_mcp.values import Draft
 from alita_mcp.verification.verify import Verdict
 
@@ -59,3 +63,18 @@ class SynthesisContext:
     submission: Submission
     advice: Advice
     packages: PackageCheck
+
+
+@dataclass(frozen=True)
+class Work:
+    """Inputs of one synthesis: context, request, plan, models and their track record, progress callback, journal."""
+
+    context: SynthesisContext
+    request: SynthesisRequest
+    plan: Plan
+    models: Models
+    on_stage: ReportStage
+    ending: Ending
+    """Keeps whether candidates and suites agree fully."""
+    agreed_before: tuple[bool, ...] | None = None
+    """Whether the last syntheses of these models agreed fully, newest first; None for models that have no record."""

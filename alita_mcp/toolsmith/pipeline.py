@@ -10,32 +10,31 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from alita_mcp.errors import ModelError
-from alita_mcp.toolsmith.context import Submission
-from alita_mcp.toolsmith.duplicates.serving import find_fulfilling, find_passing, find_rivals
+from alita_mcp.toolsmith.context import Submission, Work
+from alita_mcp.toolsmith.duplicates.duplicates import find_fulfilling, find_passing, find_rivals
+from alita_mcp.toolsmith.example_requests import learn_words
 from alita_mcp.toolsmith.failures import classify
-from alita_mcp.toolsmith.requests.grants import grants_of
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected, rejection
-from alita_mcp.toolsmith.requests.request import SynthesisRequest
+from alita_mcp.toolsmith.requests.request import SynthesisRequest, grants_of
 from alita_mcp.toolsmith.requests.template import told_lacks
-from alita_mcp.toolsmith.specification.aliases import learn_words
-from alita_mcp.toolsmith.specification.values import Specification, Suite
+from alita_mcp.toolsmith.specification import Specification, Suite
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode, CandidateSampler
-from alita_mcp.toolsmith.writing.evidence import amended, verifies
-from alita_mcp.toolsmith.writing.judging import (
+from alita_mcp.toolsmith.writing.lookup import LookingUp
+from alita_mcp.toolsmith.writing.prompts import Brief
+from alita_mcp.toolsmith.writing.rounds import Rounds, specified
+from alita_mcp.toolsmith.writing.selection import (
     NoSelection,
     Round,
     Selection,
+    amended,
     empty_round,
     judge,
     told_to_author,
+    verifies,
 )
-from alita_mcp.toolsmith.writing.looking_up import LookingUp
-from alita_mcp.toolsmith.writing.prompts import Brief
-from alita_mcp.toolsmith.writing.rounds import Rounds, specified
-from alita_mcp.toolsmith.writing.work import Work
 from alita_mcp.values import Draft, VerificationReport
-from alita_mcp.verification.agreement.agreement import FEWEST_TESTS, MAJORITY
+from alita_mcp.verification.agreement import FEWEST_TESTS, MAJORITY
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify
 

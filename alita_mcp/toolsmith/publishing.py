@@ -22,8 +22,10 @@ from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
+from alita_mcp.toolsmith.carried_examples import Carried, carried_over
 from alita_mcp.toolsmith.context import Amend
 from alita_mcp.toolsmith.duplicates.duplicates import Proved, find_same
+from alita_mcp.toolsmith.example_requests import learn_words
 from alita_mcp.toolsmith.package_check import PackageCheck
 from alita_mcp.toolsmith.requests.outcomes import (
     Created,
@@ -36,9 +38,7 @@ from alita_mcp.toolsmith.requests.outcomes import (
     rejection,
     told_apart,
 )
-from alita_mcp.toolsmith.specification.aliases import learn_words
-from alita_mcp.toolsmith.specification.assumptions import assumed_of
-from alita_mcp.toolsmith.updating import Carried, carried_over
+from alita_mcp.toolsmith.specification import assumed_of
 from alita_mcp.values import AcceptedVersion, Draft, Manifest, VerificationReport
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import verify

@@ -12,7 +12,7 @@ from alita_mcp.library.trust.trust import is_lower, what_would_raise
 from alita_mcp.library.versions.files import written_example
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
-from alita_mcp.toolsmith.jobs.recorded import confirmed_by, superseded_by
+from alita_mcp.toolsmith.carried_examples import confirmed_by, superseded_by
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, rejection
 from alita_mcp.values import AcceptedVersion, Draft, Grants, StoredVersion
 from alita_mcp.verification.examples.suite import own_examples

@@ -12,24 +12,20 @@ from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.toolsmith.context import Advice, SynthesisContext
+from alita_mcp.toolsmith.context import Advice, SynthesisContext, Work
+from alita_mcp.toolsmith.cross_check import CrossCheck
+from alita_mcp.toolsmith.from_runs import FromRuns, is_script
 from alita_mcp.toolsmith.jobs.journal import Ending, journalled, mark_request, writers_of
 from alita_mcp.toolsmith.package_check import PackageCheck
 from alita_mcp.toolsmith.pipeline import Pipeline
 from alita_mcp.toolsmith.publishing import Admit, Publisher
-from alita_mcp.toolsmith.requests.drafting import draft_of, unfit_name
-from alita_mcp.toolsmith.requests.grants import unfit_grants
 from alita_mcp.toolsmith.requests.modes import PLANS
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected
-from alita_mcp.toolsmith.requests.request import SynthesisRequest
+from alita_mcp.toolsmith.requests.request import SynthesisRequest, draft_of, unfit_grants, unfit_name
 from alita_mcp.toolsmith.requests.template import ask_for_code, told_abilities
 from alita_mcp.toolsmith.resubmission import raise_trust, same_tool
-from alita_mcp.toolsmith.review.cross_check import CrossCheck
-from alita_mcp.toolsmith.revision.revision import Revision
-from alita_mcp.toolsmith.scripts.from_runs import FromRuns
-from alita_mcp.toolsmith.scripts.scripts import is_script
+from alita_mcp.toolsmith.revision import Revision
 from alita_mcp.toolsmith.track_record import raise_proven, read_agreed_before
-from alita_mcp.toolsmith.writing.work import Work
 from alita_mcp.values import Draft, Manifest, StoredVersion, VerificationReport
 
 

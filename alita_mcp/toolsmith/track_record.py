@@ -15,7 +15,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.rows import JournalRow
 from alita_mcp.toolsmith.jobs.journal import EVENT
 from alita_mcp.values import AcceptedVersion, StoredVersion, VerificationReport
-from alita_mcp.verification.agreement.agreement import is_proven
+from alita_mcp.verification.agreement import is_proven
 from alita_mcp.verification.code.contract import read_contract
 
 ROWS_READ = 1_000

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+import anyio.to_thread
+
 from alita_mcp import __version__
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.progress import ReportStage
@@ -25,18 +27,57 @@ from alita_mcp.values import (
     Value,
     VerificationReport,
 )
-from alita_mcp.verification.determinism.determinism import determinism_gate, variation_checks
+from alita_mcp.verification.determinism import (
+    declaration,
+    determinism_gate,
+    may_vary,
+    moved_by,
+    variation_checks,
+)
 from alita_mcp.verification.environment import environment_gate
-from alita_mcp.verification.examples.clock_and_seed import SECOND_CLOCK_OFFSET_S
-from alita_mcp.verification.examples.examples import Trial, examples_gate
-from alita_mcp.verification.examples.trials import RehearsedDraft
+from alita_mcp.verification.examples.examples import ExamplesFound, Trial, examples_gate
+from alita_mcp.verification.examples.trials import SECOND_CLOCK_OFFSET_S, RehearsedDraft
 from alita_mcp.verification.findings import failed
-from alita_mcp.verification.hints import with_hints
 from alita_mcp.verification.mutation.mutation import mutation_gate
 from alita_mcp.verification.properties.input_source import input_source
 from alita_mcp.verification.properties.properties import INPUTS, properties_gate, seed_of
 from alita_mcp.verification.rehearsal.rehearsal import ReadTool, Rehearsal
+from alita_mcp.verification.static.needs import network_hint
 from alita_mcp.verification.static.static import static_gate
+
+
+async def with_hints(subject: RehearsedDraft, found: ExamplesFound) -> list[Check]:
+    """The checks of the examples gate; the first failure says what to add to the request, if known.
+
+    Raises:
+        SandboxError: the sandbox failed.
+    """
+    failing = next(
+        (place for place, check in enumerate(found.checks) if check.hard and not check.passed), None
+    )
+    if failing is None or failing >= len(found.trials):
+        return found.checks
+    trial, check = found.trials[failing], found.checks[failing]
+    fix = await _variation(subject, trial)
+    if not fix and (hint := await anyio.to_thread.run_sync(network_hint, subject.draft)):
+        fix = f"{check.fix} {hint}"
+    if not fix:
+        return found.checks
+    mended = check.model_copy(update={"fix": fix})
+    return [mended if each is check else each for each in found.checks]
+
+
+async def _variation(subject: RehearsedDraft, trial: Trial) -> str:
+    """What to do about a result that was not the expected one because it is another one each time."""
+    example, result = trial.example, trial.result
+    told = "expected" in example.outcome_fields and result is not None and result.ok
+    if not told or not may_vary(subject.contract.imports):
+        return ""
+    moved = await moved_by(subject, example)
+    undeclared = declaration(subject.draft, moved)
+    if undeclared or not moved - {"hash seed"}:
+        return undeclared
+    return "This result varies: say with `check` what holds of each, instead of `expected`."
 
 
 class Verdict(Value):

@@ -8,7 +8,7 @@ from typing import Literal
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.values import Example, Limits, Value
-from alita_mcp.verification.comparison.compare import raised, same_result
+from alita_mcp.verification.comparison import raised, same_result
 from benchmarks.synthesis import mutate
 from benchmarks.synthesis.tool_requests import ToolRequest
 

@@ -14,7 +14,7 @@ from alita_mcp.library.versions.testfile import render_tests
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.sandbox.runner.tool.failures import kinds_of
 from alita_mcp.values import Example
-from alita_mcp.verification.comparison.compare import raised
+from alita_mcp.verification.comparison import raised
 from tests.library.test_export import run_pytest
 
 CODE = '''import binascii

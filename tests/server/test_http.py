@@ -29,9 +29,9 @@ from starlette.routing import Route
 
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
-from alita_mcp.server.transports.bearer_auth import BearerAuthMiddleware, is_loopback
+from alita_mcp.server.transports.guard import Guard, is_loopback
 from alita_mcp.server.transports.http import MAX_BODY_BYTES, OpenRequests, serve_http
-from alita_mcp.server.transports.replay import RecentEvents
+from alita_mcp.server.transports.sessions import RecentEvents
 from alita_mcp.settings import Settings
 from tests.server.processes import INITIALIZE, PATIENCE_S, TINY, environment, started
 from tests.server.tiny_server import build_server
@@ -139,10 +139,9 @@ async def test_no_other_bytes_open_the_door(values: list[bytes], path: str) -> N
     async def ignore(_message: Any) -> None:
         pass
 
-    headers = [(b"authorization", value) for value in values]
-    await BearerAuthMiddleware(behind, TOKEN)(
-        {"type": "http", "path": path, "headers": headers}, ignore, ignore
-    )
+    headers = [(b"host", b"localhost"), *((b"authorization", value) for value in values)]
+    guard = Guard(behind, TOKEN, ["localhost"])
+    await guard({"type": "http", "method": "GET", "path": path, "headers": headers}, ignore, ignore)
     assert bool(passed) == (values == [f"Bearer {TOKEN}".encode()])
 
 
@@ -376,7 +375,7 @@ async def test_a_request_ended_from_outside_still_gets_a_complete_response(start
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(requests, {"type": "http", "path": "/mcp", "headers": []}, keep, keep)
             await running.wait()
-            await requests.drain(0)
+            await requests.finish(0)
     assert sent[0]["status"] == (200 if started_first else 503)
     assert not sent[-1].get("more_body", False)
 
@@ -397,7 +396,7 @@ async def test_requests_under_way_are_given_a_moment_to_finish() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(requests, {"type": "http", "path": "/mcp", "headers": []}, keep, keep)
             await anyio.wait_all_tasks_blocked()
-            tasks.start_soon(requests.drain, PATIENCE_S)
+            tasks.start_soon(requests.finish, PATIENCE_S)
             await anyio.wait_all_tasks_blocked()
             finish.set()
     assert sent[0]["status"] == 204

@@ -20,7 +20,7 @@ import pytest
 
 from alita_mcp.server.transports import http as http_module
 from alita_mcp.server.transports.connections import ConnectionLimits
-from alita_mcp.server.transports.http import ResumableSessions
+from alita_mcp.server.transports.sessions import ResumableSessions
 from alita_mcp.settings import Settings
 from tests.server.processes import PATIENCE_S, TINY, environment, started
 from tests.server.test_http import HEADERS, POST, TOKEN, listening, opened_session, posted, with_token

@@ -12,7 +12,7 @@ from mcp import Client
 
 from alita_mcp.library.opening import open_library
 from alita_mcp.server.results.unreviewed import MAX_SENTENCE, brief, plain_schema
-from alita_mcp.server.transports.http import _built
+from alita_mcp.server.transports.http import build_http_server
 from alita_mcp.settings import Settings
 from tests.server.drafts import draft
 from tests.server.in_memory import Build, called, connected, names_of, succeeded, text_of
@@ -217,7 +217,7 @@ async def test_over_stdio_all_of_it_is_shown_unless_the_setting_says_otherwise(b
 async def test_over_http_little_is_shown_unless_the_setting_says_otherwise(
     settings: Settings, said: str | None, shown: bool
 ) -> None:
-    server = _built(settings.model_copy(update={"review": said, "sandbox": "wasm"}), "127.0.0.1")
+    server = build_http_server(settings.model_copy(update={"review": said, "sandbox": "wasm"}), "127.0.0.1")
     async with connected(server, "modern") as client:
         await succeeded(client, "synthesize_tool", **HOSTILE)
         assert (ORDER in (await listed(client)).description) is shown

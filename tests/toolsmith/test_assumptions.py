@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from alita_mcp.library.trust.trust import unproven
 from alita_mcp.server.results.unreviewed import plain_report
 from alita_mcp.toolsmith.requests.outcomes import Created
-from alita_mcp.toolsmith.specification.assumptions import (
+from alita_mcp.toolsmith.specification import (
     MAX_ASSUMED,
     MAX_LINE,
     MAX_RULES,
+    Specification,
     assumed_of,
     read_assumed,
     with_assumed,
 )
-from alita_mcp.toolsmith.specification.values import Specification
 from alita_mcp.values import WrittenFrom
 from tests.toolsmith.authors import SPEC, Script
 from tests.toolsmith.bench import OpenBench

@@ -11,9 +11,9 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import FixedLimits
+from alita_mcp.toolsmith import cross_check
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Rejected
-from alita_mcp.toolsmith.review import cross_check
-from alita_mcp.verification.code.interface import promise_in
+from alita_mcp.verification.code.function import promise_in
 from tests.models.openai_server import Fails, Resets
 from tests.toolsmith.authors import (
     BROKEN,

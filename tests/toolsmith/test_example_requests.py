@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.toolsmith.requests.outcomes import Created
-from alita_mcp.toolsmith.specification.values import MAX_REQUESTS, Specification
+from alita_mcp.toolsmith.specification import MAX_REQUESTS, Specification
 from alita_mcp.toolsmith.writing.prompts import Brief, specify
 from tests.models.openai_server import Request
 from tests.toolsmith.authors import SPEC, Script

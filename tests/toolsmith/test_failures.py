@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.toolsmith.failures import MAX_ERROR, MAX_LINE, classify, hidden_failure, shows, signature
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
-from alita_mcp.toolsmith.writing.judging import told_to_author
 from alita_mcp.toolsmith.writing.prompts import INSTRUCTIONS, fenced
+from alita_mcp.toolsmith.writing.selection import told_to_author
 from alita_mcp.values import Draft, Example
 from alita_mcp.verification.findings import shown_arguments
 from alita_mcp.verification.verify import verify

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from alita_mcp.toolsmith.requests.drafting import draft_of
-from alita_mcp.toolsmith.requests.fences import unfenced
 from alita_mcp.toolsmith.requests.outcomes import Rejected
-from alita_mcp.toolsmith.requests.request import SynthesisRequest, read_request
+from alita_mcp.toolsmith.requests.request import SynthesisRequest, draft_of, read_request, unfenced
 
 CODE = 'def double(x: int) -> int:\n    """Doubles a number."""\n    return 2 * x\n'
 HOLDS_A_FENCE = '''\

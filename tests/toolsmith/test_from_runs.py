@@ -11,8 +11,8 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import contradiction, unproven, what_would_raise
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
+from alita_mcp.toolsmith.carried_examples import recorded_of
 from alita_mcp.toolsmith.duplicates import duplicates
-from alita_mcp.toolsmith.jobs.recorded import recorded_of
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Rejected
 from alita_mcp.toolsmith.requests.request import read_request
 from alita_mcp.toolsmith.toolsmith import Toolsmith

@@ -9,7 +9,7 @@ import pytest
 
 from alita_mcp.toolsmith.requests.outcomes import Created
 from alita_mcp.toolsmith.requests.template import STAND_IN
-from alita_mcp.verification.examples.clock_and_seed import SECOND_CLOCK_OFFSET_S
+from alita_mcp.verification.examples.trials import SECOND_CLOCK_OFFSET_S
 from tests.toolsmith.authors import PLAIN, Script, module, suite_of
 from tests.toolsmith.bench import OpenBench
 

@@ -8,10 +8,10 @@ import pytest
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.toolsmith.duplicates import serving
-from alita_mcp.toolsmith.duplicates.serving import find_fulfilling, find_passing, find_rivals
+from alita_mcp.toolsmith.duplicates import duplicates
+from alita_mcp.toolsmith.duplicates.duplicates import find_fulfilling, find_passing, find_rivals
 from alita_mcp.toolsmith.requests.outcomes import Created
-from alita_mcp.toolsmith.specification.values import Specification
+from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.values import AcceptedVersion, Example, StoredVersion
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from tests.library.factory import accepted
@@ -67,7 +67,7 @@ SUITE = [Example(arguments={"value": float(n)}, expected=n * 1.8 + 32) for n in 
 async def test_no_hostile_tool_serves_a_request_either(
     library: Library, sandbox: WasmSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "MAX_SECONDS", WAIT_S)
+    monkeypatch.setattr(duplicates, "MAX_SECONDS", WAIT_S)
     names = {f"warming_{place}": body for place, body in enumerate(HOSTILE.values())}
     for name, body in names.items():
         await library.publish(hostile(body.replace("warming", name), name), expected_version=0)

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from alita_mcp.errors import UsageError
 from alita_mcp.research.values import Passage, ResearchLimits
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.toolsmith.package_check import PackageCheck
-from alita_mcp.toolsmith.specification.values import MAX_LIBRARIES, MAX_QUESTIONS, Specification
-from alita_mcp.toolsmith.writing import looking_up, prompts
-from alita_mcp.toolsmith.writing.looking_up import CAPS, LookingUp, in_words, share_of
+from alita_mcp.toolsmith.specification import MAX_LIBRARIES, MAX_QUESTIONS, Specification
+from alita_mcp.toolsmith.writing import lookup, prompts
+from alita_mcp.toolsmith.writing.lookup import CAPS, LookingUp, in_words, share_of
 from alita_mcp.toolsmith.writing.prompts import MAX_NOTES, Brief
 from alita_mcp.values import LookedUp, PackageFacts
 from tests.models.openai_server import ORDERS
 from tests.research.pretended import NOW, ScriptedWebAgent, TableIndex
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.toolsmith.authors import REQUEST, SPEC
 
 WAIT_S = 60
@@ -137,8 +137,8 @@ async def test_research_that_is_down_or_hangs_leaves_a_note_and_goes_on(
     brief, _ = await looked_up(down, specification("What?"))
     assert brief.looked_up is not None
     assert brief.looked_up.notes == ("What? - TAVILY_API_KEY is not set.",)
-    monkeypatch.setattr(looking_up, "CAPS", ResearchLimits(seconds=0.1))
-    monkeypatch.setattr(looking_up, "GRACE_S", 0.1)
+    monkeypatch.setattr(lookup, "CAPS", ResearchLimits(seconds=0.1))
+    monkeypatch.setattr(lookup, "GRACE_S", 0.1)
     brief, _ = await looked_up(ScriptedWebAgent(hangs=True), specification("What?"))
     assert brief.looked_up is not None
     assert brief.looked_up.notes == ("What? - not answered within 0.1 s",)
@@ -205,7 +205,7 @@ def test_modules_of_the_standard_library_and_words_are_no_libraries() -> None:
 
 def test_notes_hold_each_question_whatever_the_first_one_brought() -> None:
     answers = [
-        looking_up.Answered(question=f"Question {n}?", passages=(passage("y" * 60_000),)) for n in range(5)
+        lookup.Answered(question=f"Question {n}?", passages=(passage("y" * 60_000),)) for n in range(5)
     ]
     told = in_words(answers, LookedUp())
     assert len(told) <= MAX_NOTES

@@ -6,12 +6,12 @@ from typing import Any
 
 from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
-from alita_mcp.toolsmith.revision.published import Predecessor, revised_draft
-from alita_mcp.toolsmith.specification.values import WrittenCode
+from alita_mcp.toolsmith.revision import Predecessor, revised_draft
+from alita_mcp.toolsmith.specification import WrittenCode
 from alita_mcp.values import Grants, Limits, StoredVersion, WrittenFrom
-from alita_mcp.verification.agreement.matrix import Prepared
+from alita_mcp.verification.agreement import Prepared
 from alita_mcp.verification.code.contract import read_contract
-from alita_mcp.verification.code.interface import signature_in
+from alita_mcp.verification.code.function import signature_in
 from tests.library.factory import simple
 
 CODE = '''import functools

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.toolsmith.review.questions import MAX_LINE, Answers, Heard, heard_of, usable
+from alita_mcp.toolsmith.cross_check import MAX_LINE, Answers, Heard, heard_of, usable
 from alita_mcp.values import Check, Draft, Example
-from alita_mcp.verification.agreement.matrix import Row
+from alita_mcp.verification.agreement import Row
 from alita_mcp.verification.code.contract import read_contract
-from alita_mcp.verification.comparison.difference import shown_pair
+from alita_mcp.verification.comparison import shown_pair
 
 CODE = 'def pick(text: str, at: int = 0) -> list[str]:\n    """Picks a word."""\n    return []\n'
 DRAFT = Draft(name="pick", description="Picks a word.", code=CODE, examples=())

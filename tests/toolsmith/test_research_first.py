@@ -10,7 +10,7 @@ import pytest
 from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.research.values import Passage, ResearchLimits
 from alita_mcp.toolsmith.requests.outcomes import Created, Rejected
-from alita_mcp.toolsmith.writing import looking_up
+from alita_mcp.toolsmith.writing import lookup
 from alita_mcp.values import PackageFacts
 from tests.models.openai_server import ORDERS, Request
 from tests.research.pretended import NOW, ScriptedWebAgent, TableIndex
@@ -78,8 +78,8 @@ async def test_where_nothing_can_be_looked_up_a_planner_is_not_asked_what_it_wou
 async def test_research_that_hangs_delays_the_synthesis_and_no_more(
     bench: OpenBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking_up, "CAPS", ResearchLimits(seconds=0.1))
-    monkeypatch.setattr(looking_up, "GRACE_S", 0.1)
+    monkeypatch.setattr(lookup, "CAPS", ResearchLimits(seconds=0.1))
+    monkeypatch.setattr(lookup, "GRACE_S", 0.1)
     async with bench(Script(spec=ASKING, candidates=[PLAIN]), web(hangs=True)) as made:
         outcome = await made.make(mode="quick")
         assert isinstance(outcome, Created), outcome

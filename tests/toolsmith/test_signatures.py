@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.toolsmith.requests.signatures import parameter_map, renamed, results_alike, takes
+from alita_mcp.toolsmith.duplicates.comparison import parameter_map, renamed, results_alike, takes
 
 TEXT, WHOLE, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
 CHOICE = {"type": "string", "enum": ["up", "down"]}

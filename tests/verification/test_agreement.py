@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from alita_mcp.verification.agreement.agreement import Candidate, Decision, Matrix, accept, is_proven
+from alita_mcp.verification.agreement import Candidate, Decision, Matrix, accept, is_proven
 from alita_mcp.verification.code.source import normal_form
 
 DEAD = Candidate((), ())

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.sandbox.runner.tool.failures import kinds_of
-from alita_mcp.verification.comparison.compare import exclude_each_other, raised, same_result
+from alita_mcp.verification.comparison import exclude_each_other, raised, same_result
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.verification.comparison.difference import difference, shown_pair
+from alita_mcp.verification.comparison import difference, shown_pair
 from tests.verification.test_compare import JSON_VALUES
 
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=40)

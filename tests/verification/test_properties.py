@@ -12,19 +12,24 @@ import pytest
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Check, Draft, Example, Grants, Limits
 from alita_mcp.verification.code.contract import read_contract
-from alita_mcp.verification.comparison.compare import raised
+from alita_mcp.verification.comparison import raised
 from alita_mcp.verification.examples.examples import Trial
-from alita_mcp.verification.examples.judgement import ShownRange
 from alita_mcp.verification.examples.trials import RehearsedDraft
 from alita_mcp.verification.json_schema import validate_arguments
 from alita_mcp.verification.properties.input_source import NoInputs, input_source
-from alita_mcp.verification.properties.properties import INPUTS, PropertiesFound, properties_gate, seed_of
+from alita_mcp.verification.properties.properties import (
+    INPUTS,
+    PropertiesFound,
+    ShownRange,
+    properties_gate,
+    seed_of,
+)
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.verification.drafts import draft
 
 

@@ -14,13 +14,19 @@ from alita_mcp.errors import SandboxError, ToolNotFound
 from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.sandbox.interface import Broker, EgressRefused, Job, RunResult
 from alita_mcp.sandbox.network.host_patterns import read_pattern
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.values import Draft, Example, Grants, StoredVersion
-from alita_mcp.verification.rehearsal.origin import LARGE, MAX_REQUEST, OriginStream, RehearsalEgressPolicy
+from alita_mcp.verification.rehearsal.origin import (
+    FILES,
+    LARGE,
+    MAX_REQUEST,
+    OriginStream,
+    RehearsalEgressPolicy,
+    completed,
+)
 from alita_mcp.verification.rehearsal.rehearsal import ReadTool, Rehearsal, RehearsalBroker, value_of
-from alita_mcp.verification.rehearsal.samples import FILES, completed
 from alita_mcp.verification.verify import verify
 from tests.library.factory import simple
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.verification.drafts import Stages
 from tests.verification.trusting_sandbox import TrustingSandbox
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from alita_mcp.values import Check, Draft, Grants
-from alita_mcp.verification.static.declared import distributions_of
-from alita_mcp.verification.static.lint import lint_checks
-from alita_mcp.verification.static.static import static_gate
+from alita_mcp.verification.static.imports import distributions_of
+from alita_mcp.verification.static.static import lint_checks, static_gate
 from tests.verification.drafts import SHOUT, draft
 
 KEY = "abcdefghij" + "0123456789" * 4

@@ -9,7 +9,7 @@ from alita_mcp.cli.output import Output, Printer, columns, compact_json
 from alita_mcp.cli.parameters import Count, Version
 
 if TYPE_CHECKING:
-    from alita_mcp.toolsmith.jobs.spending import Spending
+    from alita_mcp.toolsmith.jobs.journal import Spending
 
 ALL_ROWS = 1_000_000
 GAPS_FROM = 100_000
@@ -72,7 +72,7 @@ async def list_tools(*, usage: bool = False, output: Printer) -> None:
 
 async def list_usage(output: Output) -> None:
     """Prints one line a tool, one for all that was asked of models in vain, and the sum."""
-    from alita_mcp.toolsmith.jobs.spending import Spending, spending_by_tool
+    from alita_mcp.toolsmith.jobs.journal import Spending, spending_by_tool
 
     async with open_library() as library:
         rows = library.journal(ALL_ROWS)

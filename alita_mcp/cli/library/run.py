@@ -38,8 +38,8 @@ async def run(
         values = read_arguments(arguments or (), stored.manifest.input_schema)
         with output.progress(name) as on_stage:
             await on_stage("running")
-            async with app.told_of_preparation(on_stage):
-                answer = await app.run(name, values, version)
+            async with app.report_preparation(on_stage):
+                answer = await app.run_tool(name, values, version)
     result = answer.result
     for stream in (result.stdout, result.stderr):
         if stream:
@@ -47,7 +47,7 @@ async def run(
     if result.ok:
         value = result.value
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
-        output.print_result(answer.structured, text)
+        output.print_result(answer.structured_content, text)
         return 0
     # A tool that fails is a result: with --json, the result of the run itself.
     output.note(f"error: {name} failed: {result.error_type or result.status}: {result.message}")

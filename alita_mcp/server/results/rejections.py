@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable
-from alita_mcp.verification.comparison.difference import difference
+from alita_mcp.verification.comparison import difference
 
 MAX_TRACE = 10
 BEFORE = 150

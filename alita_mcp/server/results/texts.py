@@ -13,7 +13,7 @@ from alita_mcp.server.results.visibility import said_of
 from alita_mcp.texts import clipped
 from alita_mcp.toolsmith.requests.template import laid_out
 from alita_mcp.values import VerificationReport
-from alita_mcp.verification.comparison.difference import difference
+from alita_mcp.verification.comparison import difference
 
 Structured = Mapping[str, Any]
 ASSUMED = 160

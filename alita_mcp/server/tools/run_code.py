@@ -19,9 +19,8 @@ from alita_mcp.server.results.run_files import links, told_files
 from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.server.results.unreviewed import shown
 from alita_mcp.server.rounds import asked_job_id, job_result, parked_job
-from alita_mcp.toolsmith.requests.grants import grants_of, unfit_grants
 from alita_mcp.toolsmith.requests.outcomes import Rejected, Working
-from alita_mcp.toolsmith.requests.request import read_request
+from alita_mcp.toolsmith.requests.request import grants_of, read_request, unfit_grants
 
 if TYPE_CHECKING:
     from alita_mcp.app.runs.rights import CodeWaits

@@ -1,21 +1,48 @@
-"""Synthesis request, read from a client's JSON or rejected with the field that does not fit."""
+"""Request for a tool: its fields, how it is read, and the draft it describes."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, ValidationError
 
-from alita_mcp.library.grants.hosts import MAX_HOSTS
-from alita_mcp.toolsmith.requests.fences import unfenced
+from alita_mcp.library.grants.grants_file import SECRET_NAME
+from alita_mcp.library.grants.hosts import ANY, MAX_HOSTS, host_problem, written
 from alita_mcp.toolsmith.requests.modes import Mode
-from alita_mcp.toolsmith.requests.outcomes import Rejected
-from alita_mcp.values import Example, Recorded, Value, Varying
-from alita_mcp.verification.code.function import public_functions
+from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
+from alita_mcp.values import META_TOOLS, TOOL_NAME, Draft, Example, Grants, Recorded, Value, Varying
+from alita_mcp.verification.code.function import public_functions, several_public
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.findings import ContractError
+
+_FENCED = re.compile(
+    r"^ {0,3}(`{3,}|~{3,})[^`\n]*\n(?P<code>.*)^ {0,3}\1[`~]*[ \t\r]*$", re.MULTILINE | re.DOTALL
+)
+"""From the first line that opens a block to the last that closes one, as CommonMark has them."""
+_CODE = re.compile(r"^\s*(async def|def|class|import|from\s+\S+\s+import|@\w+)\b", re.MULTILINE)
+
+
+def unfenced(text: str) -> str:
+    """Returns the code of the one fenced block, with or without prose around it; any other text as it is.
+
+    Code that only holds fences, in a docstring for instance, is left alone.
+    """
+    found = _FENCED.search(text)
+    if found is None or _is_code(text) or not _is_code(found["code"]):
+        return text
+    around = text[: found.start()] + text[found.end() :]
+    return text if _CODE.search(around) else found["code"]
+
+
+def _is_code(text: str) -> bool:
+    try:
+        return bool(parse_code(text).body)
+    except ContractError:
+        return False
+
 
 NEEDS = ("network", "workspace", "model", "tools", "secrets")
 """What a tool may ask for; clients send them together as `needs`."""
@@ -136,3 +163,102 @@ def taken_from_code(request: SynthesisRequest) -> dict[str, str]:
     if not request.description.strip():
         found["description"] = summary
     return found
+
+
+def unfit_grants(request: SynthesisRequest) -> Rejected | None:
+    """Returns the rejection of the first right that cannot be granted at all."""
+    for host in request.network:
+        problem = "" if host == ANY else host_problem(host)
+        if problem:
+            fix = "Ask for host names, as in api.example.org or *.example.org, without scheme and path."
+            return Rejected(stage="policy", reason=f"network: {problem}.", fix=fix)
+    for name in request.tools:
+        if not re.fullmatch(TOOL_NAME, name) or name in META_TOOLS or name == request.name:
+            fix = "Name tools of the library that this one calls."
+            return Rejected(stage="policy", reason=f"tools: {name[:80]!r} cannot be called by it.", fix=fix)
+    for name in request.secrets:
+        if not SECRET_NAME.fullmatch(name):
+            fix = "Name a secret by letters, digits, dots, dashes and underscores; never send its value."
+            return Rejected(stage="policy", reason="secrets: one of them is no secret's name.", fix=fix)
+    return None
+
+
+def grants_of(request: SynthesisRequest) -> Grants:
+    """Returns the grants that a request asks for; its hosts were checked before."""
+    hosts = [host if host == ANY else written(host) for host in request.network]
+    return Grants(
+        network=tuple(dict.fromkeys(hosts)),
+        workspace=request.workspace,
+        model=request.model,
+        tools=tuple(dict.fromkeys(request.tools)),
+        secrets=tuple(dict.fromkeys(request.secrets)),
+    )
+
+
+NO_TESTS = Rejected(
+    stage="examples",
+    reason="tests: there are none, so nothing would be proved.",
+    fix="Give at least 3 with different results, one an edge or error case. " + EXAMPLE_SHAPE,
+)
+
+
+def draft_of(request: SynthesisRequest, *, has_testers: bool = False) -> Draft | Rejected:
+    """Makes the draft that a request describes, or says what it lacks; without testers the request needs tests."""
+    lack = _lack_of(request, has_testers=has_testers)
+    if lack is not None:
+        return lack
+    try:
+        return Draft(
+            name=request.name,
+            description=request.description.strip(),
+            code=request.code,
+            examples=request.tests,
+            use_when=request.use_when,
+            packages=request.packages,
+            grants=grants_of(request),
+            varies=tuple(sorted(set(request.varies))),
+            recorded=request.recorded,
+        )
+    except ValidationError as invalid:
+        problem = invalid.errors(include_url=False, include_context=False)[0]
+        return Rejected(
+            stage="schema",
+            reason=f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}.",
+            fix="Send the field as the input schema says.",
+        )
+
+
+def unfit_name(name: str) -> Rejected | None:
+    """The rejection of a name that no tool may have."""
+    if not re.fullmatch(TOOL_NAME, name):
+        return Rejected(
+            stage="schema",
+            reason=f"name: {name[:80]!r} is not a tool name.",
+            fix="3 to 40 lower-case letters, digits and underscores, beginning with a letter: csv_to_json.",
+        )
+    if name in META_TOOLS:
+        taken = f"name: {name!r} is one of the server's own tools."
+        return Rejected(stage="schema", reason=taken, fix="Choose another name.")
+    return None
+
+
+def _why_unnamed(code: str) -> Rejected | None:
+    """Why no name could be taken from the code: it does not parse, or has several public functions."""
+    try:
+        public = public_functions(parse_code(code))
+    except ContractError as broken:
+        return rejection(broken.check)
+    return rejection(several_public(public).check) if len(public) > 1 else None
+
+
+def _lack_of(request: SynthesisRequest, *, has_testers: bool) -> Rejected | None:
+    refused = None if request.name else _why_unnamed(request.code)
+    refused = refused or unfit_name(request.name) or unfit_grants(request)
+    if refused is not None:
+        return refused
+    if request.breaks and not request.update:
+        fix = "Send update=true with it, or leave it out."
+        return Rejected(stage="policy", reason="breaks: there is no version to update.", fix=fix)
+    if not request.tests and not (has_testers and grants_of(request).is_pure):
+        return NO_TESTS
+    return None

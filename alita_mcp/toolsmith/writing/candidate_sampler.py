@@ -20,7 +20,7 @@ from alita_mcp.toolsmith.requests.modes import (
     temperature,
 )
 from alita_mcp.toolsmith.requests.outcomes import Rejected
-from alita_mcp.toolsmith.specification.values import Specification, Suite, WrittenCode
+from alita_mcp.toolsmith.specification import Specification, Suite, WrittenCode
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.values import ToolContract

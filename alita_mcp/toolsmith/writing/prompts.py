@@ -13,7 +13,7 @@ from alita_mcp.models.interface import Message
 from alita_mcp.toolsmith.failures import FailureClass, classify
 from alita_mcp.toolsmith.requests.outcomes import Rejected
 from alita_mcp.toolsmith.requests.template import CODE_RULES, STAND_IN
-from alita_mcp.toolsmith.specification.values import Specification
+from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.values import Grants, LookedUp, Value
 
 MAX_REQUEST = 8_000

@@ -11,22 +11,22 @@ from functools import partial
 from typing import TypeVar
 
 from alita_mcp.errors import BudgetSpent, ModelError
+from alita_mcp.toolsmith.context import Work
 from alita_mcp.toolsmith.failures import signature
-from alita_mcp.toolsmith.requests.grants import grants_of
 from alita_mcp.toolsmith.requests.modes import Width
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
-from alita_mcp.toolsmith.specification.values import Specification, Suite
+from alita_mcp.toolsmith.requests.request import grants_of
+from alita_mcp.toolsmith.specification import Specification, Suite
 from alita_mcp.toolsmith.writing.candidate_sampler import (
     CandidateCode,
     CandidateSampler,
     gathered,
     side_by_side,
 )
-from alita_mcp.toolsmith.writing.judging import NoSelection, Round
 from alita_mcp.toolsmith.writing.prompts import Brief
-from alita_mcp.toolsmith.writing.work import Work
+from alita_mcp.toolsmith.writing.selection import NoSelection, Round
 from alita_mcp.values import Draft, Example, ToolContract
-from alita_mcp.verification.agreement.matrix import Prepared, extend_matrix, prepare, run_row
+from alita_mcp.verification.agreement import Prepared, extend_matrix, prepare, run_row
 from alita_mcp.verification.findings import failed
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.static.wording import MAX_REQUESTS

@@ -9,8 +9,7 @@ from typing import Any
 from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.values import Example
 from alita_mcp.verification.code.source import parse_expression
-from alita_mcp.verification.examples.clock_and_seed import ClockAndSeed
-from alita_mcp.verification.examples.trials import failure_in_words, run_jobs
+from alita_mcp.verification.examples.trials import ClockAndSeed, failure_in_words, run_jobs
 from alita_mcp.verification.findings import ContractError, refusal
 
 _PROGRAM = """\

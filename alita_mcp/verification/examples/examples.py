@@ -7,13 +7,25 @@ from dataclasses import dataclass, replace
 
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.values import Check, Example, ToolContract
-from alita_mcp.verification.comparison.compare import kinds_of, raised, same_result
-from alita_mcp.verification.comparison.difference import shown_pair
-from alita_mcp.verification.examples.clock_and_seed import ClockAndSeed, clock_and_seed_of
+from alita_mcp.verification.comparison import kinds_of, raised, same_result, shown_pair
 from alita_mcp.verification.examples.conditions import NOTHING_PINNED, ConditionResult, evaluate
-from alita_mcp.verification.examples.constant_stub import constant_passes, constant_stub_checks
-from alita_mcp.verification.examples.suite import distinct_examples, suite_checks, thin_suite_checks, wanted
-from alita_mcp.verification.examples.trials import FIXES, RehearsedDraft, failure_in_words, job_of, run_jobs
+from alita_mcp.verification.examples.suite import (
+    constant_passes,
+    constant_stub_checks,
+    distinct_examples,
+    suite_checks,
+    thin_suite_checks,
+    wanted,
+)
+from alita_mcp.verification.examples.trials import (
+    FIXES,
+    ClockAndSeed,
+    RehearsedDraft,
+    clock_and_seed_of,
+    failure_in_words,
+    job_of,
+    run_jobs,
+)
 from alita_mcp.verification.findings import call_facts, failed, passed, shown, shown_arguments
 from alita_mcp.verification.json_schema import delivered, validate_result
 

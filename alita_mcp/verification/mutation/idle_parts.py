@@ -14,8 +14,7 @@ from itertools import islice
 import anyio
 
 from alita_mcp.verification.examples.trials import each_of
-from alita_mcp.verification.mutation.mutants import Change
-from alita_mcp.verification.mutation.reach import SETTLED, Reach
+from alita_mcp.verification.mutation.mutants import SETTLED, Change, Reach
 
 MAX_PARTS = 80
 """So many are tried, outer ones first."""

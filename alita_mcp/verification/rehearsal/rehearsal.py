@@ -22,10 +22,9 @@ from alita_mcp.sandbox.broker.host_services import HostServices
 from alita_mcp.sandbox.interface import EgressPolicy, Job, RunResult, Sandbox
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.values import Grants, Limits, StoredVersion
-from alita_mcp.verification.comparison.compare import kinds_of
+from alita_mcp.verification.comparison import kinds_of
 from alita_mcp.verification.json_schema import validate_arguments
-from alita_mcp.verification.rehearsal.origin import RehearsalEgressPolicy
-from alita_mcp.verification.rehearsal.samples import FILES, completed, secret_of
+from alita_mcp.verification.rehearsal.origin import FILES, RehearsalEgressPolicy, completed, secret_of
 
 ReadTool = Callable[[str], Awaitable[StoredVersion]]
 """A tool of the library by name, proved unchanged; raises as `Library.read`."""
@@ -50,7 +49,7 @@ class Rehearsal:
         async with _workspace() as folder:
             services = self._services(job, folder, (*chain, job.function), failures)
             broker = RehearsalBroker(job.grants, job.limits, services)
-            result = broker.cleaned(await self.sandbox.run(job, broker))
+            result = broker.redact_result(await self.sandbox.run(job, broker))
         if failures:
             raise failures[0]
         return result

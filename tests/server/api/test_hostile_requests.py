@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-import anyio.lowlevel
-import httpx
 import pytest
 from pydantic import SecretStr
 from starlette.requests import Request
@@ -162,21 +160,6 @@ async def test_what_nobody_foresaw_is_a_number_in_the_log(
     assert code_of(answer) == (500, "internal")
     assert "secret" not in answer.text
     assert "secret words" in caplog.text
-
-
-async def test_a_server_that_ends_answers_in_the_same_form(settings: Settings) -> None:
-    from alita_mcp.server.transports.http import OpenRequests
-
-    sent: list[Any] = []
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    requests = OpenRequests(lambda *_: anyio.lowlevel.checkpoint())  # type: ignore[arg-type]
-    await requests.drain(0)
-    await requests({"type": "http", "path": "/api/tasks", "method": "GET", "headers": []}, send, send)
-    assert sent[0]["status"] == 503
-    assert code_of(httpx.Response(503, content=sent[1]["body"])) == (503, "ending")
 
 
 async def test_a_body_without_end_is_not_read_for_ever() -> None:

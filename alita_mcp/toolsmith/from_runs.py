@@ -1,0 +1,194 @@
+"""Tools from recorded runs of code.
+
+What a run gave is an example, and no evidence that it is right: what no caller has confirmed is marked as recorded.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio.to_thread
+
+from alita_mcp.errors import AlitaError, UsageError
+from alita_mcp.library.versions.files import mark_of
+from alita_mcp.progress import ReportStage
+from alita_mcp.runs.annotations import NoFunctionError
+from alita_mcp.runs.function import RunFunction, function_of
+from alita_mcp.runs.recorded_run import RecordedRun
+from alita_mcp.toolsmith.carried_examples import confirmed_by, recorded_of, told_by
+from alita_mcp.toolsmith.context import SynthesisContext
+from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
+from alita_mcp.toolsmith.requests.request import (
+    NEEDS_SHAPE,
+    SynthesisRequest,
+    grants_of,
+    taken_from_code,
+    unfit_grants,
+    unfit_name,
+)
+from alita_mcp.values import StoredVersion
+from alita_mcp.verification.code.source import parse_code
+from alita_mcp.verification.findings import ContractError
+
+_DEFINES = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def is_script(request: SynthesisRequest) -> bool:
+    """Whether the code does its work at the top level instead of in a function that a tool could be.
+
+    With a function of the tool's name and tests it is meant as a tool, whatever else stands in it.
+    """
+    try:
+        tree = parse_code(request.code)
+    except ContractError:
+        return False
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    if request.name in functions and request.tests:
+        return False
+    acts = any(_acts(statement) for statement in tree.body)
+    return acts and (request.name not in functions or _reads_or_prints(tree))
+
+
+def _acts(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Constant()):
+            return False
+        case ast.Assign() | ast.AnnAssign():
+            return _reads_or_prints(statement)
+    return not isinstance(statement, _DEFINES)
+
+
+def _reads_or_prints(tree: ast.AST) -> bool:
+    return any(
+        (isinstance(node, ast.Name) and node.id in ("input", "print"))
+        or (isinstance(node, ast.Attribute) and node.attr in ("argv", "stdin", "stdout"))
+        for node in ast.walk(tree)
+    )
+
+
+MAX_CALL = 20_000
+"""Longest example that a run becomes, in characters of its JSON."""
+_BY_HAND = "Give runs of one program that differ in literals or arguments, or write the function: send code and tests."
+_SEEN = (
+    "The code gives something else now than the run did: what that depends on (clock, chance, files, earlier "
+    "steps) has to be an argument of the code."
+)
+_THERE = "it was made of these runs; send tests of your own to confirm it, or update=true for a new version"
+Make = Callable[[SynthesisRequest, ReportStage], Awaitable[Outcome]]
+
+
+class FromRuns:
+    """Makes tools of recorded runs; `make` takes them through the gates."""
+
+    def __init__(self, context: SynthesisContext, make: Make) -> None:
+        self._context = context
+        self._make = make
+
+    async def make(self, request: SynthesisRequest, on_stage: ReportStage) -> Outcome:
+        """The outcome; a request for the tool that was made of these runs before brings that more examples.
+
+        Raises:
+            ToolNotFound: there is no such run.
+            SandboxError: the sandbox failed.
+        """
+        unfit = unfit_name(request.name) or unfit_grants(request)
+        if unfit is not None:
+            return unfit
+        known = await self._made_before(request)
+        if known is not None:
+            return await self._confirm(request, known, on_stage)
+        store = self._context.advice.runs
+        if store is None:
+            raise UsageError("No runs of code are kept here.", hint="Send code and tests.")
+        await on_stage("runs")
+        runs = [await anyio.to_thread.run_sync(store.find, each) for each in dict.fromkeys(request.from_run)]
+        unfit = _unfit(runs, request)
+        if unfit is not None:
+            return unfit
+        try:
+            found = await anyio.to_thread.run_sync(function_of, runs, request.name, request.description)
+        except NoFunctionError as none:
+            return Rejected(stage="static", reason=f"from_run: {none.message}.", fix=_BY_HAND)
+        outcome = await self._submit(request, runs, found, on_stage)
+        only_named_so = isinstance(outcome, Exists) and outcome.tool == request.name
+        if isinstance(outcome, Created | NeedsApproval | Exists) and not only_named_so:
+            await anyio.to_thread.run_sync(store.record_made, found.key)
+        return outcome
+
+    async def _made_before(self, request: SynthesisRequest) -> StoredVersion | None:
+        """The tool of this name if it was made of these very runs, which need not be kept any longer then."""
+        try:
+            known = None if request.update else await self._context.library.read(request.name)
+        except AlitaError:
+            return None
+        recorded = known.report.recorded if known else None
+        return known if recorded and recorded.runs == recorded_of(request.from_run).runs else None
+
+    async def _confirm(
+        self, request: SynthesisRequest, known: StoredVersion, on_stage: ReportStage
+    ) -> Outcome:
+        """More examples for the tool that is there; the caller's word goes before what a run showed."""
+        draft, recorded = known.draft, known.report.recorded
+        marks = recorded.examples if recorded else ()
+        seen = [each for each in known.examples if mark_of(each) in marks]
+        tests = (*request.tests, *(each for each in seen if not told_by(request.tests, each)))
+        if not tests:
+            return Exists(tool=draft.name, version=known.manifest.version, why=_THERE)
+        fields = ("name", "description", "code", "packages", "varies")
+        again = {field: getattr(draft, field) for field in fields}
+        again |= {"from_run": (), "tests": tests, "recorded": confirmed_by(request.tests, recorded)}
+        return await self._make(request.model_copy(update=again | draft.grants.model_dump()), on_stage)
+
+    async def _submit(
+        self,
+        request: SynthesisRequest,
+        runs: Sequence[RecordedRun],
+        found: RunFunction,
+        on_stage: ReportStage,
+    ) -> Outcome:
+        """The function through the gates, with the runs as examples where the caller does not say otherwise."""
+        calls = [call for call in found.calls if len(json.dumps(call.as_json())) <= MAX_CALL]
+        seen = tuple(call for call in calls if not told_by(request.tests, call))
+        if not calls:
+            reason = f"from_run: each run has values of more than {MAX_CALL:,} characters."
+            return Rejected(stage="examples", reason=reason, fix="Name runs of the code with small values.")
+        packages = tuple(dict.fromkeys(each for run in runs for each in run.packages))
+        update = {
+            "from_run": (),
+            "code": found.code,
+            "tests": (*request.tests, *seen),
+            "recorded": recorded_of(request.from_run, seen),
+            "packages": request.packages or packages,
+        }
+        made = request.model_copy(update=update)
+        outcome = await self._make(made.model_copy(update=taken_from_code(made)), on_stage)
+        if isinstance(outcome, Rejected):
+            told = {"reason": f"made of {len(runs)} runs: {outcome.reason}"}
+            if outcome.stage in ("examples", "determinism") and outcome.case in [
+                call.arguments for call in seen
+            ]:
+                told["fix"] = _SEEN
+            outcome = outcome.model_copy(update=told)
+        return outcome
+
+
+def _unfit(runs: Sequence[RecordedRun], request: SynthesisRequest) -> Rejected | None:
+    """Why no tool can be made of these runs, whatever their code does."""
+    if not any(run.ok for run in runs):
+        said = f"{runs[-1].error_type}: {runs[-1].error}".strip(": ")[:200] or runs[-1].status
+        reason = f"from_run: all of these runs failed, the last one with {said}"
+        return Rejected(stage="examples", reason=reason, fix="Run the code until it works; name that run.")
+    secret = next((run.id for run in runs if run.holds_secret), "")
+    if secret:
+        reason = f"from_run: run {secret} holds what looks like a key or a password."
+        return Rejected(
+            stage="static", reason=reason, fix="Run the code without: others read a tool's examples."
+        )
+    impure = next((run for run in runs if not run.pure and not run.session), None)
+    if impure is None or not grants_of(request).is_pure:
+        return None
+    what = f"calls {', '.join(impure.tools[:5])}" if impure.tools else "was given rights"
+    reason = f"from_run: run {impure.id} {what}, and this request names no needs."
+    return Rejected(stage="policy", reason=reason, fix=f"Send the same needs. {NEEDS_SHAPE}")

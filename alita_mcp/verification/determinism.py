@@ -1,0 +1,180 @@
+"""Determinism gate: repeats calls in fresh processes, with another hash seed and another clock.
+
+What a draft declares in `varies` stays as it was; then its examples are held to other clocks and seeds.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from alita_mcp.sandbox.interface import RunResult
+from alita_mcp.values import Check, Draft, Example, Varying
+from alita_mcp.verification.code.names import Names
+from alita_mcp.verification.comparison import same_result, shown_pair
+from alita_mcp.verification.examples.examples import Trial, judge_all
+from alita_mcp.verification.examples.trials import (
+    OTHER_REHEARSALS,
+    RehearsedDraft,
+    clock_and_seed_of,
+    failure_in_words,
+    job_of,
+    pinned_clock_and_seed,
+    run_jobs,
+)
+from alita_mcp.verification.findings import call_facts, failed, passed, shown
+
+Mover = Literal["clock", "random", "hash seed", "chance"]
+"""`chance`: what cannot be set, such as addresses, threads and how long something took."""
+_MAY_VARY = {"random", "secrets", "uuid", "time", "datetime", "os", "numpy", "calendar", "zoneinfo"}
+
+
+_GENERATORS = {"random.Random", "numpy.random.default_rng", "numpy.random.RandomState"}
+
+
+def generator_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
+    """A failure for a random generator made at import, which draws the same numbers in each later call.
+
+    A module is imported once and each call begins from there, with the generators as the import left them.
+    """
+    values = [node.value for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    made = (node for value in values if value for node in ast.walk(value) if isinstance(node, ast.Call))
+    early = next((node for node in made if names.dotted(node.func) in _GENERATORS), None)
+    if early is None or "random" not in draft.varies:
+        return []
+    message = "a generator made when the module is imported draws the same in every call"
+    return [failed("static", message, "Make it inside the function.", line=early.lineno)]
+
+
+def may_vary(imports: tuple[str, ...]) -> bool:
+    """Whether a tool imports a module that gives time or random numbers."""
+    return not _MAY_VARY.isdisjoint(imports)
+
+
+async def moved_by(subject: RehearsedDraft, example: Example) -> set[Mover]:
+    """The causes that alone change an example's result; `chance` where it changes while all are pinned.
+
+    Raises:
+        SandboxError: the sandbox failed.
+    """
+    one, other = (pinned_clock_and_seed(subject.draft.code, number) for number in (0, 1))
+    plain = job_of(subject.draft, example, subject.environment)
+    base: dict[str, Any] = {
+        "clock_offset_s": 0, "moment": one.moment, "random_seed": one.seed, "hash_seed": 1, "fresh": True,
+    }  # fmt: skip
+    changes: dict[Mover, dict[str, Any]] = {
+        "chance": {},
+        "clock": {"moment": other.moment},
+        "random": {"random_seed": other.seed},
+        "hash seed": {"hash_seed": 2},
+    }
+    jobs = [plain.model_copy(update={**base, **change}) for change in ({}, *changes.values())]
+    first, *changed = await run_jobs(subject.rehearsal, jobs)
+    moved = {mover for mover, result in zip(changes, changed, strict=True) if _differ(first, result)}
+    return {"chance"} if "chance" in moved else moved
+
+
+def declaration(draft: Draft, moved: set[Mover]) -> str:
+    """Advice to declare what a result varies by; empty where nothing can be declared."""
+    named: set[Varying] = {
+        "random" if each in ("random", "chance") else "clock" for each in moved - {"hash seed"}
+    }
+    missing = sorted(named - {*draft.varies})
+    if not missing:
+        return ""
+    varies = json.dumps(sorted({*draft.varies, *missing}))
+    what = {"clock": "the clock", "random": "random numbers"}
+    if moved == {"chance"}:
+        cause = "It changes with each call, whatever the clock and the seed"
+    else:
+        cause = f"It changes with {' and '.join(what[each] for each in missing)}"
+    steady = "take them as arguments" if missing == ["clock"] else "seed them, or sort what comes from sets"
+    steady = "take the time as an argument" if missing == ["clock"] else steady
+    return f'{cause}. If that is meant, add "varies": {varies} and use `check` in the tests; else {steady}.'
+
+
+def _differ(one: RunResult | None, other: RunResult | None) -> bool:
+    if one is None or other is None:
+        return False
+    same_end = (one.status, one.error_type) == (other.status, other.error_type)
+    return not (same_end and same_result(one.value, other.value))
+
+
+_STEADY = "Sort what comes from sets, seed random numbers, take the time as an argument."
+
+
+async def determinism_gate(subject: RehearsedDraft, trials: Sequence[Trial]) -> list[Check]:
+    """Repeats each example that gave a result; a different result is a hard failure, unless declared in `varies`.
+
+    Raises:
+        SandboxError: the sandbox failed.
+    """
+    draft = subject.draft
+    first = [(trial, trial.result) for trial in trials if trial.result is not None and trial.result.ok]
+    jobs = [job_of(draft, trial.example, subject.environment, again=True) for trial, _ in first]
+    again = await run_jobs(subject.rehearsal, jobs)
+    differing = [
+        (trial, result, repeated)
+        for (trial, result), repeated in zip(first, again, strict=True)
+        if repeated is not None and not (repeated.ok and same_result(result.value, repeated.value))
+    ]
+    if not differing:
+        kept = f", the {' and '.join(draft.varies)} as declared" if draft.varies else ""
+        message = f"{len(first)} calls repeated with another hash seed and clock{kept}"
+        return [passed("determinism", message)]
+    moved = await moved_by(subject, differing[0][0].example)
+    if moved == {"chance"} and "random" in draft.varies:
+        return [passed("determinism", f"{len(first)} calls repeated; no seed brings their results back")]
+    return [_differs(draft, *each, moved) for each in differing]
+
+
+def _differs(draft: Draft, trial: Trial, result: RunResult, repeated: RunResult, moved: set[Mover]) -> Check:
+    if repeated.ok:
+        expected, got = shown_pair(result.value, repeated.value)
+    else:
+        expected, got = shown(result.value), failure_in_words(repeated)
+    message = (
+        f"example {trial.number} gave another result in a fresh process, with another hash seed and clock"
+    )
+    facts = call_facts(trial.example.arguments, repeated) | {"expected": expected, "got": got}
+    return failed("determinism", message, declaration(draft, moved) or _STEADY, **facts)
+
+
+async def variation_checks(subject: RehearsedDraft, trials: Sequence[Trial]) -> list[Check]:
+    """Checks the examples of a draft that varies under other clocks and seeds; empty for any other draft.
+
+    Raises:
+        SandboxError: the sandbox failed.
+    """
+    draft, moved = subject.draft, False
+    for number in range(1, OTHER_REHEARSALS + 1) if draft.varies else ():
+        pinned = clock_and_seed_of(draft, number)
+        jobs = [job_of(draft, trial.example, subject.environment, pinned=pinned) for trial in trials]
+        results = await run_jobs(subject.rehearsal, jobs)
+        pairs = list(zip(trials, results, strict=True))
+        there = [replace(trial, result=result) for trial, result in pairs if result is not None]
+        checks = await judge_all(there, subject.contract, subject.rehearsal.sandbox, pinned)
+        missed = next((check for check in checks if not check.passed), None)
+        if missed is not None:
+            return [_chance_hit(draft, missed)]
+        moved = moved or any(_is_other(trial.result, result) for trial, result in pairs)
+    if draft.varies and not moved:
+        message = f"no result varied in {OTHER_REHEARSALS} rehearsals with other clocks and seeds"
+        fix = "Leave out varies, or add an example that varies."
+        return [failed("determinism", message, fix, hard=False)]
+    return []
+
+
+def _is_other(one: RunResult | None, other: RunResult | None) -> bool:
+    return one is not None and other is not None and not same_result(one.value, other.value)
+
+
+def _chance_hit(draft: Draft, missed: Check) -> Check:
+    names = {"clock": "`now` (a datetime in UTC)", "random": "`seed` (of `random.Random(seed)`)"}
+    known = " and ".join(names[each] for each in draft.varies)
+    message = f"{missed.message}, in a rehearsal with another {' and '.join(draft.varies)}"
+    fix = f"Say with `check` what holds of every result; checks know `result`, `arguments`, {known}."
+    return missed.model_copy(update={"stage": "determinism", "message": message, "fix": fix})
