@@ -20,19 +20,19 @@ from alita_mcp.toolsmith.requests.outcomes import Broken, Rejected, rejection
 from alita_mcp.values import Check, Draft, Example, Recorded, StoredVersion, ToolContract
 from alita_mcp.verification.agreement import Prepared, prepare, run_row
 from alita_mcp.verification.comparison import same_result
-from alita_mcp.verification.examples.suite import own_examples, wanted
-from alita_mcp.verification.findings import failed, shown_arguments
+from alita_mcp.verification.examples.suite import expectation_of, own_examples
+from alita_mcp.verification.findings import cut_arguments, fail_check
 from alita_mcp.verification.json_schema import validate_arguments
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 
-def recorded_of(run_ids: Iterable[str], examples: Iterable[Example] = ()) -> Recorded:
+def make_record(run_ids: Iterable[str], examples: Iterable[Example] = ()) -> Recorded:
     """Record of the runs that a version was made of, and of the examples that only they show."""
     runs = sorted({hashlib.sha256(each.encode()).hexdigest()[:16] for each in run_ids})
     return Recorded(runs=tuple(runs), examples=tuple(dict.fromkeys(map(mark_of, examples))))
 
 
-def confirmed_by(own: Sequence[Example], recorded: Recorded | None) -> Recorded | None:
+def without_confirmed(own: Sequence[Example], recorded: Recorded | None) -> Recorded | None:
     """Record without the examples that a caller sends: these are the caller's own from then on."""
     if recorded is None:
         return None
@@ -41,25 +41,25 @@ def confirmed_by(own: Sequence[Example], recorded: Recorded | None) -> Recorded 
     return recorded.model_copy(update={"examples": left})
 
 
-def superseded_by(
+def without_superseded(
     own: Sequence[Example], examples: Sequence[Example], recorded: Recorded | None
 ) -> tuple[Example, ...]:
     """The examples but those recorded ones about whose calls a caller says otherwise: the code is the judge of both."""
-    left = confirmed_by(own, recorded)
+    left = without_confirmed(own, recorded)
     marks = left.examples if left else ()
-    return tuple(each for each in examples if mark_of(each) not in marks or not told_by(own, each))
+    return tuple(each for each in examples if mark_of(each) not in marks or not is_decided_by(own, each))
 
 
-def told_by(own: Sequence[Example], example: Example) -> bool:
+def is_decided_by(own: Sequence[Example], example: Example) -> bool:
     """Whether a caller's examples say what comes of the example's call."""
     return any(
         each.check is None and same_result(each.arguments, example.arguments, exact=True) for each in own
     )
 
 
-def carried_marks(draft: Draft, replaced: StoredVersion, new: Sequence[Example]) -> Recorded | None:
+def combine_records(draft: Draft, replaced: StoredVersion, new: Sequence[Example]) -> Recorded | None:
     """Record of an update that keeps the replaced version's examples: no new version confirms them."""
-    before = confirmed_by(own_examples(draft, draft.examples), replaced.report.recorded)
+    before = without_confirmed(own_examples(draft, draft.examples), replaced.report.recorded)
     now = draft.recorded
     if before is None or now is None:
         return before or (now and now.model_copy(update={"examples": _still(now, new)}))
@@ -75,7 +75,7 @@ def _still(recorded: Recorded, new: Sequence[Example]) -> tuple[str, ...]:
 
 MAX_NAMED = 8_000
 """How many characters a rejection may spend on the cases that changed."""
-_NOT_RUN = failed("examples", "not run, because another one ran out of time", "")
+_NOT_RUN = fail_check("examples", "not run, because another one ran out of time", "")
 Arguments = dict[str, Any]
 
 
@@ -87,7 +87,7 @@ class Carried:
     broken: tuple[Broken, ...] = ()
 
 
-async def carried_over(
+async def carry_over_examples(
     draft: Draft,
     replaced: StoredVersion,
     breaks: Sequence[Arguments],
@@ -105,7 +105,7 @@ async def carried_over(
             return Rejected(
                 stage="examples",
                 reason=f"breaks: {version} has no example with these arguments.",
-                case=shown_arguments(named),
+                case=cut_arguments(named),
                 fix="Name the arguments of its examples, as inspect_tool with source=true shows them.",
             )
     prepared = await prepare(draft, rehearsal, on_stage)
@@ -123,12 +123,12 @@ async def carried_over(
     held = [old for old in replaced.examples if written_example(old) not in lost]
     there = set(map(written_example, held))
     new = [example for example in draft.examples if written_example(example) not in there]
-    recorded = carried_marks(draft, replaced, new)
+    recorded = combine_records(draft, replaced, new)
     whole = draft.model_copy(update={"examples": (*held, *new), "recorded": recorded})
     given = tuple(
         Broken(
-            arguments=shown_arguments(old.arguments),
-            expected=wanted(old) if check.expected is None else check.expected,
+            arguments=cut_arguments(old.arguments),
+            expected=expectation_of(old) if check.expected is None else check.expected,
             got=check.got,
         )
         for old, check in broken
@@ -142,13 +142,13 @@ async def _changed(
     """Those examples that the draft does not meet, and how; a rejection where it cannot run at all."""
     if prepared.failure is not None or prepared.contract is None:
         return rejection(
-            prepared.failure or failed("static", "the code declares no tool", "Write one function.")
+            prepared.failure or fail_check("static", "the code declares no tool", "Write one function.")
         )
     misfits = [_misfit(example, prepared.contract) for example in examples]
     fitting = [example for example, misfit in zip(examples, misfits, strict=True) if misfit is None]
     ran, row = await run_row(prepared, fitting, rehearsal)
     if row is None:
-        return rejection(ran.failure or failed("environment", "the draft cannot run", ""))
+        return rejection(ran.failure or fail_check("environment", "the draft cannot run", ""))
     found = iter(row.checks)
     checks = [misfit or next(found) or _NOT_RUN for misfit in misfits]
     return [(old, check) for old, check in zip(examples, checks, strict=True) if not check.passed]
@@ -159,8 +159,8 @@ def _misfit(example: Example, contract: ToolContract) -> Check | None:
         validate_arguments(contract.input_schema, example.arguments)
     except InvalidArguments as wrong:
         what = f"its arguments do not fit the new signature: {wrong.message}"
-        seen = {"case": shown_arguments(example.arguments), "expected": wanted(example), "got": what}
-        return failed("examples", what, "").model_copy(update=seen)
+        seen = {"case": cut_arguments(example.arguments), "expected": expectation_of(example), "got": what}
+        return fail_check("examples", what, "").model_copy(update=seen)
     return None
 
 

@@ -23,7 +23,7 @@ from alita_mcp.toolsmith.context import SynthesisContext
 from alita_mcp.toolsmith.requests.modes import Mode
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import NO_TESTS, SynthesisRequest
-from alita_mcp.toolsmith.requests.template import told_lacks
+from alita_mcp.toolsmith.requests.template import describe_lacks
 from alita_mcp.toolsmith.writing.candidate_sampler import CandidateSampler
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.selection import RAISE
@@ -33,7 +33,7 @@ from alita_mcp.verification.agreement import Prepared, Row, prepare, run_row
 from alita_mcp.verification.code.function import promise_in
 from alita_mcp.verification.comparison import difference
 from alita_mcp.verification.examples.suite import MAX_EXAMPLES, distinct_examples, suite_checks
-from alita_mcp.verification.findings import brief, sorted_json
+from alita_mcp.verification.findings import brief, json_key
 from alita_mcp.verification.properties.properties import SLOW
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify
@@ -62,7 +62,7 @@ class Heard:
     @property
     def call(self) -> str:
         """The same for the same arguments."""
-        return sorted_json(self.test.arguments)
+        return json_key(self.test.arguments)
 
 
 @dataclass(frozen=True)
@@ -133,17 +133,17 @@ def usable(suite: Sequence[Example], draft: Draft, contract: ToolContract) -> tu
     fitting = [
         test
         for _, test in distinct_examples(suite)
-        if len(sorted_json(test.as_json())) <= MAX_TEST
+        if len(json_key(test.as_json())) <= MAX_TEST
         and not suite_checks(draft.model_copy(update={"examples": (test,)}), contract)
     ]
     said: defaultdict[str, set[str]] = defaultdict(set)
     for test in fitting:
         if test.check is None:
-            said[sorted_json(test.arguments)].add(sorted_json([test.raises, test.expected]))
-    return tuple(test for test in fitting if len(said[sorted_json(test.arguments)]) <= 1)
+            said[json_key(test.arguments)].add(json_key([test.raises, test.expected]))
+    return tuple(test for test in fitting if len(said[json_key(test.arguments)]) <= 1)
 
 
-def heard_of(writer: int, suite: Sequence[Example], row: Row) -> Iterator[Heard]:
+def heard_from_suite(writer: int, suite: Sequence[Example], row: Row) -> Iterator[Heard]:
     """Results of a suite on the code, without calls that took too long and checks that are broken."""
     for number, (test, check, word) in enumerate(zip(suite, row.checks, row.outputs, strict=True), 1):
         broken = f"example {number}: the check raised"
@@ -349,7 +349,7 @@ class CrossCheck:
         promise = await anyio.to_thread.run_sync(promise_in, draft.code, draft.name)
         brief = Brief(
             request=f"{self._request.full_description or draft.description}\n\n{promise}",
-            sandbox=await told_lacks(self._rehearsal.sandbox),
+            sandbox=await describe_lacks(self._rehearsal.sandbox),
             grants=draft.grants,
         )
         suites, numbers = None, range(SUITES[self._mode])
@@ -366,7 +366,7 @@ class CrossCheck:
                 read = partial(usable, suite.fitting(contract), draft, contract)
                 tests = await anyio.to_thread.run_sync(read)
                 _, row = await run_row(hasty, tests, self._rehearsal)
-                heard += list(heard_of(writer, tests, row)) if row is not None else []
+                heard += list(heard_from_suite(writer, tests, row)) if row is not None else []
         return Answers(tuple(heard), len(suites))
 
     def _amend(

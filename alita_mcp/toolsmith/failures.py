@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from alita_mcp.toolsmith.requests.outcomes import Rejected
 from alita_mcp.values import Example
-from alita_mcp.verification.findings import shown_arguments
+from alita_mcp.verification.findings import cut_arguments
 
 FailureClass = Literal[
     "syntax", "dependency", "assertion", "exception", "time-out", "memory", "schema", "policy", "flakiness", "evidence"
@@ -93,7 +93,7 @@ def shows(case: Mapping[str, Any] | None, hidden: Example) -> bool:
     """Whether a call is that of an example, as checks cut it, or near it: gates vary the examples that they have."""
     if case is None:
         return False
-    if case in (hidden.arguments, shown_arguments(hidden.arguments)):
+    if case in (hidden.arguments, cut_arguments(hidden.arguments)):
         return True
     one, other = (_pieces_of(arguments) for arguments in (case, hidden.arguments))
     return min(len(one), len(other)) >= MIN_PIECES and 2 * len(one & other) >= NEAR * (len(one) + len(other))
@@ -105,7 +105,7 @@ def _pieces_of(arguments: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(text[at : at + 3] for at in range(len(text) - 2))
 
 
-def hidden_failure(reason: str, example: Example, code: str, trace: Sequence[str] = ()) -> str:
+def describe_hidden_failure(reason: str, example: Example, code: str, trace: Sequence[str] = ()) -> str:
     """Returns how the example failed, for the code's author, who may not see the example.
 
     An error is told as it is, without numbers and the words of the example's values, with the line that it came from.

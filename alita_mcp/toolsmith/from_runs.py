@@ -17,14 +17,14 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.runs.annotations import NoFunctionError
 from alita_mcp.runs.function import RunFunction, function_of
 from alita_mcp.runs.recorded_run import RecordedRun
-from alita_mcp.toolsmith.carried_examples import confirmed_by, recorded_of, told_by
+from alita_mcp.toolsmith.carried_examples import is_decided_by, make_record, without_confirmed
 from alita_mcp.toolsmith.context import SynthesisContext
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
 from alita_mcp.toolsmith.requests.request import (
     NEEDS_SHAPE,
     SynthesisRequest,
     grants_of,
-    taken_from_code,
+    name_and_description_in_code,
     unfit_grants,
     unfit_name,
 )
@@ -124,7 +124,7 @@ class FromRuns:
         except AlitaError:
             return None
         recorded = known.report.recorded if known else None
-        return known if recorded and recorded.runs == recorded_of(request.from_run).runs else None
+        return known if recorded and recorded.runs == make_record(request.from_run).runs else None
 
     async def _confirm(
         self, request: SynthesisRequest, known: StoredVersion, on_stage: ReportStage
@@ -133,12 +133,12 @@ class FromRuns:
         draft, recorded = known.draft, known.report.recorded
         marks = recorded.examples if recorded else ()
         seen = [each for each in known.examples if mark_of(each) in marks]
-        tests = (*request.tests, *(each for each in seen if not told_by(request.tests, each)))
+        tests = (*request.tests, *(each for each in seen if not is_decided_by(request.tests, each)))
         if not tests:
             return Exists(tool=draft.name, version=known.manifest.version, why=_THERE)
         fields = ("name", "description", "code", "packages", "varies")
         again = {field: getattr(draft, field) for field in fields}
-        again |= {"from_run": (), "tests": tests, "recorded": confirmed_by(request.tests, recorded)}
+        again |= {"from_run": (), "tests": tests, "recorded": without_confirmed(request.tests, recorded)}
         return await self._make(request.model_copy(update=again | draft.grants.model_dump()), on_stage)
 
     async def _submit(
@@ -150,7 +150,7 @@ class FromRuns:
     ) -> Outcome:
         """The function through the gates, with the runs as examples where the caller does not say otherwise."""
         calls = [call for call in found.calls if len(json.dumps(call.as_json())) <= MAX_CALL]
-        seen = tuple(call for call in calls if not told_by(request.tests, call))
+        seen = tuple(call for call in calls if not is_decided_by(request.tests, call))
         if not calls:
             reason = f"from_run: each run has values of more than {MAX_CALL:,} characters."
             return Rejected(stage="examples", reason=reason, fix="Name runs of the code with small values.")
@@ -159,11 +159,11 @@ class FromRuns:
             "from_run": (),
             "code": found.code,
             "tests": (*request.tests, *seen),
-            "recorded": recorded_of(request.from_run, seen),
+            "recorded": make_record(request.from_run, seen),
             "packages": request.packages or packages,
         }
         made = request.model_copy(update=update)
-        outcome = await self._make(made.model_copy(update=taken_from_code(made)), on_stage)
+        outcome = await self._make(made.model_copy(update=name_and_description_in_code(made)), on_stage)
         if isinstance(outcome, Rejected):
             told = {"reason": f"made of {len(runs)} runs: {outcome.reason}"}
             if outcome.stage in ("examples", "determinism") and outcome.case in [

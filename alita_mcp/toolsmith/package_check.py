@@ -13,7 +13,7 @@ from alita_mcp.errors import AlitaError
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Check, PackageFacts
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 
 PATIENCE_S = 10.0
 """How long the index may take for all packages of a draft; then they are taken as they are."""
@@ -103,11 +103,11 @@ def problem_of(facts: PackageFacts) -> Check | None:
     )
     if not facts.exists:
         message = f"package {facts.name[:100]!r}: the index has none of that name"
-        return failed("environment", message, f"{instead}, or the standard library.")
+        return fail_check("environment", message, f"{instead}, or the standard library.")
     if facts.looks_like:
         message = f"package {facts.name!r} could be taken for {facts.looks_like!r}, which is well known"
         fix = f"{instead}, or the standard library; a caller who means this one pins its version with `==`."
-        return failed("environment", message, fix)
+        return fail_check("environment", message, fix)
     return None
 
 

@@ -11,26 +11,30 @@ from dataclasses import dataclass, replace
 
 from alita_mcp.errors import ModelError
 from alita_mcp.toolsmith.context import Submission, Work
-from alita_mcp.toolsmith.duplicates.duplicates import find_fulfilling, find_passing, find_rivals
+from alita_mcp.toolsmith.duplicates.duplicates import (
+    find_rivals,
+    find_tool_meeting_examples,
+    find_tool_passing_tests,
+)
 from alita_mcp.toolsmith.example_requests import learn_words
 from alita_mcp.toolsmith.failures import classify
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, grants_of
-from alita_mcp.toolsmith.requests.template import told_lacks
+from alita_mcp.toolsmith.requests.template import describe_lacks
 from alita_mcp.toolsmith.specification import Specification, Suite
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode, CandidateSampler
-from alita_mcp.toolsmith.writing.lookup import LookingUp
+from alita_mcp.toolsmith.writing.lookup import Lookup
 from alita_mcp.toolsmith.writing.prompts import Brief
-from alita_mcp.toolsmith.writing.rounds import Rounds, specified
+from alita_mcp.toolsmith.writing.rounds import Rounds, specification_of
 from alita_mcp.toolsmith.writing.selection import (
     NoSelection,
     Round,
     Selection,
-    amended,
+    add_agreement,
     empty_round,
+    hide_examples,
     judge,
-    told_to_author,
     verifies,
 )
 from alita_mcp.values import Draft, VerificationReport
@@ -60,7 +64,7 @@ class Pipeline:
         self._sampler = CandidateSampler(work.models)
         self._rounds = Rounds(work, self._sampler)
         advice, packages = work.context.advice, work.context.packages
-        self._looking_up = LookingUp(advice.research, packages, work.on_stage)
+        self._looking_up = Lookup(advice.research, packages, work.on_stage)
         self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
     async def make(self) -> Outcome:
@@ -75,7 +79,7 @@ class Pipeline:
         similar = await library.similar(f"{request.name} {request.description}".strip())
         serving = None
         if not request.update:
-            serving = await find_fulfilling(request.tests, similar, library, self._rehearsal)
+            serving = await find_tool_meeting_examples(request.tests, similar, library, self._rehearsal)
         if serving is not None:
             await learn_words(library, serving.tool, request.description, request.use_when)
             return serving
@@ -92,7 +96,7 @@ class Pipeline:
     async def _brief(self) -> Brief:
         return Brief(
             request=self._request.full_description,
-            sandbox=await told_lacks(self._context.sandbox),
+            sandbox=await describe_lacks(self._context.sandbox),
             grants=grants_of(self._request),
         )
 
@@ -104,7 +108,7 @@ class Pipeline:
             may_ask = self._looking_up.is_possible
             asked = prompts.specify(brief, self._request.name, taken, may_ask=may_ask)
             specification = await self._sampler.specification(asked, again)
-            refused = named(specification, self._request, self._context.submission)
+            refused = name_problem(specification, self._request, self._context.submission)
             if refused is None:
                 return specification
             taken = (*taken, specification.name)
@@ -124,7 +128,7 @@ class Pipeline:
             except ModelError as failure:
                 if rejected is None:
                     raise
-                return ended_by(rejected, failure)
+                return with_end_reason(rejected, failure)
             if not isinstance(outcome, Rejected):
                 return outcome
             rejected = outcome
@@ -134,7 +138,7 @@ class Pipeline:
 
     async def _before_code(self, brief: Brief) -> Exists | list[Suite] | None:
         """A tool that serves already; else the suites, where they had to be drawn to find that out."""
-        library, wanted = self._context.library, specified(brief)
+        library, wanted = self._context.library, specification_of(brief)
         rivals = () if self._request.update else await find_rivals(wanted, library)
         if not rivals:
             return None
@@ -142,7 +146,9 @@ class Pipeline:
         suites = await self._sampler.suites(brief, 1, range(self._work.plan.rounds[0].suites))
         await self._on_stage("duplicates")
         tests = [test for suite in suites for test in suite.fitting(wanted.contract())]
-        serving = await find_passing(wanted, self._request.tests, tests, rivals, library, self._rehearsal)
+        serving = await find_tool_passing_tests(
+            wanted, self._request.tests, tests, rivals, library, self._rehearsal
+        )
         if serving is None:
             return suites
         await learn_words(library, serving.tool, self._request.description, self._request.use_when)
@@ -160,14 +166,14 @@ class Pipeline:
             if isinstance(found, Selection):
                 return await self._line(brief, current, found, self._work.plan.repairs - repairs)
             if ended is not None:
-                return ended_by(found.rejected, ended)
+                return with_end_reason(found.rejected, ended)
             if repairs == self._work.plan.repairs or classify(found.rejected) == "evidence":
                 return found.rejected
             repairs += 1
             try:
                 current = await self._rounds.with_another(brief, current, found, seen)
             except ModelError as failure:
-                return ended_by(found.rejected, failure)
+                return with_end_reason(found.rejected, failure)
             found = judge(current)
 
     def _note_agreement(self, found: Selection | NoSelection) -> None:
@@ -205,13 +211,13 @@ class Pipeline:
                 break
             await self._on_stage("repair")
             try:
-                told = told_to_author(outcome, self._request.tests, candidate.written.code)
+                told = hide_examples(outcome, self._request.tests, candidate.written.code)
                 shows = outcome.stage == "examples"
                 candidate, last = await self._rounds.revised(
                     brief, candidate, told, last, current.attempt, shows_test=shows
                 )
             except ModelError as failure:
-                return ended_by(outcome, failure)
+                return with_end_reason(outcome, failure)
             mended = without_agreement(drawn.selection, repairs=candidate.repairs)
             outcome = await self._proved(brief, candidate, Drawn(None, mended))
         return outcome
@@ -261,9 +267,9 @@ class Pipeline:
                 by_own = await verify(alone, context.sandbox, self._on_stage, context.library.read)
                 by_caller = by_own.report.trust
             before = self._work.agreed_before
-            report = amended(verdict.report, agreement, before, by_caller, self._models.usage)
+            report = add_agreement(verdict.report, agreement, before, by_caller, self._models.usage)
             looked_up = await self._looking_up.with_packages(brief.looked_up, proved.packages)
-            told = {"written_from": specified(brief).told(brief.request), "looked_up": looked_up}
+            told = {"written_from": specification_of(brief).told(brief.request), "looked_up": looked_up}
             return proved, verdict.model_copy(update={"report": report.model_copy(update=told)})
 
         return await self._context.submission.submit(
@@ -282,7 +288,7 @@ def without_agreement(selection: Selection, **changed: int) -> Selection:
     return replace(selection, agreement=agreement)
 
 
-def named(
+def name_problem(
     specification: Specification, request: SynthesisRequest, submission: Submission
 ) -> Exists | Rejected | None:
     """Returns why a tool may not be published under the name that its planner chose; None when it may."""
@@ -293,6 +299,6 @@ def named(
     return standing if isinstance(standing, Exists | Rejected) else None
 
 
-def ended_by(rejected: Rejected, failure: ModelError) -> Rejected:
+def with_end_reason(rejected: Rejected, failure: ModelError) -> Rejected:
     """Adds to the last rejection that no more could be tried, and why."""
     return rejected.model_copy(update={"reason": f"{rejected.reason}; no more was tried: {failure.message}"})

@@ -22,7 +22,7 @@ from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.toolsmith.carried_examples import Carried, carried_over
+from alita_mcp.toolsmith.carried_examples import Carried, carry_over_examples
 from alita_mcp.toolsmith.context import Amend
 from alita_mcp.toolsmith.duplicates.duplicates import Proved, find_same
 from alita_mcp.toolsmith.example_requests import learn_words
@@ -34,11 +34,11 @@ from alita_mcp.toolsmith.requests.outcomes import (
     NeedsApproval,
     Outcome,
     Rejected,
-    broken_told,
     rejection,
-    told_apart,
+    with_broken_examples,
+    with_lookalikes,
 )
-from alita_mcp.toolsmith.specification import assumed_of
+from alita_mcp.toolsmith.specification import assumptions_in
 from alita_mcp.values import AcceptedVersion, Draft, Manifest, VerificationReport
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import verify
@@ -114,11 +114,11 @@ class Publisher:
             with suppress(ToolUnavailable):  # quarantined: a new version is the way out
                 replaced = await self._library.read(draft.name)
                 rehearsal = Rehearsal(self._sandbox, self._library.read)
-                carried = await carried_over(draft, replaced, breaks, rehearsal, on_stage)
+                carried = await carry_over_examples(draft, replaced, breaks, rehearsal, on_stage)
         if isinstance(carried, Rejected):
             return carried
         outcome = await self._prove_and_publish(carried.draft, standing, on_stage, amend, made_by)
-        return broken_told(outcome, carried.broken)
+        return with_broken_examples(outcome, carried.broken)
 
     async def _prove_and_publish(
         self, draft: Draft, follows: int, on_stage: ReportStage, amend: Amend | None, made_by: str
@@ -147,7 +147,7 @@ class Publisher:
         accepted = AcceptedVersion(
             draft=draft, contract=verdict.contract, lock=verdict.lock, report=report, made_by=made_by
         )
-        return told_apart(await self.publish(accepted, follows, on_stage), similar)
+        return with_lookalikes(await self.publish(accepted, follows, on_stage), similar)
 
     async def _same_draft(self, draft: Draft, newest: int) -> int | None:
         """The number of the current or the newest version, if that is this draft."""
@@ -193,7 +193,7 @@ class Publisher:
             report=f"alita://tools/{name}/v{manifest.version}/report",
             to_raise_trust=what_would_raise(report),
             kept=self._why_kept(manifest),
-            assumed=assumed_of(report),
+            assumed=assumptions_in(report),
         )
 
     def _why_kept(self, manifest: Manifest) -> str:
@@ -225,5 +225,5 @@ class Publisher:
             trust=manifest.trust,
             to_raise_trust=thin,
             kept=self._why_kept(manifest),
-            assumed=assumed_of(report),
+            assumed=assumptions_in(report),
         )

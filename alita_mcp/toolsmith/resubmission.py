@@ -12,7 +12,7 @@ from alita_mcp.library.trust.trust import is_lower, what_would_raise
 from alita_mcp.library.versions.files import written_example
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
-from alita_mcp.toolsmith.carried_examples import confirmed_by, superseded_by
+from alita_mcp.toolsmith.carried_examples import without_confirmed, without_superseded
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, rejection
 from alita_mcp.values import AcceptedVersion, Draft, Grants, StoredVersion
 from alita_mcp.verification.examples.suite import own_examples
@@ -52,13 +52,13 @@ async def raise_trust(
     own = own_examples(draft, draft.examples)
     there = set(map(written_example, known.examples))
     more = tuple(example for example in draft.examples if written_example(example) not in there)
-    recorded = confirmed_by(own, known.report.recorded)
+    recorded = without_confirmed(own, known.report.recorded)
     confirms = recorded != known.report.recorded
     there_already = f"with these examples it is there already; {UPDATE}"
     vouches = own and known.report.agreement and known.manifest.trust == "provisional"
     if not (more or confirms or vouches):
         return _unchanged(known, there_already)
-    kept = superseded_by(own, known.examples, known.report.recorded)
+    kept = without_superseded(own, known.examples, known.report.recorded)
     whole = known.draft.model_copy(update={"examples": (*kept, *more), "recorded": recorded})
     verdict = await verify(whole, sandbox, on_stage, library.read)
     # what the report before tells of how the tool came to be no gate finds out again

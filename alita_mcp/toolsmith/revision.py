@@ -19,11 +19,11 @@ from alita_mcp.toolsmith.carried_examples import is_named
 from alita_mcp.toolsmith.context import Work
 from alita_mcp.toolsmith.duplicates.comparison import takes
 from alita_mcp.toolsmith.failures import classify
-from alita_mcp.toolsmith.pipeline import ended_by
+from alita_mcp.toolsmith.pipeline import with_end_reason
 from alita_mcp.toolsmith.requests.modes import REPAIR_TEMPERATURE, TESTER_TEMPERATURES, seed, temperature
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, grants_of, variation
-from alita_mcp.toolsmith.requests.template import told_lacks
+from alita_mcp.toolsmith.requests.template import describe_lacks
 from alita_mcp.toolsmith.specification import (
     MAX_RULE,
     MAX_RULES,
@@ -47,13 +47,13 @@ from alita_mcp.values import (
     ToolContract,
     WrittenFrom,
 )
-from alita_mcp.verification.agreement import Prepared, Row, pooled, prepare, run_row
+from alita_mcp.verification.agreement import Prepared, Row, pool_tests, prepare, run_row
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.code.function import signature_in
 from alita_mcp.verification.code.source import normal_form
 from alita_mcp.verification.examples.suite import MAX_EXAMPLES, contradict
-from alita_mcp.verification.findings import failed
-from alita_mcp.verification.json_schema import delivered, validate_result
+from alita_mcp.verification.findings import fail_check
+from alita_mcp.verification.json_schema import validate_result, wrap_result
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.static.wording import MAX_REQUESTS
 from alita_mcp.verification.verify import Verdict
@@ -114,7 +114,7 @@ class Predecessor:
         return [old for old in self.version.examples if not is_named(old, *request.breaks)]
 
 
-def revised_draft(version: StoredVersion, written: WrittenCode, request: SynthesisRequest) -> Draft:
+def make_revised_draft(version: StoredVersion, written: WrittenCode, request: SynthesisRequest) -> Draft:
     """Makes the next version's draft: the request's own examples, and all that the request does not change."""
     before, asked = version.draft, grants_of(request)
     return before.model_copy(
@@ -200,7 +200,7 @@ class BlindTests:
 
 
 MAX_REQUEST = 8_000
-_NO_TOOL = failed("static", "the code declares no tool", "Write one function.")
+_NO_TOOL = fail_check("static", "the code declares no tool", "Write one function.")
 
 
 class Proof:
@@ -230,7 +230,7 @@ class Proof:
             try:
                 fixed = await self._sampler.mended(candidate, told, shows_test=self._showed_test)
             except ModelError as failure:
-                return ended_by(outcome, failure)
+                return with_end_reason(outcome, failure)
             same = fixed.written == candidate.written
             candidate = fixed
             outcome = await self._try(fixed, rules, insists=same or left == 1)
@@ -241,7 +241,7 @@ class Proof:
     async def _try(self, candidate: CandidateCode, rules: tuple[str, ...], *, insists: bool) -> Outcome:
         """One code through all that it must hold; `insists` when its writer will not change it any more."""
         base, work = self._base, self._work
-        draft = revised_draft(base.version, candidate.written, work.request)
+        draft = make_revised_draft(base.version, candidate.written, work.request)
         prepared = await prepare(draft, self._rehearsal, work.on_stage)
         if prepared.failure is not None or prepared.contract is None:
             return rejection(prepared.failure or _NO_TOOL)
@@ -348,7 +348,7 @@ def _misfits(old: Example, contract: ToolContract) -> bool:
     """Whether an example cannot hold with a contract, whatever the code does."""
     if not fits(old.arguments, contract) or "expected" not in old.outcome_fields:
         return not fits(old.arguments, contract)
-    result = delivered(old.expected, wraps_result=contract.wraps_result)
+    result = wrap_result(old.expected, wraps_result=contract.wraps_result)
     return bool(validate_result(contract.output_schema, result))
 
 
@@ -432,7 +432,7 @@ class Revision:
         return Brief(
             request=said,
             specification=specification,
-            sandbox=await told_lacks(self._work.context.sandbox),
+            sandbox=await describe_lacks(self._work.context.sandbox),
             grants=manifest.grants,
         )
 
@@ -461,5 +461,5 @@ class Revision:
     def _fitting(self, base: Predecessor, suite: Suite) -> tuple[Example, ...]:
         """The blind tests about which neither the request nor an example that must hold decides."""
         settled = [each.arguments for each in (*self._request.tests, *base.examples_held(self._request))]
-        tests, _ = pooled([suite.fitting(base.contract)])
+        tests, _ = pool_tests([suite.fitting(base.contract)])
         return tuple(test for test in tests if not is_named(test, *settled))

@@ -55,7 +55,7 @@ def read_assumed(raw: Any) -> tuple[str, ...]:
     return tuple(found)[:MAX_ASSUMED]
 
 
-def with_assumed(rules: Sequence[str], assumed: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def add_assumptions(rules: Sequence[str], assumed: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The rules with the assumed lines that none of them says, and the lines that the limit admits."""
     missing = [line for line in assumed if not any(words_of(line) <= words_of(rule) for rule in rules)]
     room = max(0, MAX_RULES - len(rules))
@@ -63,7 +63,7 @@ def with_assumed(rules: Sequence[str], assumed: Sequence[str]) -> tuple[tuple[st
     return (*rules, *missing[:room]), tuple(line for line in assumed if line not in left_out)
 
 
-def assumed_of(report: VerificationReport) -> tuple[str, ...]:
+def assumptions_in(report: VerificationReport) -> tuple[str, ...]:
     """The assumed lines of a stored version as an answer lists them; a report from elsewhere is a stranger's word."""
     return read_assumed(report.written_from.assumed) if report.written_from else ()
 
@@ -131,7 +131,7 @@ class Specification(Written):
             return raw
         assumed, rules = read_assumed(raw["assumed"]), raw.get("rules", ())
         if isinstance(rules, list | tuple) and all(isinstance(rule, str) for rule in rules):
-            rules, assumed = with_assumed(rules, assumed)
+            rules, assumed = add_assumptions(rules, assumed)
         return {**raw, "rules": rules, "assumed": assumed}
 
     @field_validator("signature")

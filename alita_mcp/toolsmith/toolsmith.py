@@ -15,14 +15,14 @@ from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.context import Advice, SynthesisContext, Work
 from alita_mcp.toolsmith.cross_check import CrossCheck
 from alita_mcp.toolsmith.from_runs import FromRuns, is_script
-from alita_mcp.toolsmith.jobs.journal import Ending, journalled, mark_request, writers_of
+from alita_mcp.toolsmith.jobs.journal import Ending, journal_synthesis, mark_request, writers_of
 from alita_mcp.toolsmith.package_check import PackageCheck
 from alita_mcp.toolsmith.pipeline import Pipeline
 from alita_mcp.toolsmith.publishing import Admit, Publisher
 from alita_mcp.toolsmith.requests.modes import PLANS
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, draft_of, unfit_grants, unfit_name
-from alita_mcp.toolsmith.requests.template import ask_for_code, told_abilities
+from alita_mcp.toolsmith.requests.template import ask_for_code, describe_abilities
 from alita_mcp.toolsmith.resubmission import raise_trust, same_tool
 from alita_mcp.toolsmith.revision import Revision
 from alita_mcp.toolsmith.track_record import raise_proven, read_agreed_before
@@ -65,7 +65,7 @@ class Toolsmith:
                 fix="Use the tools that search_capabilities finds.",
             )
         models = self._models.open() if self._models is not None else None
-        async with journalled(self._library, request, models) as ending:
+        async with journal_synthesis(self._library, request, models) as ending:
             ending.note(outcome := await self._make(request, on_stage, models, ending))
         if (
             models is not None and ending.agreed
@@ -93,7 +93,7 @@ class Toolsmith:
         await on_stage("search")
         text = f"{request.name} {request.description}".strip()
         similar = await self._library.similar(text)
-        abilities = await told_abilities(self._sandbox)
+        abilities = await describe_abilities(self._sandbox)
         return ask_for_code(request, similar, abilities)
 
     async def _write(

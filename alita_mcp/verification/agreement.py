@@ -10,12 +10,12 @@ from alita_mcp.errors import SandboxRefused
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Environment, RunResult
 from alita_mcp.values import Check, Draft, Example, ToolContract, Value
-from alita_mcp.verification.comparison import result_word, rounded_json
+from alita_mcp.verification.comparison import comparison_key, result_word
 from alita_mcp.verification.environment import environment_gate
 from alita_mcp.verification.examples.examples import Trial, judge_all
 from alita_mcp.verification.examples.suite import distinct_examples
 from alita_mcp.verification.examples.trials import clock_and_seed_of, job_of, run_jobs
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.static.static import static_gate
 
@@ -186,7 +186,7 @@ async def extend_matrix(
     Raises:
         SandboxError: the sandbox failed.
     """
-    tests, (_, *numbers) = pooled([matrix.tests, *suites])
+    tests, (_, *numbers) = pool_tests([matrix.tests, *suites])
     known = zip(matrix.candidates, matrix.rows, strict=True)
     ran = [await run_row(candidate, tests, rehearsal, row) for candidate, row in known]
     ran += [await run_row(candidate, tests, rehearsal) for candidate in more]
@@ -211,12 +211,14 @@ async def run_row(
     if candidate.failure is not None or candidate.contract is None:
         return candidate, None
     try:
-        return candidate, await _ran(candidate, candidate.contract, tests, rehearsal, known or Row((), ()))
+        return candidate, await _run_tests(
+            candidate, candidate.contract, tests, rehearsal, known or Row((), ())
+        )
     except SandboxRefused as refused:
         return replace(candidate, failure=_refusal(refused)), None
 
 
-async def _ran(
+async def _run_tests(
     candidate: Prepared, contract: ToolContract, tests: Sequence[Example], rehearsal: Rehearsal, known: Row
 ) -> Row:
     draft, fresh = candidate.draft, tests[len(known.results) :]
@@ -233,22 +235,22 @@ async def _ran(
         return Row(checks, tuple("right" if check and check.passed else "wrong" for check in checks), results)
     errors: defaultdict[str, set[str]] = defaultdict(set)  # for each call those that some test expects of it
     for test in tests:
-        errors[rounded_json(test.arguments)] |= {test.raises} if test.raises is not None else set()
+        errors[comparison_key(test.arguments)] |= {test.raises} if test.raises is not None else set()
     named = zip(tests, results, strict=True)
-    words = tuple(result_word(result, errors[rounded_json(test.arguments)]) for test, result in named)
+    words = tuple(result_word(result, errors[comparison_key(test.arguments)]) for test, result in named)
     return Row(checks, words, results)
 
 
-def pooled(suites: Sequence[Sequence[Example]]) -> tuple[tuple[Example, ...], tuple[frozenset[int], ...]]:
+def pool_tests(suites: Sequence[Sequence[Example]]) -> tuple[tuple[Example, ...], tuple[frozenset[int], ...]]:
     """All tests, each once, and the numbers of each suite's tests among them."""
     tests = tuple(example for _, example in distinct_examples([test for suite in suites for test in suite]))
-    place = {rounded_json(test.as_json()): number for number, test in enumerate(tests)}
-    keys = [[rounded_json(test.as_json()) for test in suite] for suite in suites]
+    place = {comparison_key(test.as_json()): number for number, test in enumerate(tests)}
+    keys = [[comparison_key(test.as_json()) for test in suite] for suite in suites]
     return tests, tuple(frozenset(place[key] for key in suite if key in place) for suite in keys)
 
 
 def _refusal(refused: SandboxRefused) -> Check:
-    return failed("environment", refused.message, refused.hint or "Write it without that feature.")
+    return fail_check("environment", refused.message, refused.hint or "Write it without that feature.")
 
 
 def _hard_failure(checks: Sequence[Check]) -> Check | None:

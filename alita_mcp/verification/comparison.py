@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from alita_mcp.sandbox.interface import RunResult
-from alita_mcp.verification.findings import SHOWN_CHARACTERS, shown
+from alita_mcp.verification.findings import SHOWN_CHARACTERS, cut_value
 
 RELATIVE_TOLERANCE = 1e-9
 
@@ -49,7 +49,7 @@ def _same_number(expected: float, got: float, exact: bool) -> bool:
         return False
 
 
-def raised(wanted: str, result: RunResult) -> bool:
+def matches_error(wanted: str, result: RunResult) -> bool:
     """Whether a call raised an error of that class or of a subclass, as `pytest.raises` matches.
 
     A bare name of a builtin means the builtin, any other one each class of that name. A module of the standard library
@@ -112,29 +112,29 @@ def result_word(result: RunResult | None, errors: Collection[str] = ()) -> str:
     """
     if result is None:
         return "not run"
-    if met := sorted(name for name in errors if raised(name, result)):
+    if met := sorted(name for name in errors if matches_error(name, result)):
         return f"raises {' '.join(met)}"
     if result.status == "error":
         return f"error {result.error_type.rsplit('.', 1)[-1]}"
     if not result.ok:
         return result.status
-    text = rounded_json(result.value)
+    text = comparison_key(result.value)
     return f"value {hashlib.sha256(text.encode()).hexdigest() if len(text) > LONGEST else text}"
 
 
-def rounded_json(value: Any) -> str:
+def comparison_key(value: Any) -> str:
     """The value as JSON with sorted keys and floats as they compare: few digits, and whole ones as integers."""
-    return json.dumps(_rounded(value), sort_keys=True)
+    return json.dumps(_round(value), sort_keys=True)
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     if isinstance(value, float):
         shortened = float(f"{value:.{SIGNIFICANT_DIGITS}g}")
         return int(shortened) if shortened.is_integer() and abs(shortened) < 1e15 else shortened
     if isinstance(value, list | tuple):
-        return [_rounded(each) for each in value]
+        return [_round(each) for each in value]
     if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in value.items()}
+        return {name: _round(each) for name, each in value.items()}
     return value
 
 
@@ -172,17 +172,17 @@ def difference(expected: Any, got: Any, width: int, before: int = CONTEXT) -> Di
     common = _common(ones[one:], others[other:])
     before = min(before, width // 2)
     parts = _window(ones, one + common, before, width), _window(others, other + common, before, width)
-    where = _named(path or [])
+    where = _path_text(path or [])
     if any(part.startswith("…") for part in parts):
         where = ", ".join(filter(None, (where, _character(_at(expected, shared), _at(got, shared)))))
     return Difference(where, *parts)
 
 
-def shown_pair(expected: Any, got: Any) -> tuple[Any, Any]:
+def cut_pair(expected: Any, got: Any) -> tuple[Any, Any]:
     """Two values as a check carries them: whole when small, else the part around their first difference."""
     sizes = len(json.dumps(expected)), len(json.dumps(got))
     if max(sizes) <= SHOWN_CHARACTERS:
-        return shown(expected), shown(got)
+        return cut_value(expected), cut_value(got)
     found = difference(expected, got, AROUND)
     parts = zip((expected, got), (found.expected, found.got), sizes, strict=True)
     one, other = (_cut(*each, found.where) for each in parts)
@@ -191,7 +191,7 @@ def shown_pair(expected: Any, got: Any) -> tuple[Any, Any]:
 
 def _cut(value: Any, part: str, size: int, where: str) -> Any:
     if size <= SHOWN_CHARACTERS:
-        return shown(value)
+        return cut_value(value)
     place = f"at {where}: " if where and part.startswith("…") else ""
     return f"{place}{part} ({size} characters)"
 
@@ -266,7 +266,7 @@ def _window(text: str, position: int, before: int, width: int) -> str:
     return starts + kept + shown_behind + ends
 
 
-def _named(path: _Path) -> str:
+def _path_text(path: _Path) -> str:
     steps = (
         f"[{step}]" if isinstance(step, int) else f".{step}" if step.isidentifier() else f"[{_text(step)}]"
         for step in path

@@ -14,18 +14,18 @@ from typing import Any, Literal
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Check, Draft, Example, Varying
 from alita_mcp.verification.code.names import Names
-from alita_mcp.verification.comparison import same_result, shown_pair
+from alita_mcp.verification.comparison import cut_pair, same_result
 from alita_mcp.verification.examples.examples import Trial, judge_all
 from alita_mcp.verification.examples.trials import (
     OTHER_REHEARSALS,
     RehearsedDraft,
     clock_and_seed_of,
-    failure_in_words,
+    describe_failure,
     job_of,
-    pinned_clock_and_seed,
+    pin_clock_and_seed,
     run_jobs,
 )
-from alita_mcp.verification.findings import call_facts, failed, passed, shown
+from alita_mcp.verification.findings import call_facts, cut_value, fail_check, pass_check
 
 Mover = Literal["clock", "random", "hash seed", "chance"]
 """`chance`: what cannot be set, such as addresses, threads and how long something took."""
@@ -42,11 +42,11 @@ def generator_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check
     """
     values = [node.value for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
     made = (node for value in values if value for node in ast.walk(value) if isinstance(node, ast.Call))
-    early = next((node for node in made if names.dotted(node.func) in _GENERATORS), None)
+    early = next((node for node in made if names.full_name(node.func) in _GENERATORS), None)
     if early is None or "random" not in draft.varies:
         return []
     message = "a generator made when the module is imported draws the same in every call"
-    return [failed("static", message, "Make it inside the function.", line=early.lineno)]
+    return [fail_check("static", message, "Make it inside the function.", line=early.lineno)]
 
 
 def may_vary(imports: tuple[str, ...]) -> bool:
@@ -54,13 +54,13 @@ def may_vary(imports: tuple[str, ...]) -> bool:
     return not _MAY_VARY.isdisjoint(imports)
 
 
-async def moved_by(subject: RehearsedDraft, example: Example) -> set[Mover]:
+async def find_causes(subject: RehearsedDraft, example: Example) -> set[Mover]:
     """The causes that alone change an example's result; `chance` where it changes while all are pinned.
 
     Raises:
         SandboxError: the sandbox failed.
     """
-    one, other = (pinned_clock_and_seed(subject.draft.code, number) for number in (0, 1))
+    one, other = (pin_clock_and_seed(subject.draft.code, number) for number in (0, 1))
     plain = job_of(subject.draft, example, subject.environment)
     base: dict[str, Any] = {
         "clock_offset_s": 0, "moment": one.moment, "random_seed": one.seed, "hash_seed": 1, "fresh": True,
@@ -124,23 +124,23 @@ async def determinism_gate(subject: RehearsedDraft, trials: Sequence[Trial]) -> 
     if not differing:
         kept = f", the {' and '.join(draft.varies)} as declared" if draft.varies else ""
         message = f"{len(first)} calls repeated with another hash seed and clock{kept}"
-        return [passed("determinism", message)]
-    moved = await moved_by(subject, differing[0][0].example)
+        return [pass_check("determinism", message)]
+    moved = await find_causes(subject, differing[0][0].example)
     if moved == {"chance"} and "random" in draft.varies:
-        return [passed("determinism", f"{len(first)} calls repeated; no seed brings their results back")]
+        return [pass_check("determinism", f"{len(first)} calls repeated; no seed brings their results back")]
     return [_differs(draft, *each, moved) for each in differing]
 
 
 def _differs(draft: Draft, trial: Trial, result: RunResult, repeated: RunResult, moved: set[Mover]) -> Check:
     if repeated.ok:
-        expected, got = shown_pair(result.value, repeated.value)
+        expected, got = cut_pair(result.value, repeated.value)
     else:
-        expected, got = shown(result.value), failure_in_words(repeated)
+        expected, got = cut_value(result.value), describe_failure(repeated)
     message = (
         f"example {trial.number} gave another result in a fresh process, with another hash seed and clock"
     )
     facts = call_facts(trial.example.arguments, repeated) | {"expected": expected, "got": got}
-    return failed("determinism", message, declaration(draft, moved) or _STEADY, **facts)
+    return fail_check("determinism", message, declaration(draft, moved) or _STEADY, **facts)
 
 
 async def variation_checks(subject: RehearsedDraft, trials: Sequence[Trial]) -> list[Check]:
@@ -164,7 +164,7 @@ async def variation_checks(subject: RehearsedDraft, trials: Sequence[Trial]) -> 
     if draft.varies and not moved:
         message = f"no result varied in {OTHER_REHEARSALS} rehearsals with other clocks and seeds"
         fix = "Leave out varies, or add an example that varies."
-        return [failed("determinism", message, fix, hard=False)]
+        return [fail_check("determinism", message, fix, hard=False)]
     return []
 
 

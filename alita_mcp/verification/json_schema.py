@@ -53,7 +53,7 @@ def validate_result(schema: Schema, result: Any) -> str | None:
     return encodable("; ".join(problems)) if problems else None
 
 
-def delivered(value: Any, *, wraps_result: bool) -> Any:
+def wrap_result(value: Any, *, wraps_result: bool) -> Any:
     """A result in the form that clients receive."""
     return {"result": value} if wraps_result else value
 
@@ -97,7 +97,7 @@ class _Reader(NamedTuple):
             raise ValueError(f"no schema of a tool has {', '.join(sorted(unknown))}")
         if "enum" in schema:
             values = schema["enum"]
-            return _named(core_schema.literal_schema(values), f"one of {json.dumps(values)[:300]}")
+            return _with_message(core_schema.literal_schema(values), f"one of {json.dumps(values)[:300]}")
         readers = {
             "string": _string, "boolean": _boolean, "integer": self._integer, "number": _number,
             "array": self._array, "object": self._object,
@@ -115,7 +115,7 @@ class _Reader(NamedTuple):
         if not self.strict_integers:
             integral = core_schema.no_info_after_validator_function(_integral, _real(ge=least, le=most))
             whole = core_schema.union_schema([whole, integral], mode="left_to_right")
-        return _named(whole, f"an integer{bounds}")
+        return _with_message(whole, f"an integer{bounds}")
 
     def _object(self, schema: Schema) -> core_schema.CoreSchema:
         nodes, required = schema.get("properties", {}), schema.get("required", [])
@@ -137,16 +137,16 @@ def _string(schema: Schema) -> core_schema.CoreSchema:
     shortest, longest = schema.get("minLength"), schema.get("maxLength")
     bounds = f" of {shortest or 0} to {longest} characters" if longest is not None else ""
     text = core_schema.str_schema(strict=True, min_length=shortest, max_length=longest)
-    return _named(text, f"a string{bounds}")
+    return _with_message(text, f"a string{bounds}")
 
 
 def _boolean(_schema: Schema) -> core_schema.CoreSchema:
-    return _named(core_schema.bool_schema(strict=True), "true or false")
+    return _with_message(core_schema.bool_schema(strict=True), "true or false")
 
 
 def _number(_schema: Schema) -> core_schema.CoreSchema:
     whole = core_schema.int_schema(strict=True)
-    return _named(core_schema.union_schema([_real(), whole], mode="left_to_right"), "a number")
+    return _with_message(core_schema.union_schema([_real(), whole], mode="left_to_right"), "a number")
 
 
 def _real(**bounds: Any) -> core_schema.CoreSchema:
@@ -159,7 +159,7 @@ def _integral(value: float) -> float:
     raise ValueError
 
 
-def _named(schema: core_schema.CoreSchema, what: str) -> core_schema.CoreSchema:
+def _with_message(schema: core_schema.CoreSchema, what: str) -> core_schema.CoreSchema:
     return core_schema.custom_error_schema(
         schema, custom_error_type="kind", custom_error_message=f"is not {what}"
     )
@@ -172,7 +172,7 @@ def _message(error: ErrorDetails) -> str:
         return f"{_where(parents)}{name!r} is missing"
     problem = _KINDS.get(error["type"], error["msg"])
     leave_out = "; leave it out instead" if error["input"] is None and error["loc"] else ""
-    return f"{_where(error['loc'])}{_shown(error['input'])} {problem}{leave_out}"
+    return f"{_where(error['loc'])}{_excerpt(error['input'])} {problem}{leave_out}"
 
 
 def _where(path: Sequence[int | str]) -> str:
@@ -188,7 +188,7 @@ def _unknown(name: str, known: list[str]) -> str:
     return f"there is no {name[:64]!r}, only {', '.join(known)}" if known else f"there is no {name[:64]!r}"
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     return _REPR.repr(value)

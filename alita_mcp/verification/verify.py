@@ -30,14 +30,14 @@ from alita_mcp.values import (
 from alita_mcp.verification.determinism import (
     declaration,
     determinism_gate,
+    find_causes,
     may_vary,
-    moved_by,
     variation_checks,
 )
 from alita_mcp.verification.environment import environment_gate
 from alita_mcp.verification.examples.examples import ExamplesFound, Trial, examples_gate
 from alita_mcp.verification.examples.trials import SECOND_CLOCK_OFFSET_S, RehearsedDraft
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 from alita_mcp.verification.mutation.mutation import mutation_gate
 from alita_mcp.verification.properties.input_source import input_source
 from alita_mcp.verification.properties.properties import INPUTS, properties_gate, seed_of
@@ -73,7 +73,7 @@ async def _variation(subject: RehearsedDraft, trial: Trial) -> str:
     told = "expected" in example.outcome_fields and result is not None and result.ok
     if not told or not may_vary(subject.contract.imports):
         return ""
-    moved = await moved_by(subject, example)
+    moved = await find_causes(subject, example)
     undeclared = declaration(subject.draft, moved)
     if undeclared or not moved - {"hash seed"}:
         return undeclared
@@ -133,7 +133,7 @@ async def verify(
     except SandboxRefused as refused:
         fix = refused.hint or "Install Docker or bubblewrap, or do without the feature."
         offers = (await sandbox.abilities()).offers
-        course.add([failed("environment", refused.message, " ".join((fix, *offers)))])
+        course.add([fail_check("environment", refused.message, " ".join((fix, *offers)))])
     return Verdict(
         report=_report(course, draft, sandbox.kind, time.monotonic() - started),
         contract=course.contract,

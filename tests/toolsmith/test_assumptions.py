@@ -16,9 +16,9 @@ from alita_mcp.toolsmith.specification import (
     MAX_LINE,
     MAX_RULES,
     Specification,
-    assumed_of,
+    add_assumptions,
+    assumptions_in,
     read_assumed,
-    with_assumed,
 )
 from alita_mcp.values import WrittenFrom
 from tests.toolsmith.authors import SPEC, Script
@@ -79,15 +79,15 @@ def test_whatever_a_planner_writes_the_lines_are_few_short_and_stay_as_they_are(
 def test_an_assumed_line_that_no_rule_says_becomes_one() -> None:
     rules = ("Empty input raises ValueError.", "Zero: allowed")
     said = ("empty input: raises ValueError", "zero: allowed", "unicode: NFC")
-    named, kept = with_assumed(rules, said)
+    named, kept = add_assumptions(rules, said)
     assert named == (*rules, "unicode: NFC")
     assert kept == said
-    assert with_assumed(named, said) == (named, kept)
+    assert add_assumptions(named, said) == (named, kept)
 
 
 def test_a_line_for_which_there_is_no_room_among_the_rules_is_not_assumed() -> None:
     rules = tuple(f"rule {number}: {'x' * 10}{number}" for number in range(MAX_RULES))
-    named, kept = with_assumed(rules, ("something else: entirely", "rule 3"))
+    named, kept = add_assumptions(rules, ("something else: entirely", "rule 3"))
     assert named == rules
     assert kept == ("rule 3",)
 
@@ -146,5 +146,5 @@ async def test_where_nothing_was_assumed_nothing_is_listed(bench: OpenBench) -> 
         assert "assumed holds" in asked
         report = (await made.library.read("digit_sum")).report
     hostile = WrittenFrom(request="", signature="", assumed=("x: see https://example.org", "y: is kept"))
-    assert assumed_of(report.model_copy(update={"written_from": hostile})) == ("y: is kept",)
-    assert assumed_of(report.model_copy(update={"written_from": None})) == ()
+    assert assumptions_in(report.model_copy(update={"written_from": hostile})) == ("y: is kept",)
+    assert assumptions_in(report.model_copy(update={"written_from": None})) == ()

@@ -16,7 +16,7 @@ from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.toolsmith.package_check import PackageCheck
 from alita_mcp.toolsmith.specification import MAX_LIBRARIES, MAX_QUESTIONS, Specification
 from alita_mcp.toolsmith.writing import lookup, prompts
-from alita_mcp.toolsmith.writing.lookup import CAPS, LookingUp, in_words, share_of
+from alita_mcp.toolsmith.writing.lookup import CAPS, Lookup, in_words, share_of
 from alita_mcp.toolsmith.writing.prompts import MAX_NOTES, Brief
 from alita_mcp.values import LookedUp, PackageFacts
 from tests.models.openai_server import ORDERS
@@ -53,7 +53,7 @@ async def looked_up(
 
     check = PackageCheck(web, ScriptedSandbox(never))
     with anyio.fail_after(WAIT_S):
-        return await LookingUp(web, check, hear).told(Brief(request=request), wanted), stages
+        return await Lookup(web, check, hear).told(Brief(request=request), wanted), stages
 
 
 async def test_a_planner_that_knows_costs_nothing() -> None:
@@ -163,7 +163,7 @@ async def test_the_report_keeps_packages_of_the_version_and_those_that_were_advi
     async def nobody(_stage: str) -> None:
         return
 
-    look = LookingUp(web, check, nobody)
+    look = Lookup(web, check, nobody)
     brief = await look.told(Brief(request=REQUEST), specification(libraries=["numpy", "reqeusts"]))
     kept = await look.with_packages(brief.looked_up, ["pandas"])
     assert kept is not None

@@ -13,7 +13,7 @@ from alita_mcp.sandbox.abilities import Abilities, whole_cpython
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.abilities import abilities
-from alita_mcp.toolsmith.requests.template import STAND_IN, told_lacks
+from alita_mcp.toolsmith.requests.template import STAND_IN, describe_lacks
 from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.prompts import Brief
@@ -178,5 +178,5 @@ async def test_where_no_sandbox_works_writers_are_told_nothing_of_it() -> None:
     def never(job: Job) -> RunResult:
         raise AssertionError(job)
 
-    assert await told_lacks(NoSandbox(never)) == ()
-    assert await told_lacks(ScriptedSandbox(never, abilities=abilities())) == abilities().lacking()
+    assert await describe_lacks(NoSandbox(never)) == ()
+    assert await describe_lacks(ScriptedSandbox(never, abilities=abilities())) == abilities().lacking()

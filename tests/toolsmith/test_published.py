@@ -6,7 +6,7 @@ from typing import Any
 
 from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
-from alita_mcp.toolsmith.revision import Predecessor, revised_draft
+from alita_mcp.toolsmith.revision import Predecessor, make_revised_draft
 from alita_mcp.toolsmith.specification import WrittenCode
 from alita_mcp.values import Grants, Limits, StoredVersion, WrittenFrom
 from alita_mcp.verification.agreement import Prepared
@@ -104,7 +104,7 @@ def test_what_a_request_does_not_change_is_carried_over() -> None:
     request = SynthesisRequest(
         name="weather", description="It is wrong.", update=True, use_when=("is it cold",)
     )
-    draft = revised_draft(before, WrittenCode(code=CODE), request)
+    draft = make_revised_draft(before, WrittenCode(code=CODE), request)
     expected = before.draft.model_copy(
         update={"code": CODE, "examples": (), "use_when": ("will it rain", "is it cold")}
     )
@@ -114,10 +114,12 @@ def test_what_a_request_does_not_change_is_carried_over() -> None:
 def test_what_a_request_names_takes_the_place_of_what_was() -> None:
     before = version(packages=("httpx>=0.27",), grants=REACHES, varies=("clock",))
     request = SynthesisRequest(name="weather", update=True, workspace="read", varies=("random",))
-    draft = revised_draft(before, WrittenCode(code=CODE, packages=("httpx>=0.28",)), request)
+    draft = make_revised_draft(before, WrittenCode(code=CODE, packages=("httpx>=0.28",)), request)
     assert draft.grants == Grants(workspace="read"), (
         "a right that the request leaves out is not asked for again"
     )
     assert (draft.packages, draft.varies) == (("httpx>=0.28",), ("random",))
-    named = revised_draft(before, WrittenCode(code=CODE), request.model_copy(update={"packages": ("numpy",)}))
+    named = make_revised_draft(
+        before, WrittenCode(code=CODE), request.model_copy(update={"packages": ("numpy",)})
+    )
     assert named.packages == ("numpy",)

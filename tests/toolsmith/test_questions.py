@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.toolsmith.cross_check import MAX_LINE, Answers, Heard, heard_of, usable
+from alita_mcp.toolsmith.cross_check import MAX_LINE, Answers, Heard, heard_from_suite, usable
 from alita_mcp.values import Check, Draft, Example
 from alita_mcp.verification.agreement import Row
 from alita_mcp.verification.code.contract import read_contract
-from alita_mcp.verification.comparison import shown_pair
+from alita_mcp.verification.comparison import cut_pair
 
 CODE = 'def pick(text: str, at: int = 0) -> list[str]:\n    """Picks a word."""\n    return []\n'
 DRAFT = Draft(name="pick", description="Picks a word.", code=CODE, examples=())
@@ -29,7 +29,7 @@ def heard(writer: int, arguments: dict[str, Any], word: str, got: Any, **wanted:
     test = Example(arguments=arguments, **wanted)
     expected = wanted.get("raises")
     if "expected" in wanted:
-        expected, got = shown_pair(wanted["expected"], got) if word.startswith("value") else (None, got)
+        expected, got = cut_pair(wanted["expected"], got) if word.startswith("value") else (None, got)
     held = word == "holds"
     check = Check(stage="examples", passed=held, message="example 1", expected=expected, got=got)
     return Heard(writer, test, check, "value 1" if held else word)
@@ -141,7 +141,7 @@ def test_what_was_not_run_or_cannot_be_judged_is_not_heard() -> None:
     broken = Check(stage="examples", passed=False, message="example 3: the check raised IndexError: list")
     slow = Check(stage="examples", passed=False, message="example 4: out of time")
     row = Row((held, None, broken, slow), ("value 1", "not run", "value 1", "timeout"))
-    assert list(heard_of(0, [test] * 4, row)) == [Heard(0, test, held, "value 1")]
+    assert list(heard_from_suite(0, [test] * 4, row)) == [Heard(0, test, held, "value 1")]
 
 
 def test_most_tests_of_two_writers_refute_and_those_of_one_do_not() -> None:

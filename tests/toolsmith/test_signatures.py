@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.toolsmith.duplicates.comparison import parameter_map, renamed, results_alike, takes
+from alita_mcp.toolsmith.duplicates.comparison import describe_renaming, parameter_map, results_alike, takes
 
 TEXT, WHOLE, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
 CHOICE = {"type": "string", "enum": ["up", "down"]}
@@ -78,5 +78,5 @@ def test_results_are_alike_by_shape() -> None:
 
 
 def test_other_names_are_told() -> None:
-    assert renamed({"a": "a"}) == ""
-    assert renamed({"a": "x", "b": "b", "c": "z"}) == "; its x is your a, z is your c"
+    assert describe_renaming({"a": "a"}) == ""
+    assert describe_renaming({"a": "x", "b": "b", "c": "z"}) == "; its x is your a, z is your c"

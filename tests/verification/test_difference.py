@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.verification.comparison import difference, shown_pair
+from alita_mcp.verification.comparison import cut_pair, difference
 from tests.verification.test_compare import JSON_VALUES
 
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=40)
@@ -27,7 +27,7 @@ def test_unlike_values_are_shown_unlike(one: Any, other: Any, around: str, width
     found = difference(*pair, width)
     assert (found.expected == found.got) == (text(one) == text(other))
     assert max(len(found.expected), len(found.got)) <= width + 2
-    cut = shown_pair(*pair)
+    cut = cut_pair(*pair)
     assert (text(cut[0]) == text(cut[1])) == (text(one) == text(other))
     assert len(text(cut)) < 30_000
 
@@ -72,12 +72,12 @@ def test_numbers_within_the_tolerance_do_not_hide_what_differs() -> None:
 
 
 def test_large_values_are_cut_around_their_difference_and_small_ones_stay() -> None:
-    assert shown_pair([1], {"a": 2}) == ([1], {"a": 2})
+    assert cut_pair([1], {"a": 2}) == ([1], {"a": 2})
     rows = [{"name": f"row {number}"} for number in range(1_000)]
     other = [*rows[:700], {"name": "another"}, *rows[701:]]
-    expected, got = shown_pair(rows, other)
+    expected, got = cut_pair(rows, other)
     assert expected.startswith("at result[700].name: …")
     assert '{"name": "row 700"}' in expected
     assert '{"name": "another"}' in got
     assert got.endswith(f" ({len(json.dumps(other))} characters)")
-    assert shown_pair(rows, None)[1] is None
+    assert cut_pair(rows, None)[1] is None

@@ -15,7 +15,7 @@ from alita_mcp.verification.mutation.generated_inputs import (
     constants_apart,
     constants_in,
     dictionary_inputs,
-    mutated_inputs,
+    mutate_inputs,
 )
 
 ALL_KINDS: dict[str, Any] = {
@@ -99,7 +99,7 @@ def test_constants_of_one_program_alone_tell_the_two_apart() -> None:
 
 def test_mutated_inputs_keep_the_types_and_the_choices() -> None:
     known = {"mode": "up", "text": "abc", "share": 0.5, "loud": True, "rows": [3, 1, 2], "by": {"a": 1}}
-    found = mutated_inputs(ALL_KINDS, [known, {}], 1, 60)
+    found = mutate_inputs(ALL_KINDS, [known, {}], 1, 60)
     assert len(found) == 60
     assert known not in found
     for each in found:
@@ -108,10 +108,10 @@ def test_mutated_inputs_keep_the_types_and_the_choices() -> None:
             name: type(part) for name, part in known.items()
         }
         assert all(type(part) is int for part in (*each["rows"], *each["by"].values()))
-    assert found == mutated_inputs(ALL_KINDS, [known, {}], 1, 60)
+    assert found == mutate_inputs(ALL_KINDS, [known, {}], 1, 60)
 
 
 def test_there_is_nothing_near_huge_inputs_or_a_single_choice() -> None:
-    assert mutated_inputs({"properties": {}}, [{"text": "x" * 9_000}], 1, 5) == []
+    assert mutate_inputs({"properties": {}}, [{"text": "x" * 9_000}], 1, 5) == []
     only = {"properties": {"mode": {"type": "string", "enum": ["up"]}}}
-    assert mutated_inputs(only, [{"mode": "up"}], 1, 5) == []
+    assert mutate_inputs(only, [{"mode": "up"}], 1, 5) == []

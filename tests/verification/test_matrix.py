@@ -15,7 +15,7 @@ from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example
-from alita_mcp.verification.agreement import PassMatrix, accept, extend_matrix, pooled, prepare
+from alita_mcp.verification.agreement import PassMatrix, accept, extend_matrix, pool_tests, prepare
 from alita_mcp.verification.comparison import result_word
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
@@ -206,7 +206,7 @@ def test_every_result_has_a_word(value: Any) -> None:
 @given(st.lists(st.lists(st.integers(0, 5), max_size=4), max_size=4))
 def test_every_test_of_a_suite_is_found_among_the_pooled_ones(numbers: list[list[int]]) -> None:
     suites = [[example(number, expected=math.floor(number / 2)) for number in suite] for suite in numbers]
-    tests, places = pooled(suites)
+    tests, places = pool_tests(suites)
     assert len(tests) == len({number for suite in numbers for number in suite})
     for suite, place in zip(suites, places, strict=True):
         assert {tests[number].arguments["number"] for number in place} == {

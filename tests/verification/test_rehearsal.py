@@ -22,7 +22,7 @@ from alita_mcp.verification.rehearsal.origin import (
     MAX_REQUEST,
     OriginStream,
     RehearsalEgressPolicy,
-    completed,
+    complete_prompt,
 )
 from alita_mcp.verification.rehearsal.rehearsal import ReadTool, Rehearsal, RehearsalBroker, value_of
 from alita_mcp.verification.verify import verify
@@ -238,8 +238,8 @@ async def test_a_door_without_its_grant_stays_shut_as_in_real_calls(
 async def test_the_model_repeats_the_last_line() -> None:
     result = await asked(Grants(model=True), "complete", prompt="Do this.\n\n  to that  \n\n")
     assert result.value == "Rehearsal: to that"
-    assert completed("") == "Rehearsal:"
-    assert len(completed("y" * 999)) == len("Rehearsal: ") + 200
+    assert complete_prompt("") == "Rehearsal:"
+    assert len(complete_prompt("y" * 999)) == len("Rehearsal: ") + 200
 
 
 async def test_secrets_are_made_up_and_kept_out_of_the_result_as_real_ones_are() -> None:

@@ -24,7 +24,7 @@ from alita_mcp.toolsmith.requests.outcomes import (
     Working,
 )
 from alita_mcp.toolsmith.requests.request import read_request
-from alita_mcp.toolsmith.requests.template import laid_out
+from alita_mcp.toolsmith.requests.template import format_template
 from alita_mcp.values import Grants
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def in_words(outcome: Outcome) -> str:
         case NeedsCode():
             line = "needs code; fill in this template and hand it in with `alita synthesize FILE`:"
             rules = [f"- {line}" for line in (*outcome.rules, *outcome.sandbox)]
-            return "\n".join([line, laid_out(outcome.template), *rules])
+            return "\n".join([line, format_template(outcome.template), *rules])
         case _:
             return outcome.status
 

@@ -11,7 +11,7 @@ from alita_mcp.server.results.building import MAX_TEXT, as_json, listed, printab
 from alita_mcp.server.results.rejections import rejection_text
 from alita_mcp.server.results.visibility import said_of
 from alita_mcp.texts import clipped
-from alita_mcp.toolsmith.requests.template import laid_out
+from alita_mcp.toolsmith.requests.template import format_template
 from alita_mcp.values import VerificationReport
 from alita_mcp.verification.comparison import difference
 
@@ -153,7 +153,7 @@ def _template_text(outcome: Structured) -> str:
     similar = f"\nSimilar tools: {', '.join(outcome['similar'])}" if outcome.get("similar") else ""
     rules, sandbox = listed(outcome["rules"]), listed(outcome["sandbox"])
     return (
-        f"Call synthesize_tool again with this filled in:\n{laid_out(outcome['template'])}\nRules:{rules}\n"
+        f"Call synthesize_tool again with this filled in:\n{format_template(outcome['template'])}\nRules:{rules}\n"
         f"The sandbox here:{sandbox}{similar}"
     )
 

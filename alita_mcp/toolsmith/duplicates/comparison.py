@@ -14,10 +14,10 @@ from alita_mcp.library.library import Library
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.toolsmith.writing.candidate_sampler import side_by_side
 from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion
-from alita_mcp.verification.comparison import raised, same_result
-from alita_mcp.verification.examples.trials import SECOND_CLOCK_OFFSET_S, failure_in_words
-from alita_mcp.verification.findings import brief, encodable, sorted_json
-from alita_mcp.verification.mutation.generated_inputs import Scalar, dictionary_inputs, mutated_inputs
+from alita_mcp.verification.comparison import matches_error, same_result
+from alita_mcp.verification.examples.trials import SECOND_CLOCK_OFFSET_S, describe_failure
+from alita_mcp.verification.findings import brief, encodable, json_key
+from alita_mcp.verification.mutation.generated_inputs import Scalar, dictionary_inputs, mutate_inputs
 from alita_mcp.verification.properties.input_source import NoInputs, input_source
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
@@ -52,7 +52,7 @@ def results_alike(one: Schema, other: Schema) -> bool:
     return bool(_shape(one) == _shape(other))
 
 
-def renamed(way: Names) -> str:
+def describe_renaming(way: Names) -> str:
     """In words: which parameters have other names there."""
     other = [f"{there} is your {here}" for here, there in way.items() if here != there]
     return f"; its {', '.join(other)}" if other else ""
@@ -150,11 +150,11 @@ class ComparedTool:
         """
         result = await self.run(example.arguments)
         if example.raises is not None:
-            return raised(example.raises, result)
+            return matches_error(example.raises, result)
         return result.ok and same_result(example.expected, result.value, example.exact)
 
 
-async def tool_of(draft: Draft, lock: Lock | None, names: Names, rehearsal: Rehearsal) -> ComparedTool:
+async def prepare_tool(draft: Draft, lock: Lock | None, names: Names, rehearsal: Rehearsal) -> ComparedTool:
     """A tool in the environment that it needs.
 
     Raises:
@@ -174,13 +174,13 @@ async def tool_of(draft: Draft, lock: Lock | None, names: Names, rehearsal: Rehe
     return ComparedTool(job, names, rehearsal)
 
 
-async def published_tool(
+async def prepare_published_tool(
     known: StoredVersion, names: Names, library: Library, rehearsal: Rehearsal
 ) -> ComparedTool:
     """A published tool with the packages that it has in this kind of sandbox; errors as `tool_of`."""
     manifest = known.manifest
     lock = library.tools.lock_in(manifest.name, manifest.version, rehearsal.sandbox.kind) or known.lock
-    return await tool_of(known.draft, lock, names, rehearsal)
+    return await prepare_tool(known.draft, lock, names, rehearsal)
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ class Comparison:
         Raises:
             SandboxError: the sandbox failed or refused.
         """
-        ahead = {text: each for each in inputs if (text := sorted_json(each)) not in self._looked_at}
+        ahead = {text: each for each in inputs if (text := json_key(each)) not in self._looked_at}
         self._expected += len(ahead)
         with anyio.move_on_after(MAX_SECONDS):
             for text, arguments in ahead.items():
@@ -267,7 +267,7 @@ class Comparison:
             differs = not same_result(mine.value, theirs.value)
             if not differs:
                 self._alike.append(arguments)
-                self._results.add(sorted_json(mine.value))
+                self._results.add(json_key(mine.value))
         elif not {mine.status, theirs.status} <= {"ok", "error"}:
             self.lost += 1
         elif mine.ok or theirs.ok:
@@ -290,14 +290,14 @@ async def inputs_for(
     if not schema["properties"]:
         return [{}]
     shown = [example.arguments for example in examples]
-    made = mutated_inputs(schema, shown, seed, MUTATED)
+    made = mutate_inputs(schema, shown, seed, MUTATED)
     made += dictionary_inputs(schema, constants, seed, DICTIONARY)
     async with input_source(schema, examples, seed, DRAWN) as source:
         with suppress(NoInputs):
             made += await source.draw()
-    return list({sorted_json(each): each for each in (*shown, *made)}.values())
+    return list({json_key(each): each for each in (*shown, *made)}.values())
 
 
 def _in_words(result: RunResult) -> str:
-    text = brief(result.value, SHOWN) if result.ok else encodable(failure_in_words(result))
+    text = brief(result.value, SHOWN) if result.ok else encodable(describe_failure(result))
     return text if len(text) <= SHOWN + 1 else f"{text[:SHOWN]}…"

@@ -16,12 +16,12 @@ from alita_mcp.toolsmith.duplicates.comparison import (
     Comparison,
     Names,
     by_name_and_place,
+    describe_renaming,
     inputs_for,
     parameter_map,
-    published_tool,
-    renamed,
+    prepare_published_tool,
+    prepare_tool,
     results_alike,
-    tool_of,
 )
 from alita_mcp.toolsmith.requests.outcomes import Exists, Lookalike
 from alita_mcp.toolsmith.specification import Specification
@@ -97,7 +97,7 @@ async def _compare_with(
     found = await _compare(proved, known, way, library, rehearsal)
     if await found.confirm():
         where = "" if draft.grants.is_pure else " in rehearsal"
-        why = f"same results on {found.alike} inputs{where}{renamed(way)}"
+        why = f"same results on {found.alike} inputs{where}{describe_renaming(way)}"
         if not is_lower(manifest.trust, than=proved.trust):
             return Exists(tool=name, version=version, why=why)
         differs = (
@@ -124,8 +124,8 @@ async def _compare(
         if example.arguments.keys() <= back.keys()
     ]
     examples = [*draft.examples, *theirs]
-    mine = await tool_of(draft, proved.verdict.lock, {name: name for name in way}, rehearsal)
-    other = await published_tool(known, way, library, rehearsal)
+    mine = await prepare_tool(draft, proved.verdict.lock, {name: name for name in way}, rehearsal)
+    other = await prepare_published_tool(known, way, library, rehearsal)
     found = Comparison(mine, other, ShownRange(examples, wanted).covers)
     await found.compare_on([example.arguments for example in examples])
     if found.is_over:
@@ -153,7 +153,7 @@ MIN_TESTS = 5
 """Fewer tests than these prove nothing, nor do any that all have one result."""
 
 
-async def find_fulfilling(
+async def find_tool_meeting_examples(
     examples: Sequence[Example], names: Sequence[str], library: Library, rehearsal: Rehearsal
 ) -> Exists | None:
     """Returns the first of the tools called `names` that does what the examples say; too few examples find none."""
@@ -165,7 +165,7 @@ async def find_fulfilling(
         way = _way_of(examples, known.manifest.input_schema) if _is_steady(known) else None
         if way is None or not await _fulfils(known, way, examples, library, rehearsal):
             return None
-        return _exists(known, f"it does what your {len(examples)} examples say{renamed(way)}")
+        return _exists(known, f"it does what your {len(examples)} examples say{describe_renaming(way)}")
 
     return await _first(serve, names, library)
 
@@ -186,7 +186,7 @@ async def find_rivals(specification: Specification, library: Library) -> tuple[s
     return tuple(fitting)
 
 
-async def find_passing(
+async def find_tool_passing_tests(
     specification: Specification,
     own: Sequence[Example],
     suite: Sequence[Example],
@@ -206,7 +206,7 @@ async def find_passing(
             return None
         yours = f"your {len(own)} examples and " if own else ""
         tests = f"{len(suite)} tests that were written for this request"
-        return _exists(known, f"it passes {yours}{tests}{renamed(way)}")
+        return _exists(known, f"it passes {yours}{tests}{describe_renaming(way)}")
 
     return await _first(serve, names, library)
 
@@ -229,7 +229,7 @@ async def _first(
 async def _fulfils(
     known: StoredVersion, way: Names, tests: Sequence[Example], library: Library, rehearsal: Rehearsal
 ) -> bool:
-    tool = await published_tool(known, way, library, rehearsal)
+    tool = await prepare_published_tool(known, way, library, rehearsal)
     for test in tests:
         if not await tool.fulfils(test):
             return False

@@ -62,7 +62,7 @@ def mark_request(description: str) -> str:
 
 
 @asynccontextmanager
-async def journalled(
+async def journal_synthesis(
     library: Library, request: SynthesisRequest, models: Models | None
 ) -> AsyncIterator[Ending]:
     """Journals the synthesis in the block once it is over, however it ends."""

@@ -135,7 +135,7 @@ class NeedsCode(Value):
 Outcome = Created | Exists | Rejected | Working | NeedsApproval | NeedsCode
 
 
-def told_apart(outcome: Outcome, others: Sequence[Lookalike]) -> Outcome:
+def with_lookalikes(outcome: Outcome, others: Sequence[Lookalike]) -> Outcome:
     """Adds to a published tool's outcome the names of similar tools that do something else."""
     if not others or not isinstance(outcome, Created | NeedsApproval):
         return outcome
@@ -143,7 +143,7 @@ def told_apart(outcome: Outcome, others: Sequence[Lookalike]) -> Outcome:
     return outcome.model_copy(update={"similar": (outcome.tool, *names), "differs": tuple(differs)})
 
 
-def broken_told(outcome: Outcome, broken: tuple[Broken, ...]) -> Outcome:
+def with_broken_examples(outcome: Outcome, broken: tuple[Broken, ...]) -> Outcome:
     """Adds to an update's outcome the examples that it gave up."""
     if not broken or not isinstance(outcome, Created | NeedsApproval):
         return outcome

@@ -25,7 +25,7 @@ _FENCED = re.compile(
 _CODE = re.compile(r"^\s*(async def|def|class|import|from\s+\S+\s+import|@\w+)\b", re.MULTILINE)
 
 
-def unfenced(text: str) -> str:
+def strip_fence(text: str) -> str:
     """Returns the code of the one fenced block, with or without prose around it; any other text as it is.
 
     Code that only holds fences, in a docstring for instance, is left alone.
@@ -132,8 +132,8 @@ def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") ->
         return request
     if request.from_run:
         return BOTH
-    request = request.model_copy(update={"code": unfenced(request.code)})
-    return request.model_copy(update=taken_from_code(request))
+    request = request.model_copy(update={"code": strip_fence(request.code)})
+    return request.model_copy(update=name_and_description_in_code(request))
 
 
 def _unreadable(invalid: ValidationError) -> Rejected:
@@ -147,7 +147,7 @@ def _unreadable(invalid: ValidationError) -> Rejected:
     return Rejected(stage="examples" if field == "tests" else "schema", reason=reason, fix=fix)
 
 
-def taken_from_code(request: SynthesisRequest) -> dict[str, str]:
+def name_and_description_in_code(request: SynthesisRequest) -> dict[str, str]:
     """Name and description from the code where the request leaves them out and the code says them plainly."""
     try:
         module = parse_code(request.code)

@@ -61,7 +61,7 @@ def ask_for_code(
     return NeedsCode(template=_fill(request), rules=rules, sandbox=sandbox, similar=similar)
 
 
-async def told_abilities(sandbox: Sandbox) -> tuple[str, ...]:
+async def describe_abilities(sandbox: Sandbox) -> tuple[str, ...]:
     """Describes what code can do in a sandbox, or why there is none and what a person does about it."""
     try:
         return (await sandbox.abilities()).in_words()
@@ -69,7 +69,7 @@ async def told_abilities(sandbox: Sandbox) -> tuple[str, ...]:
         return (f"No tool can be proved here until a sandbox works: {none}",)
 
 
-async def told_lacks(sandbox: Sandbox) -> tuple[str, ...]:
+async def describe_lacks(sandbox: Sandbox) -> tuple[str, ...]:
     """Describes for writers what code must do without in a sandbox; empty without a sandbox."""
     try:
         return (await sandbox.abilities()).lacking()
@@ -104,7 +104,7 @@ def _fill(request: SynthesisRequest) -> dict[str, Any]:
     }
 
 
-def laid_out(filled: Mapping[str, Any]) -> str:
+def format_template(filled: Mapping[str, Any]) -> str:
     """A template as JSON text with a line for each field and each test."""
     lines = []
     for field, value in filled.items():

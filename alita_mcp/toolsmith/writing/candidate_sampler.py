@@ -85,7 +85,7 @@ class CandidateSampler:
             number = seed(attempt, index)
             return (await ask(tester, asked, Suite, temperature=heat, seed=number, schema=schema)).value
 
-        return await gathered(draw, len(numbers), at_once=len(numbers))
+        return await draw_all(draw, len(numbers), at_once=len(numbers))
 
     async def candidate(self, brief: Brief, attempt: int, index: int) -> CandidateCode:
         """One module, blind to tests and to other candidates.
@@ -156,7 +156,7 @@ async def side_by_side(first: Callable[[], Awaitable[S]], second: Callable[[], A
     return found[0], also[0]
 
 
-async def gathered(draw: Callable[[int], Awaitable[T]], count: int, at_once: int = AT_ONCE) -> list[T]:
+async def draw_all(draw: Callable[[int], Awaitable[T]], count: int, at_once: int = AT_ONCE) -> list[T]:
     """Returns the draws that succeeded, in order.
 
     Raises:

@@ -40,7 +40,7 @@ class Answered(Value):
     """Why there are no passages."""
 
 
-class LookingUp:
+class Lookup:
     """Looks up what a planner does not know."""
 
     def __init__(self, web: WebAgent | None, packages: PackageCheck, on_stage: ReportStage) -> None:

@@ -105,7 +105,7 @@ class Brief(Value):
     """Where `notes` come from; it stands in the report and is told to no writer."""
 
 
-def fenced(tag: str, text: str, limit: int = MAX_REQUEST) -> str:
+def fence(tag: str, text: str, limit: int = MAX_REQUEST) -> str:
     """Puts untrusted text between tags that it cannot close, and cuts it where it is too long."""
     cut = text if len(text) <= limit else f"{text[:limit]}… (cut)"
     return f"<{tag}>\n{_TAGS.sub('&lt;', cut)}\n</{tag}>\n"
@@ -155,7 +155,7 @@ def repair(written: Sequence[Message], answer: str, rejected: Rejected) -> list[
         *written,
         Message(role="assistant", content=answer[:MAX_SCRIPT]),
         _user(
-            f"It failed:\n{fenced('finding', finding, MAX_FINDING)}{INSTRUCTIONS[classify(rejected)]} "
+            f"It failed:\n{fence('finding', finding, MAX_FINDING)}{INSTRUCTIONS[classify(rejected)]} "
             f"It must be right for every input. {_CODE_SHAPE}"
         ),
     ]
@@ -185,19 +185,19 @@ def _asked_for(grants: Grants) -> str:
     asked = grants.model_dump(exclude_defaults=True)
     said = "".join(f"- {name}: {use}\n" for name, use in uses.items() if name in asked)
     how = "" if asked.keys() == {"network"} else " (import alita_tool)"
-    return f"The tool may use{how}:\n{said}{fenced('request', json.dumps(asked), MAX_ASKED)}"
+    return f"The tool may use{how}:\n{said}{fence('request', json.dumps(asked), MAX_ASKED)}"
 
 
 def _told(brief: Brief) -> str:
     """All that every writer may know."""
-    parts = [fenced("request", brief.request)] if brief.request.strip() else []
+    parts = [fence("request", brief.request)] if brief.request.strip() else []
     if brief.specification is not None:
         specification = brief.specification
         said = [f"description: {specification.description}", f"signature: {specification.signature}"]
         said += [f"rule: {rule}" for rule in specification.rules]
-        parts.append(fenced("specification", "\n".join(said)))
+        parts.append(fence("specification", "\n".join(said)))
     if brief.notes:
-        parts.append(fenced("notes", brief.notes, MAX_NOTES))
+        parts.append(fence("notes", brief.notes, MAX_NOTES))
     parts.append(_asked_for(brief.grants))
     parts.extend(f"{sentence}\n" for sentence in brief.sandbox)
     return "".join(parts)
@@ -212,7 +212,7 @@ def revise(
 ) -> list[Message]:
     """Asks for the next version of a published tool; `now` in an example is what its code gives instead."""
     told = _told(brief.model_copy(update={"request": ""}))
-    found, held = fenced("finding", complaint), _listed(json.dumps(each) for each in examples)
+    found, held = fence("finding", complaint), _listed(json.dumps(each) for each in examples)
     whole = "".join((told, old_code, found, held)).encode(errors="replace")
     seal = hashlib.sha256(whole).hexdigest()[:12]  # code may hold any tag; no text holds the hash of itself
     code = f"<code-{seal}>\n{old_code.rstrip()}\n</code-{seal}>\n"
@@ -235,4 +235,4 @@ def revise(
 
 def _listed(lines: Iterable[str]) -> str:
     """Lines of JSON between tags: nothing in them is lost, and none closes a tag."""
-    return fenced("finding", "\n".join(lines).replace("<", "\\u003c"), MAX_HELD)
+    return fence("finding", "\n".join(lines).replace("<", "\\u003c"), MAX_HELD)

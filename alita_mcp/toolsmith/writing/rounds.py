@@ -20,14 +20,14 @@ from alita_mcp.toolsmith.specification import Specification, Suite
 from alita_mcp.toolsmith.writing.candidate_sampler import (
     CandidateCode,
     CandidateSampler,
-    gathered,
+    draw_all,
     side_by_side,
 )
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.selection import NoSelection, Round
 from alita_mcp.values import Draft, Example, ToolContract
 from alita_mcp.verification.agreement import Prepared, extend_matrix, prepare, run_row
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.static.wording import MAX_REQUESTS
 
@@ -58,7 +58,7 @@ class Rounds:
             SandboxError: the sandbox failed.
         """
         written, settled = await self._drawn(brief, current, width, suites)
-        contract = specified(brief).contract()
+        contract = specification_of(brief).contract()
         fitting = [suite.fitting(contract) for suite in written]
         await self._on_stage("matrix")
         matrix = await extend_matrix(current.matrix, [each for _, each in settled], fitting, self._rehearsal)
@@ -112,7 +112,7 @@ class Rounds:
             drawn = await self._sampler.candidate(brief, attempt, numbers[place])
             return await self._settled(brief, drawn, attempt)
 
-        return await gathered(settle, len(numbers))
+        return await draw_all(settle, len(numbers))
 
     async def _settled(self, brief: Brief, drawn: CandidateCode, attempt: int) -> Settled:
         """A candidate that can be run, mended at most twice; this shows its author no test, so it stays blind."""
@@ -168,11 +168,11 @@ class Rounds:
         if unfit is not None:
             return Prepared(draft, failure=unfit)
         prepared = await prepare(draft, self._rehearsal, self._on_stage)
-        return prepared if prepared.failure else keeps_signature(prepared, specified(brief))
+        return prepared if prepared.failure else keeps_signature(prepared, specification_of(brief))
 
     def draft(self, brief: Brief, candidate: CandidateCode, examples: tuple[Example, ...]) -> Draft:
         """Draft of a candidate with these examples."""
-        request, specification, written = self._request, specified(brief), candidate.written
+        request, specification, written = self._request, specification_of(brief), candidate.written
         return Draft(
             name=specification.name,
             description=specification.description,
@@ -191,14 +191,16 @@ def keeps_signature(prepared: Prepared, specification: Specification) -> Prepare
     if prepared.contract is None or _parameters(prepared.contract) == _parameters(specification.contract()):
         return prepared
     fix = f"Write `{specification.signature}` word for word."
-    return replace(prepared, failure=failed("schema", "the signature is not the one that was asked for", fix))
+    return replace(
+        prepared, failure=fail_check("schema", "the signature is not the one that was asked for", fix)
+    )
 
 
 def _parameters(contract: ToolContract) -> dict[str, object]:
     return {name: node.get("type") for name, node in contract.input_schema["properties"].items()}
 
 
-def specified(brief: Brief) -> Specification:
+def specification_of(brief: Brief) -> Specification:
     """Returns the specification of a brief that has one."""
     if brief.specification is None:
         raise AssertionError("writers are asked after the planner")

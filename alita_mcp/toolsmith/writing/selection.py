@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from alita_mcp.library.versions.files import mark_of
-from alita_mcp.toolsmith.failures import hidden_failure, shows
+from alita_mcp.toolsmith.failures import describe_hidden_failure, shows
 from alita_mcp.toolsmith.requests.modes import Width
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
 from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode
@@ -39,7 +39,7 @@ RAISE = (
 WAIT = f"It is raised once {ENOUGH} of the next {WINDOW} tools by these models agree fully too."
 
 
-def amended(
+def add_agreement(
     report: VerificationReport,
     agreement: Agreement,
     agreed_before: tuple[bool, ...] | None,
@@ -205,12 +205,12 @@ def _unloadable(current: Round) -> NoSelection:
     return NoSelection(number, rejection(failure), shows_test=False)
 
 
-def told_to_author(rejected: Rejected, hidden: Sequence[Example], code: str) -> Rejected:
+def hide_examples(rejected: Rejected, hidden: Sequence[Example], code: str) -> Rejected:
     """Rewords a rejection for the code's author: the caller's own examples stay hidden, and inputs near them."""
     example = next((each for each in hidden if shows(rejected.case, each)), None)
     if example is None:
         return rejected
-    how = hidden_failure(rejected.reason, example, code, rejected.trace)
+    how = describe_hidden_failure(rejected.reason, example, code, rejected.trace)
     return _without_example(rejected.stage, how)
 
 
@@ -219,7 +219,9 @@ def _hidden_failure(row: Row, draft: Draft) -> Rejected:
     ran = zip(row.checks, draft.examples, strict=True)
     pair = next(((check, example) for check, example in ran if check is not None and not check.passed), None)
     how = (
-        hidden_failure(pair[0].message, pair[1], draft.code, pair[0].trace) if pair else "it ran out of time"
+        describe_hidden_failure(pair[0].message, pair[1], draft.code, pair[0].trace)
+        if pair
+        else "it ran out of time"
     )
     return _without_example("examples", how)
 

@@ -123,11 +123,11 @@ def read_contract(code: str, name: str, description: str) -> ToolContract:
         wraps_result=wraps_result,
         is_async=isinstance(function, ast.AsyncFunctionDef),
         raises=docstring.raises,
-        imports=imported_modules(tree),
+        imports=top_level_imports(tree),
     )
 
 
-def imported_modules(tree: ast.Module) -> tuple[str, ...]:
+def top_level_imports(tree: ast.Module) -> tuple[str, ...]:
     """Top-level modules that the code imports anywhere, sorted; `__future__` is a pragma and left out.
 
     Raises:
@@ -233,7 +233,7 @@ def _output_schema(function: Function, reader: SchemaReader) -> tuple[Schema, bo
     if found.schema["type"] == "object" and not found.nullable:
         described = {"description": found.note} if found.note else {}
         return {"properties": {}, **found.schema, **described}, False
-    result = reader.spelled(found)
+    result = reader.schema_with_null(found)
     if levels_of(result) >= MAX_DEPTH:
         raise place.refuse(f"nested more than {MAX_DEPTH} levels deep", FLATTEN)
     return {"type": "object", "properties": {"result": result}, "required": ["result"]}, True

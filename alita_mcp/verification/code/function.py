@@ -91,7 +91,7 @@ def check_shape(function: Function, names: Names) -> None:
         raise refusal(f"{function.name}() is a generator", "Return a list instead of using yield.", line=line)
     for decorator in function.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if names.dotted(called) not in _KEPT_DECORATORS:
+        if names.full_name(called) not in _KEPT_DECORATORS:
             message = f"the decorator @{excerpt(decorator)} may change what callers see"
             fix = f"Remove it and do its work inside {function.name}()."
             raise refusal(message, fix, line=decorator.lineno)
@@ -171,7 +171,7 @@ def _interface(code: str, name: str) -> tuple[list[ast.stmt], ast.FunctionDef | 
     for node in reversed(tree.body):  # what is named stands before what names it
         if isinstance(node, ast.ClassDef):
             node.body = [each for each in node.body if isinstance(each, ast.AnnAssign)] or [ast.Pass()]
-        if named & _defined_by(node):
+        if named & _names_bound_by(node):
             named |= _names_in(node)
             used.insert(0, node)
     return used, bare
@@ -183,7 +183,7 @@ def _names_in(node: ast.AST) -> set[str]:
     return {each for each in found if isinstance(each, str)}
 
 
-def _defined_by(node: ast.stmt) -> set[str]:
+def _names_bound_by(node: ast.stmt) -> set[str]:
     match node:
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             return {(each.asname or each.name).partition(".")[0] for each in names}

@@ -19,7 +19,7 @@ class Names:
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
     aliases: dict[str, ast.expr] = field(default_factory=dict)
 
-    def dotted(self, expression: ast.expr) -> str:
+    def full_name(self, expression: ast.expr) -> str:
         """The full dotted name of an expression such as `t.Optional`; empty when it is no plain name."""
         attributes: list[str] = []
         while isinstance(expression, ast.Attribute):

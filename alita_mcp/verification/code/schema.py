@@ -96,7 +96,7 @@ def record_type_of(definition: ast.ClassDef, names: Names) -> RecordType | None:
     """The record that a class defines, inherited fields included; None for any other class."""
     lineage = _lineage(definition, names)
     line = tuple(each.name for each in lineage)
-    if any(names.dotted(base) == "typing.TypedDict" for each in lineage for base in each.bases):
+    if any(names.full_name(base) == "typing.TypedDict" for each in lineage for base in each.bases):
         return RecordType("TypedDict", _fields(lineage, names), line)
     if any(_is_dataclass_decorator(each, names) for each in definition.decorator_list):
         return RecordType("dataclass", _fields(lineage, names), line)
@@ -107,10 +107,10 @@ def is_error_class(definition: ast.ClassDef, names: Names) -> bool:
     """Whether a class derives from an exception, as far as its own module shows."""
     for each in _lineage(definition, names):
         for base in each.bases:
-            known = getattr(builtins, names.dotted(base), None)
+            known = getattr(builtins, names.full_name(base), None)
             if isinstance(known, type) and issubclass(known, BaseException):
                 return True
-            if names.dotted(base).lower().endswith(("error", "exception")):
+            if names.full_name(base).lower().endswith(("error", "exception")):
                 return True
     return False
 
@@ -129,7 +129,7 @@ def _lineage(definition: ast.ClassDef, names: Names) -> list[ast.ClassDef]:
 
 def _is_dataclass_decorator(decorator: ast.expr, names: Names) -> bool:
     function = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return names.dotted(function) == "dataclasses.dataclass"
+    return names.full_name(function) == "dataclasses.dataclass"
 
 
 def _fields(lineage: list[ast.ClassDef], names: Names) -> tuple[RecordField, ...]:
@@ -149,7 +149,7 @@ def _fields(lineage: list[ast.ClassDef], names: Names) -> tuple[RecordField, ...
 
 def _has_default(value: ast.expr | None, names: Names) -> bool:
     """Whether a dataclass field has a default: a plain value, or `field(default=…)`."""
-    if isinstance(value, ast.Call) and names.dotted(value.func) == "dataclasses.field":
+    if isinstance(value, ast.Call) and names.full_name(value.func) == "dataclasses.field":
         return any(word.arg in {"default", "default_factory"} for word in value.keywords)
     return value is not None
 
@@ -163,7 +163,7 @@ def _is_false(keywords: list[ast.keyword], name: str) -> bool:
 
 def _field(name: str, annotation: ast.expr, names: Names, required: bool) -> RecordField | None:
     while isinstance(annotation, ast.Subscript):
-        wrapper = names.dotted(annotation.value)
+        wrapper = names.full_name(annotation.value)
         if wrapper in _SKIPPED:
             return None
         if wrapper not in _PRESENCE and wrapper != "typing.ReadOnly":
@@ -262,9 +262,9 @@ class SchemaReader:
         if self._direction == "input" and found.nullable:
             fix = "Leave None out; a key may be NotRequired[T], a dataclass field may have a default."
             raise place.refuse("null cannot stand inside an argument", fix)
-        return self.spelled(found)
+        return self.schema_with_null(found)
 
-    def spelled(self, found: TypeNode) -> Schema:
+    def schema_with_null(self, found: TypeNode) -> Schema:
         """The schema of a type, with null as a type where it is allowed."""
         if not found.nullable:
             return {**found.schema, "description": found.note} if found.note else found.schema
@@ -279,7 +279,7 @@ class SchemaReader:
         raise place.refuse(f"{excerpt(annotation)} is not a type", GENERAL_ADVICE)
 
     def _name(self, annotation: ast.expr, place: Place) -> TypeNode:
-        name = self._names.dotted(annotation)
+        name = self._names.full_name(annotation)
         if name in place.within:
             raise place.refuse(f"{name} refers to itself", FLATTEN)
         alias = self._names.alias(annotation)
@@ -289,7 +289,7 @@ class SchemaReader:
         if definition is not None:
             record = record_type_of(definition, self._names)
             if record is None:
-                bases = [self._names.dotted(base) for base in definition.bases]
+                bases = [self._names.full_name(base) for base in definition.bases]
                 raise place.refuse(f"{name} is no JSON type", advice_for(name, bases))
             self.used.update(record.lineage)
             return TypeNode(self._record(record, place.inside(name)))
@@ -298,7 +298,7 @@ class SchemaReader:
         raise place.refuse(f"{name or excerpt(annotation)} is no type that JSON can carry", advice_for(name))
 
     def _subscript(self, annotation: ast.Subscript, place: Place) -> TypeNode:
-        base = self._names.dotted(annotation.value)
+        base = self._names.full_name(annotation.value)
         inner = annotation.slice
         arguments = inner.elts if isinstance(inner, ast.Tuple) else [inner]
         match base:
@@ -307,7 +307,7 @@ class SchemaReader:
             case "typing.Union" if arguments:
                 return self._union(arguments, place)
             case "typing.Annotated" if len(arguments) > 1:
-                return self._annotated(arguments, place)
+                return self._read_annotated(arguments, place)
             case "typing.Literal" if arguments:
                 return self._literal(arguments, place)
             case _ if base in _LISTS and len(arguments) == 1:
@@ -338,7 +338,7 @@ class SchemaReader:
             )
         return TypeNode(schemas[0], nullable, note)
 
-    def _annotated(self, arguments: list[ast.expr], place: Place) -> TypeNode:
+    def _read_annotated(self, arguments: list[ast.expr], place: Place) -> TypeNode:
         found = self.read(arguments[0], place)
         texts = [each.value for each in arguments[1:] if isinstance(each, ast.Constant)]
         note = next((text for text in texts if isinstance(text, str)), found.note)

@@ -33,17 +33,17 @@ def parse_code(code: str) -> ast.Module:
         ContractError: the code is too large, is not plain UTF-8 text, hides characters or does not parse.
     """
     _check_text(code)
-    tree = _understood(lambda: module_of(code), "the code")
+    tree = _run_parser(lambda: module_of(code), "the code")
     _check_depth(tree)
     # Two parameters of one name and the like. Not compile(): nested finally blocks double its work each.
-    _understood(lambda: symbols_of(code), "the code")
+    _run_parser(lambda: symbols_of(code), "the code")
     return tree
 
 
 def parse_expression(text: str) -> ast.expr:
     """The syntax tree of one expression; errors as `parse_code`."""
     _check_text(text)
-    tree = _understood(lambda: expression_of(text.strip()), repr(text[:80]))
+    tree = _run_parser(lambda: expression_of(text.strip()), repr(text[:80]))
     _check_depth(tree)
     return tree.body
 
@@ -70,7 +70,7 @@ def excerpt(node: ast.AST, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
-def _understood(read: Callable[[], T], what: str) -> T:
+def _run_parser(read: Callable[[], T], what: str) -> T:
     try:
         return read()
     except SyntaxError as broken:

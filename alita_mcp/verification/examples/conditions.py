@@ -9,7 +9,7 @@ from typing import Any
 from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.values import Example
 from alita_mcp.verification.code.source import parse_expression
-from alita_mcp.verification.examples.trials import ClockAndSeed, failure_in_words, run_jobs
+from alita_mcp.verification.examples.trials import ClockAndSeed, describe_failure, run_jobs
 from alita_mcp.verification.findings import ContractError, refusal
 
 _PROGRAM = """\
@@ -74,7 +74,7 @@ async def evaluate(
         Job(
             code=_program(read_condition(example.check or "", "example"), pinned),
             function="check",
-            arguments={"results": list(results), "arguments": example.arguments, **_given(pinned)},
+            arguments={"results": list(results), "arguments": example.arguments, **_pinned_arguments(pinned)},
         )
         for example, results in conditions
     ]
@@ -84,7 +84,7 @@ async def evaluate(
         if run is not None and run.ok and _is_list_of_results(run.value, len(results)):
             found.append(run.value)
         else:
-            why = failure_in_words(run) if run is not None and not run.ok else "it was not evaluated"
+            why = describe_failure(run) if run is not None and not run.ok else "it was not evaluated"
             found.append([why] * len(results))
     return found
 
@@ -95,7 +95,7 @@ def _program(expression: str, pinned: ClockAndSeed) -> str:
         name for name, given in (("datetime", pinned.moment), ("random", pinned.seed)) if given is not None
     ]
     lines = "    pass" if pinned.moment is None else _NOW
-    names = "".join(f", {name}" for name in _given(pinned))
+    names = "".join(f", {name}" for name in _pinned_arguments(pinned))
     return _PROGRAM.format(
         expression=expression,
         imports=f"import {', '.join(imports)}" if imports else "",
@@ -104,7 +104,7 @@ def _program(expression: str, pinned: ClockAndSeed) -> str:
     )
 
 
-def _given(pinned: ClockAndSeed) -> dict[str, Any]:
+def _pinned_arguments(pinned: ClockAndSeed) -> dict[str, Any]:
     given = {"now": pinned.moment, "seed": pinned.seed}
     return {name: value for name, value in given.items() if value is not None}
 

@@ -7,27 +7,27 @@ from dataclasses import dataclass, replace
 
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.values import Check, Example, ToolContract
-from alita_mcp.verification.comparison import kinds_of, raised, same_result, shown_pair
+from alita_mcp.verification.comparison import cut_pair, kinds_of, matches_error, same_result
 from alita_mcp.verification.examples.conditions import NOTHING_PINNED, ConditionResult, evaluate
 from alita_mcp.verification.examples.suite import (
     constant_passes,
     constant_stub_checks,
     distinct_examples,
+    expectation_of,
     suite_checks,
     thin_suite_checks,
-    wanted,
 )
 from alita_mcp.verification.examples.trials import (
     FIXES,
     ClockAndSeed,
     RehearsedDraft,
     clock_and_seed_of,
-    failure_in_words,
+    describe_failure,
     job_of,
     run_jobs,
 )
-from alita_mcp.verification.findings import call_facts, failed, passed, shown, shown_arguments
-from alita_mcp.verification.json_schema import delivered, validate_result
+from alita_mcp.verification.findings import call_facts, cut_arguments, cut_value, fail_check, pass_check
+from alita_mcp.verification.json_schema import validate_result, wrap_result
 
 _UNTOLD = {
     "now": 'Checks know `now` where the request says "varies": ["clock"].',
@@ -104,41 +104,41 @@ def _judge(trial: Trial, contract: ToolContract) -> Check | None:
         return _without_value(trial, result)
     if example.raises is not None:
         fix = f"Make the function raise {example.raises} for these arguments, or correct the example."
-        return _missed(trial, "it returned a result", shown(result.value), fix)
-    value = delivered(result.value, wraps_result=contract.wraps_result)
+        return _fail_trial(trial, "it returned a result", cut_value(result.value), fix)
+    value = wrap_result(result.value, wraps_result=contract.wraps_result)
     if misfit := validate_result(contract.output_schema, value):
         what = f"the result does not fit the return annotation: {misfit}"
         fix = "Return what the annotation declares, or correct the annotation."
-        return _missed(trial, what, shown(result.value), fix).model_copy(update={"stage": "schema"})
+        return _fail_trial(trial, what, cut_value(result.value), fix).model_copy(update={"stage": "schema"})
     if example.check is not None:
         return None
     if same_result(example.expected, result.value, example.exact):
-        return _met(trial)
-    expected, got = shown_pair(example.expected, result.value)
-    missed = _missed(trial, "it returned another result", got, _MEND)
+        return _pass_trial(trial)
+    expected, got = cut_pair(example.expected, result.value)
+    missed = _fail_trial(trial, "it returned another result", got, _MEND)
     return missed.model_copy(update={"expected": expected})
 
 
 def _without_value(trial: Trial, result: RunResult) -> Check:
-    got = failure_in_words(result)
+    got = describe_failure(result)
     wanted_error = trial.example.raises
     if result.status == "error" and wanted_error is not None:
-        if raised(wanted_error, result):
-            return _met(trial)
+        if matches_error(wanted_error, result):
+            return _pass_trial(trial)
         name = kinds_of(result)[0].removeprefix("builtins.")
         fix = f"Raise {wanted_error}, or say raises {name!r} in the example."
-        return _missed(trial, f"it {got}", got, fix)
-    return _missed(trial, f"it {got}" if result.status == "error" else got, got, FIXES[result.status])
+        return _fail_trial(trial, f"it {got}", got, fix)
+    return _fail_trial(trial, f"it {got}" if result.status == "error" else got, got, FIXES[result.status])
 
 
 def _by_condition(trial: Trial, held: ConditionResult) -> Check:
-    got = shown(trial.result.value if trial.result else None)
+    got = cut_value(trial.result.value if trial.result else None)
     if held is True:
-        return _met(trial)
+        return _pass_trial(trial)
     if held is False:
-        return _missed(trial, "the check does not hold", got, _MEND)
+        return _fail_trial(trial, "the check does not hold", got, _MEND)
     fix = next((fix for name, fix in _UNTOLD.items() if f"name '{name}' is not defined" in held), "")
-    return _missed(trial, f"the check raised {held}", got, fix or "Correct the check expression.")
+    return _fail_trial(trial, f"the check raised {held}", got, fix or "Correct the check expression.")
 
 
 async def still_met(subject: RehearsedDraft, trial: Trial, result: RunResult) -> bool:
@@ -166,14 +166,14 @@ async def _first_result_stub(
         return []
     verdicts = await evaluate(sandbox, [(trial.example, [first.value]) for trial in trials])
     if all(held == [True] for held in verdicts):
-        return [constant_passes(shown(first.value), len(trials))]
+        return [constant_passes(cut_value(first.value), len(trials))]
     return []
 
 
 def _any_error_checks(trials: Sequence[Trial]) -> list[Check]:
     """Soft checks of examples that any mistake in the code would meet as well."""
     return [
-        failed(
+        fail_check(
             "examples",
             f"example {trial.number}: a mistake in the code is an {trial.example.raises} too",
             f"Say raises {trial.result.error_type!r}, which it raised.",
@@ -186,13 +186,16 @@ def _any_error_checks(trials: Sequence[Trial]) -> list[Check]:
     ]
 
 
-def _met(trial: Trial) -> Check:
+def _pass_trial(trial: Trial) -> Check:
     seconds = trial.result.wall_seconds if trial.result else 0.0
-    seen = {"case": shown_arguments(trial.example.arguments), "seconds": seconds}
-    return passed("examples", f"example {trial.number}").model_copy(update=seen)
+    seen = {"case": cut_arguments(trial.example.arguments), "seconds": seconds}
+    return pass_check("examples", f"example {trial.number}").model_copy(update=seen)
 
 
-def _missed(trial: Trial, what: str, got: object, fix: str) -> Check:
+def _fail_trial(trial: Trial, what: str, got: object, fix: str) -> Check:
     result = trial.result or RunResult(status="crashed")
-    facts = call_facts(trial.example.arguments, result) | {"expected": wanted(trial.example), "got": got}
-    return failed("examples", f"example {trial.number}: {what}", fix, **facts)
+    facts = call_facts(trial.example.arguments, result) | {
+        "expected": expectation_of(trial.example),
+        "got": got,
+    }
+    return fail_check("examples", f"example {trial.number}: {what}", fix, **facts)

@@ -9,11 +9,18 @@ from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.versions.files import mark_of
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Check, Draft, Example, Schema, ToolContract
-from alita_mcp.verification.comparison import exclude_each_other, same_result, shown_pair
+from alita_mcp.verification.comparison import cut_pair, exclude_each_other, same_result
 from alita_mcp.verification.examples.conditions import NOTHING_PINNED, evaluate, read_condition
 from alita_mcp.verification.examples.trials import ClockAndSeed
-from alita_mcp.verification.findings import ContractError, brief, failed, is_unicode, shown, shown_arguments
-from alita_mcp.verification.json_schema import delivered, validate_arguments, validate_result
+from alita_mcp.verification.findings import (
+    ContractError,
+    brief,
+    cut_arguments,
+    cut_value,
+    fail_check,
+    is_unicode,
+)
+from alita_mcp.verification.json_schema import validate_arguments, validate_result, wrap_result
 
 MAX_EXAMPLES = 100
 MIN_FOR_VERIFIED = 3
@@ -23,10 +30,10 @@ def suite_checks(draft: Draft, contract: ToolContract) -> list[Check]:
     """Faults of the examples before anything runs; empty when there are none."""
     if not draft.examples:
         fix = "Give at least three: arguments and the expected result, one of them an edge or error case."
-        return [failed("examples", "there are no examples, so nothing would be proved", fix)]
+        return [fail_check("examples", "there are no examples, so nothing would be proved", fix)]
     if len(draft.examples) > MAX_EXAMPLES:
         message = f"{len(draft.examples)} examples, the limit is {MAX_EXAMPLES}"
-        return [failed("examples", message, "Keep those that differ most.")]
+        return [fail_check("examples", message, "Keep those that differ most.")]
     problems = (_problem(number, example, contract) for number, example in enumerate(draft.examples, 1))
     return [each for each in problems if each is not None] or _contradictions(draft.examples)
 
@@ -61,7 +68,7 @@ def thin_suite_checks(draft: Draft, examples: Sequence[Example], contract: ToolC
         f"{MIN_FOR_VERIFIED}, one an edge or error"
     )
     return [
-        failed(
+        fail_check(
             "examples",
             message,
             "Send your own examples as tests.",
@@ -74,11 +81,11 @@ def _thin(examples: Sequence[Example], contract: ToolContract) -> list[Check]:
     checks = []
     if len(examples) < MIN_FOR_VERIFIED:
         message = f"{len(examples)} distinct examples; `verified` needs {MIN_FOR_VERIFIED}"
-        checks.append(failed("examples", message, "Add examples that differ in kind.", hard=False))
+        checks.append(fail_check("examples", message, "Add examples that differ in kind.", hard=False))
     if not any(is_edge(example, contract.input_schema) for example in examples):
         message = "no example shows an edge or an error"
         fix = "Add one with an empty, zero, negative or omitted argument, or with `raises`."
-        checks.append(failed("examples", message, fix, hard=False))
+        checks.append(fail_check("examples", message, fix, hard=False))
     return checks
 
 
@@ -90,11 +97,11 @@ def is_edge(example: Example, input_schema: Schema) -> bool:
     return bool(omitted) or any(_is_edge_value(value) for value in example.arguments.values())
 
 
-def wanted(example: Example) -> Any:
+def expectation_of(example: Example) -> Any:
     """The expectation of an example as a check shows it."""
     if example.raises is not None:
         return f"raises {example.raises}"
-    return f"check: {example.check}" if example.check is not None else shown(example.expected)
+    return f"check: {example.check}" if example.check is not None else cut_value(example.expected)
 
 
 def _is_edge_value(value: Any) -> bool:
@@ -108,13 +115,13 @@ def _is_edge_value(value: Any) -> bool:
 
 
 def _problem(number: int, example: Example, contract: ToolContract) -> Check | None:
-    where, case = f"example {number}", shown_arguments(example.arguments)
+    where, case = f"example {number}", cut_arguments(example.arguments)
     try:
         validate_arguments(contract.input_schema, example.arguments)
     except InvalidArguments as wrong:
         fix = "Send arguments as the function's parameters are named and typed, or change the function."
         message = f"{where}: arguments do not fit the signature: {wrong.message}"
-        return failed("examples", message, fix, case=case)
+        return fail_check("examples", message, fix, case=case)
     if example.check is not None:
         try:
             read_condition(example.check, where)
@@ -122,14 +129,14 @@ def _problem(number: int, example: Example, contract: ToolContract) -> Check | N
             return wrong.check
     if "expected" in example.outcome_fields and not is_unicode(example.expected):
         message = f"{where}: `expected` holds half of a surrogate pair, which no result can"
-        return failed("examples", message, "Write valid Unicode text.")
+        return fail_check("examples", message, "Write valid Unicode text.")
     if "expected" in example.outcome_fields:
-        result = delivered(example.expected, wraps_result=contract.wraps_result)
+        result = wrap_result(example.expected, wraps_result=contract.wraps_result)
         misfit = validate_result(contract.output_schema, result)
         if misfit:
             message = f"{where}: the function never returns {brief(example.expected)}: {misfit}"
             fix = "Correct `expected`, or the function's return annotation."
-            return failed("examples", message, fix, case=case)
+            return fail_check("examples", message, fix, case=case)
     return None
 
 
@@ -140,11 +147,11 @@ def _contradictions(examples: Sequence[Example]) -> list[Check]:
                 continue
             if contradict(example, other):
                 message = f"examples {earlier} and {number} contradict each other: same arguments"
-                expected, got = wanted(other), wanted(example)
+                expected, got = expectation_of(other), expectation_of(example)
                 if "expected" in example.outcome_fields & other.outcome_fields:
-                    expected, got = shown_pair(other.expected, example.expected)
-                seen = {"case": shown_arguments(example.arguments), "expected": expected, "got": got}
-                return [failed("examples", message, "Remove the wrong one.", **seen)]
+                    expected, got = cut_pair(other.expected, example.expected)
+                seen = {"case": cut_arguments(example.arguments), "expected": expected, "got": got}
+                return [fail_check("examples", message, "Remove the wrong one.", **seen)]
     return []
 
 
@@ -177,14 +184,14 @@ async def constant_stub_checks(
     by_result = [example for example in examples if example.raises is None]
     if not by_result:
         message = "every example raises, so a function that always raises passes them"
-        return [failed("examples", message, "Add examples with results.")]
+        return [fail_check("examples", message, "Add examples with results.")]
     conditions = [example for example in by_result if example.check is not None]
     candidates = _candidates([example for example in by_result if example.check is None])
     verdicts = await evaluate(sandbox, [(each, [*CONSTANTS, *candidates]) for each in conditions], pinned)
     for example, held_by in zip(conditions, verdicts, strict=True):
         if all(held is True for held in held_by[: len(CONSTANTS)]):
             message = f"the check `{example.check}` holds for None, 0, an empty text and an empty list alike"
-            return [failed("examples", message, "Say in the check what makes a result right.")]
+            return [fail_check("examples", message, "Say in the check what makes a result right.")]
     if len(by_result) < len(examples) or pinned.is_set:
         return []  # no constant raises
     for index, candidate in enumerate(candidates, len(CONSTANTS)):
@@ -205,4 +212,4 @@ def constant_passes(constant: Any, count: int) -> Check:
     """The failure of a suite that one constant satisfies."""
     which = "the only example" if count == 1 else f"all {count} examples"
     message = f"a function that always returns {brief(constant)} passes {which}, so nothing is proved"
-    return failed("examples", message, "Add an example with another result.")
+    return fail_check("examples", message, "Add an example with another result.")

@@ -40,12 +40,12 @@ async def without_idle_parts(
         if code and await is_same(code):
             idle.add(place)
 
-    await each_of(enumerate([change.written(tree) for change in changes]), look, MAX_SECONDS)
+    await each_of(enumerate([change.render(tree) for change in changes]), look, MAX_SECONDS)
     found = False
     with anyio.move_on_after(MAX_SECONDS):
         for place in sorted(idle):  # each may be idle only as long as another is there
             change = changes[place]
-            before, after = ast.unparse(tree), change.written(tree)
+            before, after = ast.unparse(tree), change.render(tree)
             if after == before or (found and not await is_same(after)):
                 continue
             change.put(change.instead)

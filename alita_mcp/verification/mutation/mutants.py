@@ -156,7 +156,7 @@ class Change:
         """The node that is replaced."""
         return self.site[3]
 
-    def written(self, tree: ast.Module, instead: ast.AST | None = None) -> str:
+    def render(self, tree: ast.Module, instead: ast.AST | None = None) -> str:
         """The whole code with the replacement or another node in place; empty when it cannot be unparsed.
 
         The tree is as before afterwards.
@@ -197,13 +197,13 @@ def mutants_in(tree: ast.Module, code: str, function: str, limit: int | None = N
     for change in _in_fair_order(_changes(tree, reach), reach, code):
         if len(found) >= most or written > MAX_WRITTEN:
             break
-        mutated = change.written(tree)
+        mutated = change.render(tree)
         if mutated in seen:
             continue
         seen.add(mutated)
-        trap = change.written(tree, _trap(change.node))
+        trap = change.render(tree, _trap(change.node))
         written += len(mutated) + len(trap)
-        was, now = _shown(change.node), _shown(change.instead)
+        was, now = _describe_node(change.node), _describe_node(change.instead)
         found.append(Mutant(line=change.line, was=was, now=now, code=mutated, trap=trap))
     return tuple(found)
 
@@ -218,7 +218,7 @@ def _trap(node: ast.AST) -> ast.AST:
     return error
 
 
-def _shown(node: ast.AST) -> str:
+def _describe_node(node: ast.AST) -> str:
     match node:
         case ast.If(test=test):
             return f"if {excerpt(test)}"

@@ -18,7 +18,7 @@ from alita_mcp.values import Check, Draft, Example, Limits, MutationScore, Survi
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.examples.examples import Trial, still_met
 from alita_mcp.verification.examples.trials import RehearsedDraft, each_of, job_of
-from alita_mcp.verification.findings import brief, failed, passed, sorted_json
+from alita_mcp.verification.findings import brief, fail_check, json_key, pass_check
 from alita_mcp.verification.mutation.idle_parts import without_idle_parts
 from alita_mcp.verification.mutation.mutants import Mutant, mutants_in, mutants_of
 from alita_mcp.verification.mutation.other_inputs import (
@@ -99,7 +99,7 @@ class Measurement:
         """Whether a variant does what the code does, with the examples and with other inputs."""
         try:
             if await self._others.are_usable():
-                return await self._others.differing(code) == []
+                return await self._others.inputs_that_differ(code) == []
             for trial in self._in_turn():
                 result = await self._run(code, trial)
                 if trial.result is None or not alike(behaviour_of(trial.result), behaviour_of(result)):
@@ -130,10 +130,10 @@ class Measurement:
             if noticing is None:
                 trials = trials[TRIED_FIRST:]
                 if await self._others.are_usable():
-                    differing = await self._others.differing(mutant.code)
+                    differing = await self._others.inputs_that_differ(mutant.code)
                 if differing is not None:
-                    changed = {sorted_json(each) for each in differing}
-                    trials = [each for each in trials if sorted_json(each.example.arguments) in changed]
+                    changed = {json_key(each) for each in differing}
+                    trials = [each for each in trials if json_key(each.example.arguments) in changed]
                 noticing = await first_noticing(self._subject, mutant.code, self._run, trials)
             self._noticed[noticing] += 1
             # a mutant (1) is noticed, (2) is equivalent if no input shows it though enough reach it, or (3) survives;
@@ -145,7 +145,7 @@ class Measurement:
             elif differing == [] and await self._others.is_tried(mutant.trap, enough):
                 self._equivalent += 1
             else:
-                shown_by = min(differing, key=lambda each: len(sorted_json(each))) if differing else None
+                shown_by = min(differing, key=lambda each: len(json_key(each))) if differing else None
                 self._survivors.append(
                     Survivor(line=mutant.line, was=mutant.was, now=mutant.now, shown_by=shown_by)
                 )
@@ -193,18 +193,18 @@ async def mutation_gate(
     if looks_at_itself(draft.code):
         message = "the code looks at its own source or at its caller, so nothing follows from what a changed one does"
         fix = "Leave out inspect, sys._getframe, __code__ and the like."
-        return MutationFound([failed("mutation", message, fix, hard=False)])
+        return MutationFound([fail_check("mutation", message, fix, hard=False)])
     ordered = sorted(trials, key=lambda trial: trial.example.check is not None)
     way = await _control(subject, ordered)
     if way is None:
         message = "the examples do not hold when the code is loaded anew for each call, so no mutant was run"
         fix = "Let nothing depend on how the module is loaded."
-        return MutationFound([failed("mutation", message, fix, hard=False)])
+        return MutationFound([fail_check("mutation", message, fix, hard=False)])
     others = OtherInputs(subject, ordered, seen, way)
     measurement = Measurement(subject, ordered, way, others)
     found = await measurement.score()
     if found is None:
-        return MutationFound([passed("mutation", "nothing in the code could be written another way")])
+        return MutationFound([pass_check("mutation", "nothing in the code could be written another way")])
     verified_from = VERIFIED_FROM if draft.grants.is_pure else VERIFIED_IN_REHEARSAL_FROM
     rejected_below = 0.0 if draft.varies else REJECTED_BELOW
     return MutationFound(_checks(found, verified_from, rejected_below, measurement.vouched), found)
@@ -274,24 +274,24 @@ def _tight(draft: Draft, trials: Sequence[Trial]) -> Iterator[Limits]:
 
 def _checks(score: MutationScore, verified_from: float, rejected_below: float, vouched: int) -> list[Check]:
     if not score.total and not score.equivalent:
-        return [failed("mutation", "no mutant could be run", "Use a faster algorithm.", hard=False)]
+        return [fail_check("mutation", "no mutant could be run", "Use a faster algorithm.", hard=False)]
     if not score.total:
         message = (
             f"none of {score.equivalent} small mistakes in the code changes a result on {score.inputs} inputs"
         )
-        return [failed("mutation", message, "Let the result depend on the arguments.", hard=False)]
+        return [fail_check("mutation", message, "Let the result depend on the arguments.", hard=False)]
     message = f"the examples notice {score.killed} of {score.total} small mistakes in the code"
     if score.equivalent:
         message += f"; {score.equivalent} more change no result on {score.inputs} inputs"
     share = score.killed / score.total
     if share >= verified_from:
-        return [passed("mutation", message)]
-    fix = f"Add examples that notice {_named(score.survivors)}."
+        return [pass_check("mutation", message)]
+    fix = f"Add examples that notice {_describe_survivors(score.survivors)}."
     noticed = (score.killed + vouched) / (score.total + vouched)
-    return [failed("mutation", message, fix, hard=noticed < rejected_below)]
+    return [fail_check("mutation", message, fix, hard=noticed < rejected_below)]
 
 
-def _named(survivors: Sequence[Survivor]) -> str:
+def _describe_survivors(survivors: Sequence[Survivor]) -> str:
     """A few of the mistakes, from different lines, each with an input that shows it where one is known."""
     by_line = {survivor.line: survivor for survivor in reversed(survivors)}
     lines = sorted(by_line)

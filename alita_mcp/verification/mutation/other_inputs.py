@@ -17,9 +17,9 @@ from alita_mcp.values import Draft, Example, Schema
 from alita_mcp.verification.comparison import bare_kinds_of, same_result
 from alita_mcp.verification.examples.examples import Trial
 from alita_mcp.verification.examples.trials import RehearsedDraft
-from alita_mcp.verification.findings import sorted_json
+from alita_mcp.verification.findings import json_key
 from alita_mcp.verification.json_schema import validate_arguments
-from alita_mcp.verification.mutation.generated_inputs import constants_in, dictionary_inputs, mutated_inputs
+from alita_mcp.verification.mutation.generated_inputs import constants_in, dictionary_inputs, mutate_inputs
 
 Arguments = dict[str, Any]
 ObservedCalls = Sequence[tuple[Arguments, RunResult]]
@@ -52,7 +52,7 @@ class OtherInputs:
     ) -> None:
         self._draft, self._way, self._rehearsal = subject.draft, way, subject.rehearsal
         shown = [(each.example.arguments, each.result) for each in trials if each.result is not None]
-        self._fresh = {sorted_json(given): behaviour_of(result) for given, result in (*shown, *seen[:DRAWN])}
+        self._fresh = {json_key(given): behaviour_of(result) for given, result in (*shown, *seen[:DRAWN])}
         drawn = [given for given, _ in seen]
         self._inputs = _inputs_of(
             self._draft, subject.contract.input_schema, [given for given, _ in shown], drawn
@@ -66,7 +66,7 @@ class OtherInputs:
         """Number of inputs; 0 until they are first needed, and where none can be used."""
         return len(self._expected or ())
 
-    async def differing(self, code: str) -> list[Arguments] | None:
+    async def inputs_that_differ(self, code: str) -> list[Arguments] | None:
         """The inputs on which a variant behaves differently, those of examples among them; None: its process ended.
 
         Raises:
@@ -84,7 +84,7 @@ class OtherInputs:
         Raises:
             SandboxError: the sandbox failed or refused.
         """
-        differing = await self.differing(trap) if trap else []
+        differing = await self.inputs_that_differ(trap) if trap else []
         return differing is None or len(differing) >= min(enough, self.count)
 
     async def are_usable(self) -> bool:
@@ -120,7 +120,7 @@ class OtherInputs:
         if got is None:
             return
         both = zip(kept, got, strict=True)
-        if all(alike(self._fresh.get(sorted_json(given), behaviour), behaviour) for given, behaviour in both):
+        if all(alike(self._fresh.get(json_key(given), behaviour), behaviour) for given, behaviour in both):
             self._inputs, self._expected = kept, got
 
     def _job(self, code: str, inputs: Sequence[Arguments]) -> Job:
@@ -162,10 +162,10 @@ def _inputs_of(
     """Each once, in an order that the code itself draws, so that no place in it is special."""
     seed = int.from_bytes(hashlib.sha256(draft.code.encode()).digest()[:4], "big")
     share = 1 if draft.grants.is_pure else _SHARE_WITH_GRANTS
-    made = mutated_inputs(schema, shown, seed, MUTATED // share)
+    made = mutate_inputs(schema, shown, seed, MUTATED // share)
     made += dictionary_inputs(schema, constants_in(draft.code), seed, DICTIONARY // share)
-    inputs = {sorted_json(each): each for each in (*shown, *drawn[: DRAWN // share])}
-    inputs |= {sorted_json(each): each for each in made if _fits(schema, each)}
+    inputs = {json_key(each): each for each in (*shown, *drawn[: DRAWN // share])}
+    inputs |= {json_key(each): each for each in made if _fits(schema, each)}
     draw = random.Random(seed)  # noqa: S311 - nothing here is secret
     return draw.sample(list(inputs.values()), len(inputs))
 

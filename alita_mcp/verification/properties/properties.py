@@ -14,9 +14,9 @@ from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Check, Draft, Example, Limits, Schema, Stage, ToolContract
 from alita_mcp.verification.comparison import bare_kinds_of
 from alita_mcp.verification.examples.examples import Trial
-from alita_mcp.verification.examples.trials import FIXES, RehearsedDraft, each_of, failure_in_words, job_of
-from alita_mcp.verification.findings import brief, call_facts, failed, passed, shown, sorted_json
-from alita_mcp.verification.json_schema import delivered, validate_result
+from alita_mcp.verification.examples.trials import FIXES, RehearsedDraft, describe_failure, each_of, job_of
+from alita_mcp.verification.findings import brief, call_facts, cut_value, fail_check, json_key, pass_check
+from alita_mcp.verification.json_schema import validate_result, wrap_result
 from alita_mcp.verification.properties.input_source import InputSource, NoInputs
 
 SLOW = frozenset({"timeout", "memory"})
@@ -48,11 +48,11 @@ class Judgement:
             return self._misfit(result.value)
         if result.status == "error":
             return self._error(result)
-        what = failure_in_words(result)
+        what = describe_failure(result)
         return Finding((result.status, ""), what, FIXES[result.status], hard=True)
 
     def _misfit(self, value: Any) -> Finding | None:
-        value = delivered(value, wraps_result=self._contract.wraps_result)
+        value = wrap_result(value, wraps_result=self._contract.wraps_result)
         misfit = validate_result(self._contract.output_schema, value)
         if misfit is None:
             return None
@@ -65,7 +65,7 @@ class Judgement:
         kinds = bare_kinds_of(result)
         if kinds & self._declared or (not self._pure and kinds & _OF_SERVICES):
             return None
-        what = f"{failure_in_words(result)}, which neither the docstring nor an example announces"
+        what = f"{describe_failure(result)}, which neither the docstring nor an example announces"
         fix = f"Handle it, or say `Raises: {name}` in the docstring and add an example with raises {name!r}."
         return Finding(("error", name), what, fix, hard=False)
 
@@ -155,17 +155,17 @@ async def properties_gate(
         SandboxError: the sandbox failed, which says nothing about the draft.
     """
     if not subject.contract.input_schema["properties"]:
-        return PropertiesFound([passed("properties", "there is only one input")])
+        return PropertiesFound([pass_check("properties", "there is only one input")])
     try:
         inputs = await source.draw()
     except NoInputs as none:
         return PropertiesFound([_untried(str(none))])
     trial = _Trials(subject, trials)
     await trial.run_all(inputs)
-    checks = await _reported(trial, source)
+    checks = await _report_failures(trial, source)
     if not trial.tried:
         return PropertiesFound([_untried("no generated input was answered in time")])
-    checks = checks or [passed("properties", f"{trial.tried} generated inputs")]
+    checks = checks or [pass_check("properties", f"{trial.tried} generated inputs")]
     return PropertiesFound(checks, trial.tried, tuple(trial.seen))
 
 
@@ -200,23 +200,23 @@ class _Trials:
 
     async def failure_of(self, arguments: Arguments) -> _Failure | None:
         """The failure of an input, which is run once; None where there is none."""
-        text = sorted_json(arguments)
+        text = json_key(arguments)
         if text not in self._known:
             self._known[text] = await self._run(arguments)
         return self._known[text]
 
     def knows(self, arguments: Arguments) -> bool:
         """Whether the input was run."""
-        return sorted_json(arguments) in self._known
+        return json_key(arguments) in self._known
 
-    async def confirmed(self, arguments: Arguments) -> _Failure | None:
+    async def run_within_limits(self, arguments: Arguments) -> _Failure | None:
         """The failure of one input under the limits of the tool itself."""
         return self._failure(arguments, await self._result(arguments, self._limits))
 
     async def _run(self, arguments: Arguments) -> _Failure | None:
         try:
             with anyio.move_on_after(self._patience):
-                return await self.confirmed(arguments)
+                return await self.run_within_limits(arguments)
             # late: by the sandbox's own clock, which does not count how long a call waits for a worker
             bounds = {"wall_seconds": self._patience, "cpu_seconds": self._patience}
             result = await self._result(arguments, self._limits.model_copy(update=bounds))
@@ -239,7 +239,7 @@ class _Trials:
         return _Failure(arguments, finding, result) if finding else None
 
 
-async def _reported(trial: _Trials, source: InputSource) -> list[Check]:
+async def _report_failures(trial: _Trials, source: InputSource) -> list[Check]:
     """One check for each kind of failure with its smallest input; the hard ones first."""
     checks = [_refused(trial.refused)] if trial.refused else []
     firsts = {failure.finding.key: failure for failure in reversed(trial.failures)}
@@ -248,7 +248,7 @@ async def _reported(trial: _Trials, source: InputSource) -> list[Check]:
     for first in worst[:MAX_REPORTED]:
         failure: _Failure | None = await _smallest(first, trial, source, deadline)
         if failure and failure.finding.hard and failure.finding.key[0] in SLOW:
-            failure = await trial.confirmed(failure.arguments)
+            failure = await trial.run_within_limits(failure.arguments)
         if failure:
             checks.append(_check(failure))
             if failure.finding.hard:
@@ -277,17 +277,17 @@ def _check(failure: _Failure) -> Check:
     finding, result = failure.finding, failure.result
     stage: Stage = "schema" if finding.key[0] == "schema" else "properties"
     message = f"with {brief(failure.arguments)}: {finding.message}"
-    got = shown(result.value) if result.ok else failure_in_words(result)
+    got = cut_value(result.value) if result.ok else describe_failure(result)
     facts = call_facts(failure.arguments, result)
-    return failed(stage, message, finding.fix, hard=finding.hard, got=got, **facts)
+    return fail_check(stage, message, finding.fix, hard=finding.hard, got=got, **facts)
 
 
 def _refused(message: str) -> Check:
     fix = "Do without the feature, or install Docker or bubblewrap."
     what = f"a generated input needs what this sandbox lacks: {message}"
-    return failed("properties", what, fix, hard=False)
+    return fail_check("properties", what, fix, hard=False)
 
 
 def _untried(why: str) -> Check:
     message = f"no generated input was tried: {why}"
-    return failed("properties", message, "Send it again, or make the tool faster.", hard=False)
+    return fail_check("properties", message, "Send it again, or make the tool faster.", hard=False)

@@ -29,7 +29,7 @@ FILES = {
 ANSWER_CHARACTERS = 200
 
 
-def completed(prompt: str) -> str:
+def complete_prompt(prompt: str) -> str:
     """Completion of the stand-in model: the last non-empty line of the prompt, cut to 200 characters."""
     lines = [line.strip() for line in prompt.splitlines() if line.strip()]
     return f"Rehearsal: {lines[-1][:ANSWER_CHARACTERS]}" if lines else "Rehearsal:"
@@ -86,7 +86,7 @@ def _redirect(request: Request) -> StandInResponse:
     return StandInResponse(b"", status=302, headers=(("Location", to),))
 
 
-def _zipped(_request: Request) -> StandInResponse:
+def _gzip_response(_request: Request) -> StandInResponse:
     packed = gzip.compress(FILES["sample.txt"].encode(), mtime=0)
     return StandInResponse(packed, headers=(("Content-Encoding", "gzip"),))
 
@@ -107,7 +107,7 @@ _FIXED: dict[str, Callable[[Request], StandInResponse]] = {
     "/bytes": lambda _request: StandInResponse(b"\x00\x01\x02\xff", "application/octet-stream"),
     "/large": lambda _request: StandInResponse(b"x" * LARGE),
     "/empty": lambda _request: StandInResponse(b"", status=204),
-    "/gzip": _zipped,
+    "/gzip": _gzip_response,
     "/redirect": _redirect,
     "/loop": lambda _request: StandInResponse(b"", status=302, headers=(("Location", "/loop"),)),
 }
@@ -178,20 +178,20 @@ def _response_bytes(received: bytes, *, ended: bool) -> bytes | None:
     """The response to a complete request; None while more of it has to come."""
     head, found, body = received.partition(b"\r\n\r\n")
     if len(received) > MAX_REQUEST:
-        return _written(StandInResponse(b"too large\n", status=413), "GET")
+        return _encode_response(StandInResponse(b"too large\n", status=413), "GET")
     if not found:
-        return _written(StandInResponse(b"no HTTP request\n", status=400), "GET") if ended else None
+        return _encode_response(StandInResponse(b"no HTTP request\n", status=400), "GET") if ended else None
     try:
-        request = _read(head, body)
+        request = _parse_request(head, body)
     except ValueError:
-        return _written(StandInResponse(b"no HTTP request\n", status=400), "GET")
+        return _encode_response(StandInResponse(b"no HTTP request\n", status=400), "GET")
     length = request.headers.get("content-length", "0")
     if length.isdigit() and len(body) < int(length) and not ended:
         return None
-    return _written(response_to(request), request.method)
+    return _encode_response(response_to(request), request.method)
 
 
-def _read(head: bytes, body: bytes) -> Request:
+def _parse_request(head: bytes, body: bytes) -> Request:
     first, *lines = head.decode("latin-1").split("\r\n")
     method, target, _version = first.split(" ")
     parts = urlsplit(target)
@@ -201,7 +201,7 @@ def _read(head: bytes, body: bytes) -> Request:
     return Request(method, parts.path, dict(parse_qsl(parts.query, keep_blank_values=True)), headers, body)
 
 
-def _written(response: StandInResponse, method: str) -> bytes:
+def _encode_response(response: StandInResponse, method: str) -> bytes:
     length = ("Content-Length", str(len(response.body)))
     headers = [("Content-Type", response.kind), *response.headers, length, ("Connection", "close")]
     lines = [f"HTTP/1.1 {response.status} Rehearsal", *(f"{name}: {value}" for name, value in headers)]

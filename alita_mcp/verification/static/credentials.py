@@ -9,7 +9,7 @@ from collections import Counter
 
 from alita_mcp.library.private_text import KEYS, NAMED_SECRET, holds_key
 from alita_mcp.values import Check
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 
 __all__ = ["credential_checks", "holds_key"]
 _RANDOM_LOOKING = re.compile(r"[A-Za-z0-9+/=_\-.]{16,}")
@@ -25,15 +25,15 @@ def credential_checks(code: str, tree: ast.Module) -> list[Check]:
     for what, pattern in KEYS.items():
         if found := pattern.search(code):
             line = code.count("\n", 0, found.start()) + 1
-            checks.append(failed("static", f"the code holds {what}", _FIX, line=line))
-    for name, node in _named_strings(tree):
+            checks.append(fail_check("static", f"the code holds {what}", _FIX, line=line))
+    for name, node in _strings_with_names(tree):
         if NAMED_SECRET.search(name) and _looks_random(node.value):
             message = f"the value of {name[:60]} looks like a secret"
-            checks.append(failed("static", message, _FIX, line=node.lineno))
+            checks.append(fail_check("static", message, _FIX, line=node.lineno))
     return checks
 
 
-def _named_strings(tree: ast.Module) -> list[tuple[str, ast.Constant]]:
+def _strings_with_names(tree: ast.Module) -> list[tuple[str, ast.Constant]]:
     """String constants with the name that they are assigned, passed or keyed under."""
     found: list[tuple[str, ast.expr | None]] = []
     for node in ast.walk(tree):

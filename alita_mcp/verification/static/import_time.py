@@ -7,7 +7,7 @@ import ast
 from alita_mcp.values import Check
 from alita_mcp.verification.code.names import Names
 from alita_mcp.verification.code.source import excerpt
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 
 _EFFECTS = {
     "open", "input", "print", "exec", "eval", "compile", "__import__", "breakpoint", "exit", "quit", "sys.exit",
@@ -46,7 +46,7 @@ def _statement(statement: ast.stmt, names: Names) -> list[Check]:
     if type(statement).__name__ in _HARMLESS:
         return []
     what = _LOOPS.get(type(statement).__name__, f"{type(statement).__name__.lower()} statement")
-    return [failed("static", f"a {what} runs at import", _INTO_FUNCTION, line=statement.lineno)]
+    return [fail_check("static", f"a {what} runs at import", _INTO_FUNCTION, line=statement.lineno)]
 
 
 def _block(body: list[ast.stmt], names: Names) -> list[Check]:
@@ -58,7 +58,7 @@ def _expression(statement: ast.Expr) -> list[Check]:
         return []
     text = excerpt(statement.value)
     fix = "Remove it: a tool's module only defines, its function is called by others."
-    return [failed("static", f"`{text}` runs at import", fix, line=statement.lineno)]
+    return [fail_check("static", f"`{text}` runs at import", fix, line=statement.lineno)]
 
 
 def _if(statement: ast.If, names: Names) -> list[Check]:
@@ -67,7 +67,7 @@ def _if(statement: ast.If, names: Names) -> list[Check]:
     while len(rest) == 1 and isinstance(branch := rest[0], ast.If):  # an elif is an if inside an else
         if any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(branch.test)):
             fix = 'Remove the `if __name__ == "__main__":` block; examples show how the tool is called.'
-            return [failed("static", "the module is written as a program", fix, line=branch.lineno)]
+            return [fail_check("static", "the module is written as a program", fix, line=branch.lineno)]
         checks += _block(branch.body, names)
         rest = branch.orelse
     return checks + _block(rest, names)
@@ -77,8 +77,8 @@ def _effects(statement: ast.stmt, names: Names) -> list[Check]:
     for node in ast.walk(statement):
         if not isinstance(node, ast.Call):
             continue
-        called = names.dotted(node.func)
+        called = names.full_name(node.func)
         if called in _EFFECTS or called.split(".")[0] in _EFFECT_MODULES:
             message = f"{called}() is called at import"
-            return [failed("static", message, "Call it inside the function.", line=node.lineno)]
+            return [fail_check("static", message, "Call it inside the function.", line=node.lineno)]
     return []

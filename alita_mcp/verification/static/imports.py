@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.values import Check, Draft, ToolContract
 from alita_mcp.verification.code.names import Names, names_of
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 
 MAX_PACKAGES = 20
 _OURS = {"alita_tool"}
@@ -38,11 +38,11 @@ def package_checks(draft: Draft) -> list[Check]:
     checks = []
     if len(draft.packages) > MAX_PACKAGES:
         message = f"{len(draft.packages)} packages, the limit is {MAX_PACKAGES}"
-        checks.append(failed("environment", message, "Declare only what the code imports."))
+        checks.append(fail_check("environment", message, "Declare only what the code imports."))
     for text in draft.packages:
         if problem := _requirement_problem(text):
             message = f"package {text[:100]!r}: {problem}"
-            checks.append(failed("environment", message, 'Write "name" or "name>=1.2".'))
+            checks.append(fail_check("environment", message, 'Write "name" or "name>=1.2".'))
     return checks
 
 
@@ -55,7 +55,7 @@ def import_checks(draft: Draft, contract: ToolContract, tree: ast.Module) -> lis
     if declared - explained:
         return []  # a declared package may bring any module; the import in the sandbox decides
     return [
-        failed(
+        fail_check(
             "static",
             f"the code imports {name}, which is neither in the standard library nor a declared package",
             f"Declare it in packages ({DISTRIBUTIONS.get(name, name)!r}) or use the standard library.",
@@ -112,22 +112,22 @@ def missing_checks(tree: ast.Module, abilities: Abilities) -> list[Check]:
     modules = _modules_used(tree, names_of(tree))
     needed = {}
     for lack in abilities.lacks:
-        if uses := _matching(lack.names, modules):
-            subject = _subject(uses)
+        if uses := _names_lacked(lack.names, modules):
+            subject = _list_names(uses)
             needed[f"{subject} (line {min(uses.values())})"] = f"{subject}: {lack.instead}"
     if not needed:
         return []
     fix = " ".join((f"Instead of {'; '.join(needed.values())}.", abilities.elsewhere, *abilities.offers))
-    return [failed("environment", f"this sandbox lacks what the code needs: {'; '.join(needed)}", fix)]
+    return [fail_check("environment", f"this sandbox lacks what the code needs: {'; '.join(needed)}", fix)]
 
 
-def _subject(uses: Uses) -> str:
+def _list_names(uses: Uses) -> str:
     named = sorted(uses)
     more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
     return ", ".join(named[:_MOST_NAMED]) + more
 
 
-def _matching(lacked: Iterable[str], used: Uses) -> Uses:
+def _names_lacked(lacked: Iterable[str], used: Uses) -> Uses:
     """Those of the used names that are lacked, or stand below one that is; of nested ones the outermost."""
     known = frozenset(lacked)
     hits = {name for name in used if any(part in known for part in _outwards(name))}
@@ -148,11 +148,11 @@ def _modules_used(tree: ast.Module, names: Names) -> Uses:
     for node, is_optional in _walk(tree, names):
         if isinstance(node, ast.Import | ast.ImportFrom):
             if is_optional:
-                optional.update(name.partition(".")[0] for name in _imported(node))
-            found += [(name, node.lineno) for name in _imported(node)]
+                optional.update(name.partition(".")[0] for name in _modules_of(node))
+            found += [(name, node.lineno) for name in _modules_of(node)]
         elif isinstance(node, ast.Attribute):
             inner.add(id(node.value))
-            if id(node) not in inner and (name := _looked_up(node, names)):
+            if id(node) not in inner and (name := _module_attribute(node, names)):
                 found.append((name, node.lineno))
     used: Uses = {}
     for name, line in found:
@@ -168,34 +168,34 @@ def _walk(tree: ast.Module, names: Names) -> Iterator[tuple[ast.AST, bool]]:
         node, is_optional = pending.pop()
         yield node, is_optional
         caught = (isinstance(node, ast.Try) and any(_catches(each, names) for each in node.handlers)) or (
-            isinstance(node, ast.If) and names.dotted(node.test) == "typing.TYPE_CHECKING"
+            isinstance(node, ast.If) and names.full_name(node.test) == "typing.TYPE_CHECKING"
         )
         body = {id(statement) for statement in node.body} if caught else set()  # type: ignore[attr-defined]
         pending += [(child, is_optional or id(child) in body) for child in ast.iter_child_nodes(node)]
 
 
-def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+def _modules_of(node: ast.Import | ast.ImportFrom) -> list[str]:
     if isinstance(node, ast.Import):
-        return [_shortened(alias.name) for alias in node.names]
+        return [_shorten(alias.name) for alias in node.names]
     module = node.module or ""
     if module in ("", "__future__"):  # what the compiler reads is no module that has to be there
         return []
-    return [_shortened(module), *(_shortened(f"{module}.{alias.name}") for alias in node.names)]
+    return [_shorten(module), *(_shorten(f"{module}.{alias.name}") for alias in node.names)]
 
 
-def _looked_up(node: ast.Attribute, names: Names) -> str:
+def _module_attribute(node: ast.Attribute, names: Names) -> str:
     """What is looked up in an imported module, as in `os.fork`; empty for any other attribute."""
     root: ast.expr = node
     while isinstance(root, ast.Attribute):
         root = root.value
     is_module = isinstance(root, ast.Name) and root.id in names.imported
-    return _shortened(names.dotted(node)) if is_module else ""
+    return _shorten(names.full_name(node)) if is_module else ""
 
 
-def _shortened(name: str) -> str:
+def _shorten(name: str) -> str:
     return ".".join(name.split(".", _DEEPEST)[:_DEEPEST])
 
 
 def _catches(handler: ast.ExceptHandler, names: Names) -> bool:
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(kind is None or names.dotted(kind) in _CAUGHT for kind in kinds)
+    return any(kind is None or names.full_name(kind) in _CAUGHT for kind in kinds)

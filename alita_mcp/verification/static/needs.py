@@ -11,7 +11,7 @@ from typing import Any
 from alita_mcp.values import Check, Draft, Grants
 from alita_mcp.verification.code.names import Names, names_of
 from alita_mcp.verification.code.source import parse_code
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 
 _MODULE = "alita_tool"
 _WRITES = ("write_text", "write_bytes")
@@ -34,9 +34,9 @@ def needs_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
             "It has complete(prompt), call_tool(name, **arguments), secret(name), read_text(path), read_bytes(path), "
             "write_text(path, text), write_bytes(path, data) and list_files(folder)."
         )
-        return [failed("policy", f"{_MODULE} has no {strange[1]!r}", fix, line=strange[0])]
+        return [fail_check("policy", f"{_MODULE} has no {strange[1]!r}", fix, line=strange[0])]
     grants = draft.grants
-    wanted = _wanted(used, grants)
+    wanted = _grants_needed(used, grants)
     missing = [field for field, value in wanted.items() if value != getattr(grants, field)]
     if not missing:
         return []
@@ -50,7 +50,7 @@ def needs_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
     line = min(line for line, _ in beyond)
     message = f"the code uses {uses} beyond what the request asks for"
     fix = f'Add "needs": {needs_text(grants, wanted)}; a person approves it.'
-    return [failed("policy", message, fix, line=line)]
+    return [fail_check("policy", message, fix, line=line)]
 
 
 def network_hint(draft: Draft) -> str:
@@ -59,7 +59,7 @@ def network_hint(draft: Draft) -> str:
         return ""
     tree = parse_code(draft.code)
     names = names_of(tree)
-    calls = (names.dotted(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
+    calls = (names.full_name(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
     called = next((name for name in calls if _REACHES_HOSTS.match(name)), "")
     if not called:
         return ""
@@ -89,7 +89,7 @@ def _uses(tree: ast.Module, names: Names) -> Iterator[tuple[int, str, str]]:
         if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)
     }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and names.dotted(node.value) == _MODULE:
+        if isinstance(node, ast.Attribute) and names.full_name(node.value) == _MODULE:
             function = node.attr
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             function = taken.get(node.id, "")
@@ -99,7 +99,7 @@ def _uses(tree: ast.Module, names: Names) -> Iterator[tuple[int, str, str]]:
             yield node.lineno, function, str(asked.get(id(node), ""))
 
 
-def _wanted(used: list[tuple[int, str, str]], grants: Grants) -> dict[str, Any]:
+def _grants_needed(used: list[tuple[int, str, str]], grants: Grants) -> dict[str, Any]:
     """What the grants would have to be, for the functions that are used."""
     functions = {function for _, function, _ in used}
     wanted: dict[str, Any] = {}
