@@ -27,7 +27,7 @@ async def read_agreed_before(
     library: Library, models: Mapping[str, str], request: str
 ) -> tuple[bool, ...] | None:
     """Whether the last syntheses of these models agreed fully, newest first; None where `models` is empty."""
-    return _agreed(await _rows_of(library, models), request) if models else None
+    return _agreements(await _read_rows(library, models), request) if models else None
 
 
 async def raise_proven(library: Library, models: Mapping[str, str]) -> list[StoredVersion]:
@@ -35,11 +35,11 @@ async def raise_proven(library: Library, models: Mapping[str, str]) -> list[Stor
 
     A tool that cannot be raised stays as it is, which is logged only.
     """
-    rows = (await _rows_of(library, models))[::-1]
+    rows = (await _read_rows(library, models))[::-1]
     raised = []
     for place, row in enumerate(rows):
         waits = row.detail["agreed"] and row.detail.get("trust") == "provisional" and row.version is not None
-        if waits and is_proven(_agreed(rows[place + 1 :], str(row.detail.get("request")))):
+        if waits and is_proven(_agreements(rows[place + 1 :], str(row.detail.get("request")))):
             try:
                 raised += await _raise(library, str(row.name), row.version or 0)
             except AlitaError as failure:
@@ -78,7 +78,7 @@ def _proven_report(report: VerificationReport) -> VerificationReport | None:
     return report.model_copy(update={"trust": "verified", "checks": tuple(checks)})
 
 
-async def _rows_of(library: Library, models: Mapping[str, str]) -> list[JournalRow]:
+async def _read_rows(library: Library, models: Mapping[str, str]) -> list[JournalRow]:
     """The syntheses of these models that could agree fully, newest first."""
     if not models:
         return []
@@ -90,7 +90,7 @@ async def _rows_of(library: Library, models: Mapping[str, str]) -> list[JournalR
     ]
 
 
-def _agreed(rows: Iterable[JournalRow], request: str) -> tuple[bool, ...]:
+def _agreements(rows: Iterable[JournalRow], request: str) -> tuple[bool, ...]:
     """Whether each agreed, in their order: of those with one request the first, and none with `request` itself."""
     first: dict[object, bool] = {}
     for row in rows:

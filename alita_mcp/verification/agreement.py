@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.progress import ReportStage
@@ -115,6 +116,9 @@ def is_proven(agreed: Sequence[bool]) -> bool:
     return sum(agreed[:WINDOW]) >= ENOUGH
 
 
+CANNOT_RUN = fail_check("environment", "the draft cannot be run", "Send it again.")
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A draft that can be run, or the check that says why it cannot."""
@@ -143,6 +147,11 @@ class Row:
     def passes(self) -> tuple[bool, ...]:
         """Which tests the draft passes."""
         return tuple(check is not None and check.passed for check in self.checks)
+
+    def got(self, test: int) -> Any:
+        """The result of one test as a report shows it."""
+        check = self.checks[test]
+        return check.got if check is not None else "it was not run"
 
 
 @dataclass(frozen=True)

@@ -216,7 +216,7 @@ async def test_a_budget_that_ends_on_a_wrong_candidate_is_a_clear_rejection(
         assert isinstance(outcome, Rejected), outcome
         assert made.is_empty
     assert "pass 0 of 6 tests" in outcome.reason
-    assert "no more was tried: The budget of this synthesis is spent" in outcome.reason
+    assert "no further attempt: The budget of this synthesis is spent" in outcome.reason
 
 
 async def test_what_cannot_be_drawn_in_a_later_round_does_not_undo_the_first(bench: OpenBench) -> None:

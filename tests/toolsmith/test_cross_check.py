@@ -274,7 +274,7 @@ async def test_models_that_fail_cost_nobody_a_tool(bench: OpenBench, reply: Any)
     async with bench(Script(suites=[reply])) as made:
         outcome = await made.make(**GIVEN)
         assert isinstance(outcome, Rejected), outcome
-        assert outcome.reason == "tests: there are none, so nothing would be proved."
+        assert outcome.reason == "tests: none were sent, so nothing would be proved."
         outcome = await made.make(**GIVEN, tests=THIN)
         assert isinstance(outcome, Created), outcome
         assert (outcome.trust, outcome.tests, outcome.questions) == ("provisional", "2/2", ())

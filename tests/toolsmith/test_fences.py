@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alita_mcp.toolsmith.requests.outcomes import Rejected
-from alita_mcp.toolsmith.requests.request import SynthesisRequest, draft_of, read_request, strip_fence
+from alita_mcp.toolsmith.requests.request import SynthesisRequest, make_draft, read_request, strip_fence
 
 CODE = 'def double(x: int) -> int:\n    """Doubles a number."""\n    return 2 * x\n'
 HOLDS_A_FENCE = '''\
@@ -99,7 +99,7 @@ def test_a_fenced_request_is_read_as_if_there_were_no_fence() -> None:
 def test_without_a_name_two_public_functions_are_named(code: str, reason: str, fix: str) -> None:
     request = read_request({"code": code, "tests": TESTS})
     assert isinstance(request, SynthesisRequest)
-    rejected = draft_of(request)
+    rejected = make_draft(request)
     assert isinstance(rejected, Rejected)
     assert reason in rejected.reason
     assert fix in rejected.fix

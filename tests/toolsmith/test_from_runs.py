@@ -221,7 +221,7 @@ async def test_unknown_runs_and_a_server_without_runs_are_told_clearly(
     with pytest.raises(ToolNotFound, match=r"There is no run 'f+'"):
         await bench.make("f" * 32, name="some_tool")
     bench.smith = Toolsmith(library, sandbox, settings, lambda _manifest: ())
-    with pytest.raises(UsageError, match="No runs of code are kept"):
+    with pytest.raises(UsageError, match="keeps no runs of code are kept"):
         await bench.make("f" * 32, name="some_tool")
 
 

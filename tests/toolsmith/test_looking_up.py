@@ -97,9 +97,9 @@ async def test_libraries_are_told_with_what_speaks_against_them() -> None:
     brief, _ = await looked_up(web, specification(libraries=["numpy>=2", "reqeusts", "gone-away"]))
     assert "package 'numpy' exists (2.4, 2026-03-01, BSD): Arrays. But: It has no wheel." in brief.notes
     assert (
-        "package 'reqeusts' could be taken for 'requests', which is well known. Do not use it." in brief.notes
+        "package 'reqeusts' may be a mistyped 'requests', which is well known. Do not use it." in brief.notes
     )
-    assert "package 'gone-away': the index has none of that name. Do not use it." in brief.notes
+    assert "package 'gone-away': is not in the package index. Do not use it." in brief.notes
     assert ORDERS not in brief.notes, "what a look-alike says of itself is told to nobody"
     assert brief.looked_up is not None
     assert [facts.name for facts in brief.looked_up.packages] == ["numpy", "reqeusts", "gone-away"]

@@ -60,7 +60,7 @@ async def test_a_package_that_is_not_there_is_refused_with_what_may_be_meant() -
     missing = await checking(TableIndex(KNOWN)).failure(["numpi"])
     assert missing is not None
     assert (missing.stage, missing.hard) == ("environment", True)
-    assert "none of that name" in missing.message
+    assert "is not in the package index" in missing.message
     assert "Use 'numpy' if that is meant" in missing.fix
     unknown = await checking(TableIndex(KNOWN)).failure(["nothing-like-it"])
     assert unknown is not None
@@ -71,7 +71,7 @@ async def test_a_look_alike_is_refused_unless_a_caller_pins_it() -> None:
     check = checking(TableIndex(KNOWN))
     alike = await check.failure(["numpy", "reqeusts>=2"], pinned_are_meant=True)
     assert alike is not None
-    assert "could be taken for 'requests'" in alike.message
+    assert "may be a mistyped 'requests'" in alike.message
     assert "pins its version" in alike.fix
     assert await check.failure(["reqeusts==2.0"], pinned_are_meant=True) is None
     assert await check.failure(["reqeusts==2.0"]) is not None, "a model's own pin proves nothing"

@@ -150,7 +150,7 @@ async def test_a_budget_that_is_spent_while_mending_answers_with_the_failure_so_
     async with bench(script, limits=FixedLimits(synthesis_calls=3)) as made:
         outcome = await made.make(mode="quick")
         assert isinstance(outcome, Rejected), outcome
-        assert "no more was tried: The budget of this synthesis is spent" in outcome.reason
+        assert "no further attempt: The budget of this synthesis is spent" in outcome.reason
         assert made.is_empty
 
 

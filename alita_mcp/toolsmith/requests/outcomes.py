@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from alita_mcp.values import Check, Stage, Value
@@ -133,21 +132,6 @@ class NeedsCode(Value):
 
 
 Outcome = Created | Exists | Rejected | Working | NeedsApproval | NeedsCode
-
-
-def with_lookalikes(outcome: Outcome, others: Sequence[Lookalike]) -> Outcome:
-    """Adds to a published tool's outcome the names of similar tools that do something else."""
-    if not others or not isinstance(outcome, Created | NeedsApproval):
-        return outcome
-    names, differs = [each.name for each in others], [each.differs for each in others]
-    return outcome.model_copy(update={"similar": (outcome.tool, *names), "differs": tuple(differs)})
-
-
-def with_broken_examples(outcome: Outcome, broken: tuple[Broken, ...]) -> Outcome:
-    """Adds to an update's outcome the examples that it gave up."""
-    if not broken or not isinstance(outcome, Created | NeedsApproval):
-        return outcome
-    return outcome.model_copy(update={"breaks": broken})
 
 
 def rejection(check: Check) -> Rejected:

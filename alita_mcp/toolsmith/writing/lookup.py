@@ -15,7 +15,7 @@ from alita_mcp.errors import AlitaError
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.reading.fencing import seen
-from alita_mcp.research.values import Passage, Researched, ResearchLimits
+from alita_mcp.research.values import Passage, ResearchLimits
 from alita_mcp.toolsmith.package_check import PackageCheck, problem_of
 from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.writing.prompts import MAX_NOTES, Brief
@@ -31,7 +31,7 @@ MAX_NOTE = 300
 _URL = re.compile(r"https?://[^\s<>\"'`)\]}]+")
 
 
-class Answered(Value):
+class LookupAnswer(Value):
     """Result of looking up one question."""
 
     question: str
@@ -53,7 +53,7 @@ class Lookup:
         """Whether a planner may ask."""
         return self._web is not None
 
-    async def told(self, brief: Brief, specification: Specification) -> Brief:
+    async def add_notes(self, brief: Brief, specification: Specification) -> Brief:
         """The brief with the specification and with what was found out; a planner that asks nothing costs nothing."""
         specified = brief.model_copy(update={"specification": specification})
         questions, libraries = specification.open_questions, specification.libraries
@@ -61,7 +61,7 @@ class Lookup:
             return specified
         await self._on_stage("research")
         late = f"not answered within {CAPS.seconds:g} s"
-        answers = [Answered(question=each, problem=late) for each in questions]
+        answers = [LookupAnswer(question=each, problem=late) for each in questions]
         checked: tuple[PackageFacts, ...] = ()
         silent: tuple[str, ...] = ()
         urls = tuple(dict.fromkeys(url.rstrip(".,;:!?") for url in _URL.findall(brief.request)))[:MAX_URLS]
@@ -79,7 +79,9 @@ class Lookup:
         )
         return specified.model_copy(update={"notes": in_words(answers, looked_up), "looked_up": looked_up})
 
-    async def _answer(self, web: WebAgent, answers: list[Answered], number: int, urls: Sequence[str]) -> None:
+    async def _answer(
+        self, web: WebAgent, answers: list[LookupAnswer], number: int, urls: Sequence[str]
+    ) -> None:
         """Puts what is found out about a question into its place, if that is in time."""
         question = answers[number].question
         limits = share_of(CAPS, len(answers))
@@ -89,10 +91,15 @@ class Lookup:
                     question, limits, on_stage=self._on_stage, urls=urls[: limits.pages]
                 )
             except AlitaError as failure:
-                answers[number] = Answered(question=question, problem=failure.message[:MAX_NOTE])
+                answers[number] = LookupAnswer(question=question, problem=failure.message[:MAX_NOTE])
                 return
-            problem = "" if found.passages else _nothing(found)
-            answers[number] = Answered(question=question, passages=found.passages, problem=problem)
+            problem = ""
+            if not found.passages:
+                why = [*(f"{each.backend}: {each.reason}" for each in found.failed), *found.unread]
+                if found.stopped == "seconds":
+                    why.append(f"the {CAPS.seconds:g} s were over")
+                problem = f"nothing was found{': ' if why else ''}{'; '.join(why)}"[:MAX_NOTE]
+            answers[number] = LookupAnswer(question=question, passages=found.passages, problem=problem)
 
     async def with_packages(self, looked_up: LookedUp | None, packages: Sequence[str]) -> LookedUp | None:
         """Findings, with what the index says of the packages of a version; None where there are none."""
@@ -116,7 +123,7 @@ def share_of(caps: ResearchLimits, questions: int) -> ResearchLimits:
     )
 
 
-def in_words(answers: Sequence[Answered], looked_up: LookedUp) -> str:
+def in_words(answers: Sequence[LookupAnswer], looked_up: LookedUp) -> str:
     """Notes for writers, within `MAX_NOTES`: packages first, then each question with its passages."""
     said = [_of_package(facts) for facts in looked_up.packages]
     room = (MAX_NOTES - sum(map(len, said))) // max(1, len(answers))
@@ -138,7 +145,7 @@ def _of_package(facts: PackageFacts) -> str:
     return f"package {facts.name!r} exists ({about}): {facts.summary[:MAX_NOTE]}{against}"
 
 
-def _sources(answers: Sequence[Answered]) -> tuple[Source, ...]:
+def _sources(answers: Sequence[LookupAnswer]) -> tuple[Source, ...]:
     found: dict[str, Source] = {}
     for passage in (passage for answered in answers for passage in answered.passages):
         source = Source(
@@ -146,10 +153,3 @@ def _sources(answers: Sequence[Answered]) -> tuple[Source, ...]:
         )
         found.setdefault(passage.url, source)
     return tuple(found.values())[:MAX_SOURCES]
-
-
-def _nothing(found: Researched) -> str:
-    why = [*(f"{each.backend}: {each.reason}" for each in found.failed), *found.unread]
-    if found.stopped == "seconds":
-        why.append(f"the {CAPS.seconds:g} s were over")
-    return f"nothing was found{': ' if why else ''}{'; '.join(why)}"[:MAX_NOTE]

@@ -128,7 +128,10 @@ def specify(brief: Brief, name: str, taken: Sequence[str] = (), *, may_ask: bool
     )
     named = f"The tool is to be called {name}.\n" if name else ""
     others = f"Names that are taken: {', '.join(taken)}.\n" if taken and not name else ""
-    return [_PLANNER, _user(f"Specify a tool.\n{_told(brief)}{named}{others}Rules:\n{_RULES}\n{wanted}")]
+    return [
+        _PLANNER,
+        _user(f"Specify a tool.\n{_describe_brief(brief)}{named}{others}Rules:\n{_RULES}\n{wanted}"),
+    ]
 
 
 def write_tests(brief: Brief, index: int) -> list[Message]:
@@ -139,13 +142,16 @@ def write_tests(brief: Brief, index: int) -> list[Message]:
         f"{_results_of(brief.specification)}. Look above all at {angle}. "
         f"Leave out what you are not certain of. {_TEST_SHAPE}"
     )
-    return [_TESTER, _user(f"Test this tool.\n{_told(brief)}{wanted}")]
+    return [_TESTER, _user(f"Test this tool.\n{_describe_brief(brief)}{wanted}")]
 
 
 def write_code(brief: Brief, index: int) -> list[Message]:
     """Asks for one candidate; its writer never sees a test."""
     approach = _APPROACHES[index % len(_APPROACHES)]
-    return [_CODER, _user(f"Write this tool.\n{_told(brief)}Rules:\n{_RULES}\n{approach}\n{_CODE_SHAPE}")]
+    return [
+        _CODER,
+        _user(f"Write this tool.\n{_describe_brief(brief)}Rules:\n{_RULES}\n{approach}\n{_CODE_SHAPE}"),
+    ]
 
 
 def repair(written: Sequence[Message], answer: str, rejected: Rejected) -> list[Message]:
@@ -170,7 +176,7 @@ def _results_of(specification: Specification | None) -> str:
     return "with different results where the tool has so many"
 
 
-def _asked_for(grants: Grants) -> str:
+def _describe_grants(grants: Grants) -> str:
     """What the tool is to reach and how its code does, in our words; names are the request's and stand in a fence."""
     if grants.is_pure:
         return ""
@@ -188,7 +194,7 @@ def _asked_for(grants: Grants) -> str:
     return f"The tool may use{how}:\n{said}{fence('request', json.dumps(asked), MAX_ASKED)}"
 
 
-def _told(brief: Brief) -> str:
+def _describe_brief(brief: Brief) -> str:
     """All that every writer may know."""
     parts = [fence("request", brief.request)] if brief.request.strip() else []
     if brief.specification is not None:
@@ -198,7 +204,7 @@ def _told(brief: Brief) -> str:
         parts.append(fence("specification", "\n".join(said)))
     if brief.notes:
         parts.append(fence("notes", brief.notes, MAX_NOTES))
-    parts.append(_asked_for(brief.grants))
+    parts.append(_describe_grants(brief.grants))
     parts.extend(f"{sentence}\n" for sentence in brief.sandbox)
     return "".join(parts)
 
@@ -211,8 +217,8 @@ def revise(
     brief: Brief, old_code: str, complaint: str, examples: Sequence[dict[str, JsonValue]]
 ) -> list[Message]:
     """Asks for the next version of a published tool; `now` in an example is what its code gives instead."""
-    told = _told(brief.model_copy(update={"request": ""}))
-    found, held = fence("finding", complaint), _listed(json.dumps(each) for each in examples)
+    told = _describe_brief(brief.model_copy(update={"request": ""}))
+    found, held = fence("finding", complaint), _fence_lines(json.dumps(each) for each in examples)
     whole = "".join((told, old_code, found, held)).encode(errors="replace")
     seal = hashlib.sha256(whole).hexdigest()[:12]  # code may hold any tag; no text holds the hash of itself
     code = f"<code-{seal}>\n{old_code.rstrip()}\n</code-{seal}>\n"
@@ -233,6 +239,6 @@ def revise(
     ]
 
 
-def _listed(lines: Iterable[str]) -> str:
+def _fence_lines(lines: Iterable[str]) -> str:
     """Lines of JSON between tags: nothing in them is lost, and none closes a tag."""
     return fence("finding", "\n".join(lines).replace("<", "\\u003c"), MAX_HELD)
