@@ -28,7 +28,7 @@ async def environment_gate(
     except PackagesRejected as rejected:
         fix = (
             rejected.hint
-            or "Use other packages or versions, with wheels for this Python, or the standard library."
+            or "Use packages with wheels for this Python, other versions, or the standard library."
         )
         return [fail_check("environment", rejected.message, fix)], None, None
     message = f"{len(lock.requirements)} packages locked with hashes"

@@ -53,7 +53,7 @@ async def looked_up(
 
     check = PackageCheck(web, ScriptedSandbox(never))
     with anyio.fail_after(WAIT_S):
-        return await Lookup(web, check, hear).told(Brief(request=request), wanted), stages
+        return await Lookup(web, check, hear).add_notes(Brief(request=request), wanted), stages
 
 
 async def test_a_planner_that_knows_costs_nothing() -> None:
@@ -164,7 +164,7 @@ async def test_the_report_keeps_packages_of_the_version_and_those_that_were_advi
         return
 
     look = Lookup(web, check, nobody)
-    brief = await look.told(Brief(request=REQUEST), specification(libraries=["numpy", "reqeusts"]))
+    brief = await look.add_notes(Brief(request=REQUEST), specification(libraries=["numpy", "reqeusts"]))
     kept = await look.with_packages(brief.looked_up, ["pandas"])
     assert kept is not None
     assert [facts.name for facts in kept.packages] == ["pandas", "reqeusts"]

@@ -81,8 +81,13 @@ async def evaluate(
     runs = await run_jobs(sandbox, jobs)
     found: list[list[ConditionResult]] = []
     for (_, results), run in zip(conditions, runs, strict=True):
-        if run is not None and run.ok and _is_list_of_results(run.value, len(results)):
-            found.append(run.value)
+        value = run.value if run is not None and run.ok else None
+        if (
+            isinstance(value, list)
+            and len(value) == len(results)
+            and all(isinstance(each, ConditionResult) for each in value)
+        ):
+            found.append(value)
         else:
             why = describe_failure(run) if run is not None and not run.ok else "it was not evaluated"
             found.append([why] * len(results))
@@ -91,24 +96,15 @@ async def evaluate(
 
 def _program(expression: str, pinned: ClockAndSeed) -> str:
     """A check as a program; `now` and `seed` are there where the tool varies by the clock or by chance."""
-    imports = [
-        name for name, given in (("datetime", pinned.moment), ("random", pinned.seed)) if given is not None
-    ]
-    lines = "    pass" if pinned.moment is None else _NOW
-    names = "".join(f", {name}" for name in _pinned_arguments(pinned))
+    modules = ["datetime"] * (pinned.moment is not None) + ["random"] * (pinned.seed is not None)
     return _PROGRAM.format(
         expression=expression,
-        imports=f"import {', '.join(imports)}" if imports else "",
-        names=names,
-        clock=lines,
+        imports=f"import {', '.join(modules)}" if modules else "",
+        names="".join(f", {name}" for name in _pinned_arguments(pinned)),
+        clock="    pass" if pinned.moment is None else _NOW,
     )
 
 
 def _pinned_arguments(pinned: ClockAndSeed) -> dict[str, Any]:
     given = {"now": pinned.moment, "seed": pinned.seed}
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _is_list_of_results(value: Any, length: int) -> bool:
-    is_list = isinstance(value, list) and len(value) == length
-    return is_list and all(isinstance(each, ConditionResult) for each in value)

@@ -29,13 +29,29 @@ MIN_FOR_VERIFIED = 3
 def suite_checks(draft: Draft, contract: ToolContract) -> list[Check]:
     """Faults of the examples before anything runs; empty when there are none."""
     if not draft.examples:
-        fix = "Give at least three: arguments and the expected result, one of them an edge or error case."
+        fix = "Send at least three: arguments and the expected result, one of them an edge or error case."
         return [fail_check("examples", "there are no examples, so nothing would be proved", fix)]
     if len(draft.examples) > MAX_EXAMPLES:
-        message = f"{len(draft.examples)} examples, the limit is {MAX_EXAMPLES}"
+        message = f"too many examples: {len(draft.examples)}, the limit is {MAX_EXAMPLES}"
         return [fail_check("examples", message, "Keep those that differ most.")]
-    problems = (_problem(number, example, contract) for number, example in enumerate(draft.examples, 1))
-    return [each for each in problems if each is not None] or _contradictions(draft.examples)
+    numbered = list(enumerate(draft.examples, 1))
+    problems = [
+        check for number, example in numbered if (check := _problem(number, example, contract)) is not None
+    ]
+    if problems:
+        return problems
+    for number, example in numbered:
+        for earlier, other in numbered[: number - 1]:
+            same_call = same_result(example.arguments, other.arguments, exact=True)
+            if not same_call or not contradict(example, other):
+                continue
+            expected, got = expectation_of(other), expectation_of(example)
+            if "expected" in example.outcome_fields & other.outcome_fields:
+                expected, got = cut_pair(other.expected, example.expected)
+            message = f"examples {earlier} and {number} contradict each other: same arguments"
+            facts = {"case": cut_arguments(example.arguments), "expected": expected, "got": got}
+            return [fail_check("examples", message, "Remove the wrong one.", **facts)]
+    return []
 
 
 def distinct_examples(examples: Sequence[Example]) -> list[tuple[int, Example]]:
@@ -67,14 +83,7 @@ def thin_suite_checks(draft: Draft, examples: Sequence[Example], contract: ToolC
         f"{len(examples) - len(own)} examples were only recorded, {len(own)} are a caller's own; `verified` needs "
         f"{MIN_FOR_VERIFIED}, one an edge or error"
     )
-    return [
-        fail_check(
-            "examples",
-            message,
-            "Send your own examples as tests.",
-            hard=False,
-        )
-    ]
+    return [fail_check("examples", message, "Send your own examples as tests.", hard=False)]
 
 
 def _thin(examples: Sequence[Example], contract: ToolContract) -> list[Check]:
@@ -93,8 +102,20 @@ def is_edge(example: Example, input_schema: Schema) -> bool:
     """Whether an example shows an error or an argument at the edge of what can be sent."""
     if example.raises is not None:
         return True
-    omitted = input_schema["properties"].keys() - example.arguments.keys()
-    return bool(omitted) or any(_is_edge_value(value) for value in example.arguments.values())
+    if input_schema["properties"].keys() - example.arguments.keys():
+        return True  # an argument is left out
+
+    def is_edge_value(value: Any) -> bool:
+        match value:
+            case bool():
+                return False
+            case int() | float():
+                return value <= 0
+            case str():
+                return len(value.strip()) <= 1 or not value.isascii()
+        return value is None or len(value) <= 1
+
+    return any(map(is_edge_value, example.arguments.values()))
 
 
 def expectation_of(example: Example) -> Any:
@@ -104,22 +125,12 @@ def expectation_of(example: Example) -> Any:
     return f"check: {example.check}" if example.check is not None else cut_value(example.expected)
 
 
-def _is_edge_value(value: Any) -> bool:
-    if isinstance(value, bool):
-        return False
-    if isinstance(value, int | float):
-        return value <= 0
-    if isinstance(value, str):
-        return len(value.strip()) <= 1 or not value.isascii()
-    return value is None or len(value) <= 1
-
-
 def _problem(number: int, example: Example, contract: ToolContract) -> Check | None:
     where, case = f"example {number}", cut_arguments(example.arguments)
     try:
         validate_arguments(contract.input_schema, example.arguments)
     except InvalidArguments as wrong:
-        fix = "Send arguments as the function's parameters are named and typed, or change the function."
+        fix = "Name and type the arguments like the function's parameters, or change the function."
         message = f"{where}: arguments do not fit the signature: {wrong.message}"
         return fail_check("examples", message, fix, case=case)
     if example.check is not None:
@@ -138,21 +149,6 @@ def _problem(number: int, example: Example, contract: ToolContract) -> Check | N
             fix = "Correct `expected`, or the function's return annotation."
             return fail_check("examples", message, fix, case=case)
     return None
-
-
-def _contradictions(examples: Sequence[Example]) -> list[Check]:
-    for number, example in enumerate(examples, 1):
-        for earlier, other in enumerate(examples[: number - 1], 1):
-            if not same_result(example.arguments, other.arguments, exact=True):
-                continue
-            if contradict(example, other):
-                message = f"examples {earlier} and {number} contradict each other: same arguments"
-                expected, got = expectation_of(other), expectation_of(example)
-                if "expected" in example.outcome_fields & other.outcome_fields:
-                    expected, got = cut_pair(other.expected, example.expected)
-                seen = {"case": cut_arguments(example.arguments), "expected": expected, "got": got}
-                return [fail_check("examples", message, "Remove the wrong one.", **seen)]
-    return []
 
 
 def contradict(one: Example, other: Example) -> bool:
@@ -186,7 +182,11 @@ async def constant_stub_checks(
         message = "every example raises, so a function that always raises passes them"
         return [fail_check("examples", message, "Add examples with results.")]
     conditions = [example for example in by_result if example.check is not None]
-    candidates = _candidates([example for example in by_result if example.check is None])
+    candidates = list(CONSTANTS)  # of these, the ones that satisfy all examples with `expected`
+    if values := [example for example in by_result if example.check is None]:
+        first = values[0].expected
+        same = all(same_result(first, each.expected, each.exact) for each in values)
+        candidates = [first] if same else []
     verdicts = await evaluate(sandbox, [(each, [*CONSTANTS, *candidates]) for each in conditions], pinned)
     for example, held_by in zip(conditions, verdicts, strict=True):
         if all(held is True for held in held_by[: len(CONSTANTS)]):
@@ -198,14 +198,6 @@ async def constant_stub_checks(
         if all(held_by[index] is True for held_by in verdicts):
             return [constant_passes(candidate, len(examples))]
     return []
-
-
-def _candidates(values: Sequence[Example]) -> list[Any]:
-    """Constants that satisfy all examples with `expected`."""
-    if not values:
-        return list(CONSTANTS)
-    first = values[0].expected
-    return [first] if all(same_result(first, each.expected, each.exact) for each in values) else []
 
 
 def constant_passes(constant: Any, count: int) -> Check:

@@ -64,12 +64,12 @@ AT_ONCE = 4
 
 FIXES: Mapping[RunStatus, str] = {
     "error": "Handle these arguments, or say `raises` in the example if the error is meant.",
-    "load_failed": "Mend what fails when the module is imported; declare the packages it needs.",
+    "load_failed": "Fix what fails when the module is imported, and declare the packages it needs.",
     "bad_result": "Return JSON only: str, int, finite float, bool, None, lists, dicts with string keys.",
     "timeout": "Use a faster algorithm, or a smaller example; check that loops end.",
-    "memory": "Build less at once: generators instead of lists, smaller tables.",
+    "memory": "Use less memory: generators instead of lists, smaller tables.",
     "output_flood": "Remove print calls: the result is what the function returns.",
-    "crashed": "The process died: avoid unbounded recursion and calls that end the process.",
+    "crashed": "Avoid unbounded recursion and calls that end the process.",
 }
 """What to change, by how a run ended."""
 
