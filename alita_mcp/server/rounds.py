@@ -109,7 +109,7 @@ async def outcome_in_call(
     if questions is None:
         return await outcome_of()
     if not is_modern(call.ctx):
-        with questions.sent_by(sender_of(call.ctx)):
+        with questions.attach_sender(sender_of(call.ctx)):
             return await outcome_of()
     outcome = await outcome_of(until=questions.ready)
     if not isinstance(outcome, Working) or not questions.waiting:

@@ -26,9 +26,9 @@ from alita_mcp.toolsmith.requests.request import NO_TESTS, SynthesisRequest
 from alita_mcp.toolsmith.requests.template import describe_lacks
 from alita_mcp.toolsmith.writing.candidate_sampler import CandidateSampler
 from alita_mcp.toolsmith.writing.prompts import Brief
-from alita_mcp.toolsmith.writing.selection import RAISE
+from alita_mcp.toolsmith.writing.selection import RAISE, agreement_of_one
 from alita_mcp.unseen import HIDDEN
-from alita_mcp.values import Agreement, Check, Draft, DroppedTest, Example, ToolContract, Trust
+from alita_mcp.values import Agreement, Check, Draft, Example, ToolContract, Trust
 from alita_mcp.verification.agreement import Prepared, Row, prepare, run_row
 from alita_mcp.verification.code.function import promise_in
 from alita_mcp.verification.comparison import difference
@@ -38,13 +38,24 @@ from alita_mcp.verification.properties.properties import SLOW
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify
 
+SUITES: dict[Mode, int] = {"quick": 1, "standard": 2, "thorough": 3}
+"""How many writers are asked, all at once."""
+ASKED_S = 180.0
+"""How long they may take together."""
+RUN_S = 60.0
+"""How long their tests may run."""
+ONE_CALL_S = 10.0
+"""A call that takes longer says nothing: writers cannot know what is slow."""
+EVENT = "cross_check"
+RAISED_BY_TESTS = {"examples", "properties", "mutation"}
+"""Gates whose soft findings more tests could take away."""
+FIX = "Correct the code, or say in the description what is meant; or give 3 tests of your own: they are the judge."
 MAX_TEST = 4_000
 """Longest test that is used, in characters of its JSON."""
 MAX_QUESTIONS = 5
 MAX_LINE = 200
 AGREE = 2
 """So many writers, each by itself, make a test that one contradicts elsewhere an example."""
-SHOWN_DROPPED = 10
 _VALUE, _ARGUMENTS = 26, 60
 """Characters of a value, and of the arguments."""
 
@@ -109,19 +120,8 @@ class BlindResults:
 
     def agreement(self) -> Agreement:
         """The same as a report keeps it: one candidate, which is the caller's."""
-        passed = [each.check.passed for each in self.results]
-        return Agreement(
-            candidates=1,
-            suites=self.suites,
-            share=1.0,
-            passed=round(sum(passed) / len(passed), 3),
-            kept=tuple(number for number, held in enumerate(passed) if held),
-            dropped=tuple(number for number, held in enumerate(passed) if not held),
-            contradicting=tuple(
-                DroppedTest(test=each.test.as_json(), got=each.check.got)
-                for each in self.contradicted[:SHOWN_DROPPED]
-            ),
-        )
+        tests, checks = [each.test for each in self.results], [each.check for each in self.results]
+        return agreement_of_one(tests, checks, suites=self.suites)
 
     def questions(self) -> tuple[str, ...]:
         """A line for each call whose outcome a tester expects otherwise, the most doubted first."""
@@ -199,20 +199,6 @@ def _visible(text: str, limit: int) -> str:
     """One line without what a reader does not see, and without the quotes around it."""
     seen = HIDDEN.sub("\ufffd", " ".join(text.replace("`", "'").split()))
     return clipped("".join(each if each.isprintable() else "\ufffd" for each in seen), limit)
-
-
-SUITES: dict[Mode, int] = {"quick": 1, "standard": 2, "thorough": 3}
-"""How many writers are asked, all at once."""
-ASKED_S = 180.0
-"""How long they may take together."""
-RUN_S = 60.0
-"""How long their tests may run."""
-ONE_CALL_S = 10.0
-"""A call that takes longer says nothing: writers cannot know what is slow."""
-EVENT = "cross_check"
-RAISED_BY_TESTS = {"examples", "properties", "mutation"}
-"""Gates whose soft findings more tests could take away."""
-FIX = "Correct the code, or say in the description what is meant; or give 3 tests of your own: they are the judge."
 
 
 class CrossCheck:
@@ -364,14 +350,14 @@ class CrossCheck:
         await self._on_stage("matrix")
         shorter = draft.limits.model_copy(update={"wall_seconds": min(ONE_CALL_S, draft.limits.wall_seconds)})
         hasty = replace(prepared, draft=draft.model_copy(update={"limits": shorter}))
-        heard = []
+        results = []
         with anyio.move_on_after(RUN_S):
             for writer, suite in enumerate(suites):
                 read = partial(usable, suite.fitting(contract), draft, contract)
                 tests = await anyio.to_thread.run_sync(read)
                 _, row = await run_row(hasty, tests, self._rehearsal)
-                heard += list(results_of_suite(writer, tests, row)) if row is not None else []
-        return BlindResults(tuple(heard), len(suites))
+                results += list(results_of_suite(writer, tests, row)) if row is not None else []
+        return BlindResults(tuple(results), len(suites))
 
     def _amend(
         self, verdict: Verdict, agreement: Agreement | None, *checks: Check, trust: Trust | None = None

@@ -36,12 +36,10 @@ from alita_mcp.toolsmith.specification import (
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode, CandidateSampler, draw_both
 from alita_mcp.toolsmith.writing.prompts import Brief
-from alita_mcp.toolsmith.writing.selection import SHOWN_DROPPED
+from alita_mcp.toolsmith.writing.selection import agreement_of_one
 from alita_mcp.values import (
-    Agreement,
     Check,
     Draft,
-    DroppedTest,
     Example,
     StoredVersion,
     ToolContract,
@@ -56,6 +54,11 @@ from alita_mcp.verification.json_schema import validate_result, wrap_result
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.static.wording import MAX_REQUESTS
 from alita_mcp.verification.verify import Verdict
+
+HELD_SHARE = 0.8
+"""Of the blind tests; where fewer hold, not the tests are in doubt: both codes agree, but one was made of the other."""
+RAISE = "Give examples of your own, three at least, one an edge or an error."
+MAX_REQUEST = 8_000
 
 
 @dataclass(frozen=True)
@@ -129,11 +132,6 @@ def make_revised_draft(version: StoredVersion, written: WrittenCode, request: Sy
     )
 
 
-HELD_SHARE = 0.8
-"""Of the blind tests; where fewer hold, not the tests are in doubt: both codes agree, but one was made of the other."""
-RAISE = "Give examples of your own, three at least, one an edge or an error."
-
-
 @dataclass(frozen=True)
 class BlindTests:
     """Blind tests with the rows of the old and the new code; no row for code that cannot run."""
@@ -170,26 +168,6 @@ class BlindTests:
         fix = f"{found.fix} If the new code is right, send this case with its result in tests.".strip()
         return found.model_copy(update={"reason": f"{passed}; {found.reason}", "fix": fix})
 
-    def agreement(self, candidate: CandidateCode, blind_before: tuple[str, ...]) -> Agreement:
-        """For the report: one suite and one writer, who saw the old code and its examples."""
-        numbers = range(len(self.tests))
-        kept = tuple(number for number in numbers if self.new.passes[number])
-        dropped = tuple(number for number in numbers if not self.new.passes[number])
-        return Agreement(
-            candidates=1,
-            suites=1,
-            share=1.0,
-            passed=round(len(kept) / len(self.tests), 3) if self.tests else 0.0,
-            kept=kept,
-            dropped=dropped,
-            contradicting=tuple(
-                DroppedTest(test=self.tests[number].as_json(), got=self.new.got(number))
-                for number in dropped[:SHOWN_DROPPED]
-            ),
-            repairs=candidate.repairs,
-            blind=tuple(dict.fromkeys((*blind_before, *map(mark_of, self.tests_that_hold)))),
-        )
-
     def check(self, version: str, *, proved: bool) -> Check:
         """The check for the report: how many blind tests hold."""
         message = f"revised from {version}: {len(self.tests_that_hold)} of {len(self.tests)} blind tests hold"
@@ -197,9 +175,6 @@ class BlindTests:
             message += f", {sum(self.old.passes)} of them with the old code"
         fix = "" if proved else RAISE
         return Check(stage="agreement", passed=proved, hard=False, message=message, fix=fix)
-
-
-MAX_REQUEST = 8_000
 
 
 class Proof:
@@ -322,8 +297,9 @@ class Proof:
         changed_as_asked = bool(base.complaints) and blind.shows_the_change and not candidate.saw_tests
         proved = changed_as_asked and base.version.manifest.trust == "verified"
         before = base.version.report.agreement
-        marks = frozenset(before.blind if before else ())
-        still = tuple(mark for mark in map(mark_of, base.version.examples) if mark in marks)
+        blind_before = frozenset(before.blind if before else ())
+        marks = [mark for mark in map(mark_of, base.version.examples) if mark in blind_before]
+        marks += map(mark_of, blind.tests_that_hold)
         origin = base.version.report.written_from
         rules_now = base.rules(rules)
         written_from = WrittenFrom(
@@ -335,7 +311,9 @@ class Proof:
         added = {
             "trust": report.trust if proved or report.trust == "rejected" else "provisional",
             "checks": (*report.checks, blind.check(base.label, proved=proved)),
-            "agreement": blind.agreement(candidate, still),
+            "agreement": agreement_of_one(
+                blind.tests, blind.new.checks, repairs=candidate.repairs, blind=tuple(dict.fromkeys(marks))
+            ),
             "usage": self._work.models.usage,
             "written_from": written_from,
             "looked_up": base.version.report.looked_up,

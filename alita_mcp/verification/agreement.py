@@ -85,19 +85,19 @@ def accept(matrix: Matrix) -> Decision:
     if not clusters:
         return Decision(dropped=tests)
 
-    def passed(members: Sequence[int]) -> tuple[int, ...]:
+    def tests_passed_by(members: Sequence[int]) -> tuple[int, ...]:
         # calls that end alike may still pass unlike: a check can look at more than the word for a result
         return tuple(test for test in tests if all(matrix.candidates[each].passes[test] for each in members))
 
     def weight(members: Sequence[int]) -> tuple[int, int, int]:
-        return len(members) * len(passed(members)), len(members), -members[0]
+        return len(members) * len(tests_passed_by(members)), len(members), -members[0]
 
     suites = sum(1 for suite in matrix.suites if suite)
     most = len(tests) * (1 - NEARLY_ALL)
-    nearly = [each for each in clusters.values() if len(tests) - len(passed(each)) <= most]
+    nearly = [each for each in clusters.values() if len(tests) - len(tests_passed_by(each)) <= most]
     reliable = nearly if suites >= ENOUGH_SUITES else []
     best = max(reliable or clusters.values(), key=weight)
-    kept = passed(best)
+    kept = tests_passed_by(best)
     dropped = tuple(sorted(set(tests) - set(kept)))
     # chosen is (1) what nearly passes several suites, (2) a majority that passes half of the tests, and
     # (3) a lone candidate that no test contradicts
@@ -116,6 +116,7 @@ def is_proven(agreed: Sequence[bool]) -> bool:
     return sum(agreed[:WINDOW]) >= ENOUGH
 
 
+NOT_RUN = "it was not run"
 CANNOT_RUN = fail_check("environment", "the draft cannot be run", "Send it again.")
 
 
@@ -151,7 +152,7 @@ class Row:
     def got(self, test: int) -> Any:
         """The result of one test as a report shows it."""
         check = self.checks[test]
-        return check.got if check is not None else "it was not run"
+        return check.got if check is not None else NOT_RUN
 
 
 @dataclass(frozen=True)
@@ -219,35 +220,32 @@ async def run_row(
     """
     if candidate.failure is not None or candidate.contract is None:
         return candidate, None
+    draft, known = candidate.draft, known or Row((), ())
+    fresh = tests[len(known.results) :]
+    jobs = [job_of(draft, test, candidate.environment) for test in fresh] if known.is_whole else []
     try:
-        return candidate, await _run_tests(
-            candidate, candidate.contract, tests, rehearsal, known or Row((), ())
-        )
+        ran = await run_jobs(rehearsal, jobs)
+        ran += [None] * (len(fresh) - len(ran))
+        numbered = enumerate(zip(fresh, ran, strict=True), len(known.results) + 1)
+        trials = [Trial(number, *pair) for number, pair in numbered]
+        ended = [trial for trial in trials if trial.result is not None]
+        pinned = clock_and_seed_of(draft)
+        judged = iter(await judge_all(ended, candidate.contract, rehearsal.sandbox, pinned))
     except SandboxRefused as refused:
         return replace(candidate, failure=_refusal(refused)), None
-
-
-async def _run_tests(
-    candidate: Prepared, contract: ToolContract, tests: Sequence[Example], rehearsal: Rehearsal, known: Row
-) -> Row:
-    draft, fresh = candidate.draft, tests[len(known.results) :]
-    jobs = [job_of(draft, test, candidate.environment) for test in fresh] if known.is_whole else []
-    ran = await run_jobs(rehearsal, jobs)
-    ran += [None] * (len(fresh) - len(ran))
-    numbered = enumerate(zip(fresh, ran, strict=True), len(known.results) + 1)
-    trials = [Trial(number, *pair) for number, pair in numbered]
-    ended = [trial for trial in trials if trial.result is not None]
-    judged = iter(await judge_all(ended, contract, rehearsal.sandbox, clock_and_seed_of(draft)))
     checks = (*known.checks, *(next(judged) if trial.result is not None else None for trial in trials))
     results = (*known.results, *ran)
     if draft.varies:  # those that draw otherwise are one behaviour where both are right
-        return Row(checks, tuple("right" if check and check.passed else "wrong" for check in checks), results)
+        words = tuple("right" if check and check.passed else "wrong" for check in checks)
+        return candidate, Row(checks, words, results)
     errors: defaultdict[str, set[str]] = defaultdict(set)  # for each call those that some test expects of it
     for test in tests:
         errors[comparison_key(test.arguments)] |= {test.raises} if test.raises is not None else set()
-    named = zip(tests, results, strict=True)
-    words = tuple(result_word(result, errors[comparison_key(test.arguments)]) for test, result in named)
-    return Row(checks, words, results)
+    words = tuple(
+        result_word(result, errors[comparison_key(test.arguments)])
+        for test, result in zip(tests, results, strict=True)
+    )
+    return candidate, Row(checks, words, results)
 
 
 def pool_tests(suites: Sequence[Sequence[Example]]) -> tuple[tuple[Example, ...], tuple[frozenset[int], ...]]:

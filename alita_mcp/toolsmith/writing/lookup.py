@@ -69,8 +69,12 @@ class Lookup:
             for number in range(len(questions)):
                 tasks.start_soon(self._answer, self._web, answers, number, urls)
             checked, silent = await self._packages.facts(libraries)
+        sources: dict[str, Source] = {}
+        for passage in (passage for answer in answers for passage in answer.passages):
+            url, title = seen(passage.url)[:500], seen(passage.title)[:200]
+            sources.setdefault(passage.url, Source(url=url, title=title, retrieved_at=passage.retrieved_at))
         looked_up = LookedUp(
-            sources=_sources(answers),
+            sources=tuple(sources.values())[:MAX_SOURCES],
             packages=checked,
             notes=(
                 *silent,
@@ -125,7 +129,15 @@ def share_of(caps: ResearchLimits, questions: int) -> ResearchLimits:
 
 def in_words(answers: Sequence[LookupAnswer], looked_up: LookedUp) -> str:
     """Notes for writers, within `MAX_NOTES`: packages first, then each question with its passages."""
-    said = [_of_package(facts) for facts in looked_up.packages]
+    said = []
+    for facts in looked_up.packages:
+        check = problem_of(facts)
+        if check is not None:
+            said.append(f"{check.message}. Do not use it.")
+            continue
+        about = ", ".join(filter(None, (facts.version, facts.released_at[:10], facts.licence[:60])))
+        against = f" But: {'; '.join(facts.problems)[:MAX_NOTE]}" if facts.problems else ""
+        said.append(f"package {facts.name!r} exists ({about}): {facts.summary[:MAX_NOTE]}{against}")
     room = (MAX_NOTES - sum(map(len, said))) // max(1, len(answers))
     for answered in answers:
         lines = [f"Question: {answered.question}"]
@@ -134,22 +146,3 @@ def in_words(answers: Sequence[LookupAnswer], looked_up: LookedUp) -> str:
             lines.append("Nothing was found.")
         said.append("\n".join(lines)[: max(0, room - 1)])
     return seen("\n".join(said))
-
-
-def _of_package(facts: PackageFacts) -> str:
-    check = problem_of(facts)
-    if check is not None:
-        return f"{check.message}. Do not use it."
-    about = ", ".join(filter(None, (facts.version, facts.released_at[:10], facts.licence[:60])))
-    against = f" But: {'; '.join(facts.problems)[:MAX_NOTE]}" if facts.problems else ""
-    return f"package {facts.name!r} exists ({about}): {facts.summary[:MAX_NOTE]}{against}"
-
-
-def _sources(answers: Sequence[LookupAnswer]) -> tuple[Source, ...]:
-    found: dict[str, Source] = {}
-    for passage in (passage for answered in answers for passage in answered.passages):
-        source = Source(
-            url=seen(passage.url)[:500], title=seen(passage.title)[:200], retrieved_at=passage.retrieved_at
-        )
-        found.setdefault(passage.url, source)
-    return tuple(found.values())[:MAX_SOURCES]

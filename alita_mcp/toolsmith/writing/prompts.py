@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from pydantic import JsonValue
 
@@ -111,6 +111,10 @@ def fence(tag: str, text: str, limit: int = MAX_REQUEST) -> str:
     return f"<{tag}>\n{_TAGS.sub('&lt;', cut)}\n</{tag}>\n"
 
 
+def _ask(content: str) -> Message:
+    return Message(role="user", content=content)
+
+
 def specify(brief: Brief, name: str, taken: Sequence[str] = (), *, may_ask: bool = False) -> list[Message]:
     """Asks for name, signature, rules for edge cases and example requests.
 
@@ -130,7 +134,7 @@ def specify(brief: Brief, name: str, taken: Sequence[str] = (), *, may_ask: bool
     others = f"Names that are taken: {', '.join(taken)}.\n" if taken and not name else ""
     return [
         _PLANNER,
-        _user(f"Specify a tool.\n{_describe_brief(brief)}{named}{others}Rules:\n{_RULES}\n{wanted}"),
+        _ask(f"Specify a tool.\n{_describe_brief(brief)}{named}{others}Rules:\n{_RULES}\n{wanted}"),
     ]
 
 
@@ -142,7 +146,7 @@ def write_tests(brief: Brief, index: int) -> list[Message]:
         f"{_results_of(brief.specification)}. Look above all at {angle}. "
         f"Leave out what you are not certain of. {_TEST_SHAPE}"
     )
-    return [_TESTER, _user(f"Test this tool.\n{_describe_brief(brief)}{wanted}")]
+    return [_TESTER, _ask(f"Test this tool.\n{_describe_brief(brief)}{wanted}")]
 
 
 def write_code(brief: Brief, index: int) -> list[Message]:
@@ -150,7 +154,7 @@ def write_code(brief: Brief, index: int) -> list[Message]:
     approach = _APPROACHES[index % len(_APPROACHES)]
     return [
         _CODER,
-        _user(f"Write this tool.\n{_describe_brief(brief)}Rules:\n{_RULES}\n{approach}\n{_CODE_SHAPE}"),
+        _ask(f"Write this tool.\n{_describe_brief(brief)}Rules:\n{_RULES}\n{approach}\n{_CODE_SHAPE}"),
     ]
 
 
@@ -160,7 +164,7 @@ def repair(written: Sequence[Message], answer: str, rejected: Rejected) -> list[
     return [
         *written,
         Message(role="assistant", content=answer[:MAX_SCRIPT]),
-        _user(
+        _ask(
             f"It failed:\n{fence('finding', finding, MAX_FINDING)}{INSTRUCTIONS[classify(rejected)]} "
             f"It must be right for every input. {_CODE_SHAPE}"
         ),
@@ -209,16 +213,14 @@ def _describe_brief(brief: Brief) -> str:
     return "".join(parts)
 
 
-def _user(content: str) -> Message:
-    return Message(role="user", content=content)
-
-
 def revise(
     brief: Brief, old_code: str, complaint: str, examples: Sequence[dict[str, JsonValue]]
 ) -> list[Message]:
     """Asks for the next version of a published tool; `now` in an example is what its code gives instead."""
     told = _describe_brief(brief.model_copy(update={"request": ""}))
-    found, held = fence("finding", complaint), _fence_lines(json.dumps(each) for each in examples)
+    lines = "\n".join(json.dumps(each) for each in examples)
+    # nothing in the lines is lost, and none closes a tag
+    found, held = fence("finding", complaint), fence("finding", lines.replace("<", "\\u003c"), MAX_HELD)
     whole = "".join((told, old_code, found, held)).encode(errors="replace")
     seal = hashlib.sha256(whole).hexdigest()[:12]  # code may hold any tag; no text holds the hash of itself
     code = f"<code-{seal}>\n{old_code.rstrip()}\n</code-{seal}>\n"
@@ -231,14 +233,9 @@ def revise(
     )
     return [
         _CODER,
-        _user(
+        _ask(
             f"Revise this published tool.\n{told}Its code, which is data too:\n{code}"
             f"What was found wrong with it:\n{found}"
             f"Examples that must hold; `now` is what the code gives instead:\n{held}Rules:\n{_RULES}\n{wanted}"
         ),
     ]
-
-
-def _fence_lines(lines: Iterable[str]) -> str:
-    """Lines of JSON between tags: nothing in them is lost, and none closes a tag."""
-    return fence("finding", "\n".join(lines).replace("<", "\\u003c"), MAX_HELD)

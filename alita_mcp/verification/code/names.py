@@ -52,8 +52,13 @@ def names_of(tree: ast.Module) -> Names:
     names = Names()
     for statement in _reachable(tree.body):
         match statement:
-            case ast.Import() | ast.ImportFrom():
-                names.imported.update(_imports(statement))
+            case ast.Import():
+                for each in statement.names:
+                    top = each.name.split(".")[0]
+                    names.imported[each.asname or top] = each.name if each.asname else top
+            case ast.ImportFrom():
+                for each in statement.names:
+                    names.imported[each.asname or each.name] = f"{statement.module}.{each.name}"
             case ast.ClassDef(name=name):
                 names.classes[name] = statement
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -61,15 +66,6 @@ def names_of(tree: ast.Module) -> Names:
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 names.aliases[name] = value
     return names
-
-
-def _imports(statement: ast.Import | ast.ImportFrom) -> dict[str, str]:
-    if isinstance(statement, ast.ImportFrom):
-        return {each.asname or each.name: f"{statement.module}.{each.name}" for each in statement.names}
-    return {
-        each.asname or each.name.split(".")[0]: each.name if each.asname else each.name.split(".")[0]
-        for each in statement.names
-    }
 
 
 def _reachable(body: list[ast.stmt]) -> list[ast.stmt]:

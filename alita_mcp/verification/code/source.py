@@ -21,7 +21,7 @@ MAX_WORDS = 16_000
 """Names, numbers and signs: what 64 kB of ordinary code have. The parser stops all threads while it reads."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 _UTF_8 = {"utf-8", "utf8"}
-_SMALLER = "Make the tool smaller: one capability per tool, large tables as a package."
+_SMALLER = "Make the tool smaller: one capability per tool, large tables in a package."
 MAX_DEPTH = 200
 """Deeper than any person nests, `elif` chains and long sums included; some of us walk the tree recursively."""
 
@@ -74,7 +74,7 @@ def _run_parser(read: Callable[[], T], what: str) -> T:
     try:
         return read()
     except SyntaxError as broken:
-        fix = f"Send what Python {platform.python_version()} parses."
+        fix = f"Send code that Python {platform.python_version()} can parse."
         raise refusal(f"{what} does not parse: {broken.msg}", fix, line=broken.lineno) from broken
     except (RecursionError, MemoryError) as broken:
         raise _too_deep() from broken
@@ -95,13 +95,9 @@ def _check_text(code: str) -> None:
         raise refusal(f"the code has more than {MAX_WORDS:,} names, numbers and signs", _SMALLER)
     if hidden := HIDDEN.search(code):
         message = f"the code holds the hidden character U+{ord(hidden.group()):04X}"
-        fix = f"Write it as the escape {hidden.group()!a} so that a reader sees it."
+        fix = f"Write it as the escape {hidden.group()!a}, which a reader sees."
         raise refusal(message, fix, line=code.count("\n", 0, hidden.start()) + 1)
-    _check_encoding(encoded)
-
-
-def _check_encoding(encoded: bytes) -> None:
-    """A coding cookie would let the stored file mean something else than the text that was read here."""
+    # a coding cookie would let the stored file mean something else than the text that was read here
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(encoded).readline)
     except SyntaxError as unknown:

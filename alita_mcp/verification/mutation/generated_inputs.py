@@ -10,13 +10,12 @@ from __future__ import annotations
 import ast
 import json
 import random
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 from alita_mcp.syntax import module_of
 from alita_mcp.values import Schema
-from alita_mcp.verification.findings import json_key
+from alita_mcp.verification.findings import is_unicode, json_key
 
 Arguments = dict[str, Any]
 Scalar = str | int | float
@@ -40,13 +39,26 @@ _PIECES = (1, 1, 2, 3, 3, 4, 5, 6, 8, 10)
 
 def constants_in(*codes: str) -> list[Scalar]:
     """The texts and numbers in the programs, without docstrings; each once."""
+
+    def is_searched(value: Any) -> TypeGuard[Scalar]:
+        if isinstance(value, str):
+            return 0 < len(value) <= MAX_PIECE and is_unicode(value)
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER
+
     found: dict[tuple[type, Scalar], None] = {}
     for code in codes:
         try:
             tree = module_of(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        found |= dict.fromkeys(islice(((type(value), value) for value in _constants(tree)), MAX_CONSTANTS))
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        values = [
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and id(node) not in docstrings
+        ]
+        texts_and_numbers = [value for value in values if is_searched(value)]
+        found |= dict.fromkeys((type(value), value) for value in texts_and_numbers[:MAX_CONSTANTS])
     return [value for _, value in found]
 
 
@@ -55,20 +67,6 @@ def constants_apart(one: str, other: str) -> list[Scalar]:
     here, there = constants_in(one), constants_in(other)
     only = [value for value in (*here, *there) if (value in here) != (value in there)]
     return only or constants_in(one, other)
-
-
-def _constants(tree: ast.AST) -> Iterator[Scalar]:
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and id(node) not in said and _is_looked_for(node.value):
-            yield node.value
-
-
-def _is_looked_for(value: Any) -> TypeGuard[Scalar]:
-    if isinstance(value, str):
-        is_text = not any("\ud800" <= letter <= "\udfff" for letter in value)
-        return 0 < len(value) <= MAX_PIECE and is_text
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER
 
 
 def dictionary_inputs(schema: Schema, constants: Sequence[Scalar], seed: int, count: int) -> list[Arguments]:
@@ -207,7 +205,7 @@ def _change(value: Any, schema: Schema, pool: Sequence[Any], draw: random.Random
             ways = (*_rearrange(value, draw), value[::-1], value.swapcase(), value + other, other)
             return str(draw.choice(ways))
         case list():
-            place = _place(value, draw)
+            place = draw.randrange(len(value) or 1)
             parts = [_change(each, schema.get("items", {}), pool, draw) for each in value[place : place + 1]]
             inner = [*value[:place], *parts, *value[place + 1 :]]
             return draw.choice((*_rearrange(value, draw), value[::-1], inner, inner, inner))
@@ -218,13 +216,9 @@ def _change(value: Any, schema: Schema, pool: Sequence[Any], draw: random.Random
     return value
 
 
-def _place(value: Sequence[Any], draw: random.Random) -> int:
-    return draw.randrange(len(value) or 1)
-
-
 def _rearrange(value: Any, draw: random.Random) -> tuple[Any, Any, Any]:
     """A text or list without one piece, with one piece twice, and with one piece moved."""
-    start, at = _place(value, draw), _place(value, draw)
+    start, at = draw.randrange(len(value) or 1), draw.randrange(len(value) or 1)
     piece, rest = value[start : start + 1], value[:start] + value[start + 1 :]
     return rest, value[:at] + piece + value[at:], rest[:at] + piece + rest[at:]
 

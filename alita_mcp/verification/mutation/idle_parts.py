@@ -30,9 +30,12 @@ async def without_idle_parts(
         AlitaError: what `is_same` raises.
     """
     own = {each.name for each in tree.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
-    changes = sorted(
-        islice(_changes(tree, Reach(tree, function), own), MAX_PARTS), key=lambda each: each.line
+    all_changes = (
+        Change(site, instead, getattr(site[3], "lineno", 0))
+        for site in Reach(tree, function).sites(tree)
+        for instead in _rest_of(site[3], own, site[0])
     )
+    changes = sorted(islice(all_changes, MAX_PARTS), key=lambda each: each.line)
     idle: set[int] = set()
 
     async def look(numbered: tuple[int, str]) -> None:
@@ -51,12 +54,6 @@ async def without_idle_parts(
             change.put(change.instead)
             found = True
     return found
-
-
-def _changes(tree: ast.Module, reach: Reach, own: set[str]) -> Iterator[Change]:
-    for site in reach.sites(tree):
-        for instead in _rest_of(site[3], own, site[0]):
-            yield Change(site, instead, getattr(site[3], "lineno", 0))
 
 
 def _rest_of(node: ast.AST, own: set[str], parent: ast.AST) -> Iterator[ast.AST]:

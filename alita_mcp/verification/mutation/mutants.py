@@ -37,7 +37,11 @@ class Reach:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):  # inner ones come later and count
                 returns = (part for part in ast.walk(node) if isinstance(part, ast.Return))
                 self._returns |= dict.fromkeys(map(id, returns), node.returns)
-        self._tables = {id(part): table.lineno for table in _tables(tree) for part in ast.walk(table)}
+        self._tables: dict[int, int] = {}
+        for statement in tree.body:  # constants at the top level with more than a few entries
+            constants = sum(isinstance(part, ast.Constant) for part in ast.walk(statement))
+            if isinstance(statement, ast.Assign | ast.AnnAssign) and constants > 4:
+                self._tables |= dict.fromkeys(map(id, ast.walk(statement)), statement.lineno)
 
     def sites(self, node: ast.AST) -> Iterator[Site]:
         """The places below a node where a mistake can be noticed."""
@@ -63,16 +67,8 @@ class Reach:
         return self._tables.get(id(node), 0)
 
 
-def _tables(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Constants at the top level with more than a few entries."""
-    for node in tree.body:
-        constants = sum(isinstance(part, ast.Constant) for part in ast.walk(node))
-        if isinstance(node, ast.Assign | ast.AnnAssign) and constants > 4:
-            yield node
-
-
 def _words(node: ast.AST) -> list[ast.AST]:
-    """What is part of no result: docstrings, what is printed, what errors say, what only interpreter or reader need."""
+    """Parts of a node that no result depends on: docstrings, printed text, error messages, imports."""
     match node:
         case ast.Import() | ast.ImportFrom() | ast.Global() | ast.Nonlocal() | ast.Expr(value=ast.Constant()):
             return [node]
@@ -201,21 +197,16 @@ def mutants_in(tree: ast.Module, code: str, function: str, limit: int | None = N
         if mutated in seen:
             continue
         seen.add(mutated)
-        trap = change.render(tree, _trap(change.node))
+        # an error in place of the node
+        node, error = change.node, ast.BinOp(ast.Constant(1), ast.FloorDiv(), ast.Constant(0))
+        instead: ast.AST = ast.Expr(error) if isinstance(node, ast.stmt) else error
+        if isinstance(node, ast.comprehension):
+            instead = ast.comprehension(node.target, error, node.ifs, node.is_async)
+        trap = change.render(tree, instead)
         written += len(mutated) + len(trap)
         was, now = _describe_node(change.node), _describe_node(change.instead)
         found.append(Mutant(line=change.line, was=was, now=now, code=mutated, trap=trap))
     return tuple(found)
-
-
-def _trap(node: ast.AST) -> ast.AST:
-    """An error in the place of a node."""
-    error = ast.BinOp(ast.Constant(1), ast.FloorDiv(), ast.Constant(0))
-    if isinstance(node, ast.stmt):
-        return ast.Expr(error)
-    if isinstance(node, ast.comprehension):
-        return ast.comprehension(node.target, error, node.ifs, node.is_async)
-    return error
 
 
 def _describe_node(node: ast.AST) -> str:

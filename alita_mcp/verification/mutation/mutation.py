@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.code_on_call import UNLOADABLE, loading_program, on_call
 from alita_mcp.syntax import module_of
-from alita_mcp.values import Check, Draft, Example, Limits, MutationScore, Survivor
+from alita_mcp.values import Check, Example, Limits, MutationScore, Survivor
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.examples.examples import Trial, still_met
 from alita_mcp.verification.examples.trials import RehearsedDraft, each_of, job_of
@@ -191,14 +191,14 @@ async def mutation_gate(
     """
     draft = subject.draft
     if looks_at_itself(draft.code):
-        message = "the code looks at its own source or at its caller, so nothing follows from what a changed one does"
+        message = "the code looks at its own source or its caller, so its variants prove nothing"
         fix = "Leave out inspect, sys._getframe, __code__ and the like."
         return MutationFound([fail_check("mutation", message, fix, hard=False)])
     ordered = sorted(trials, key=lambda trial: trial.example.check is not None)
-    way = await _control(subject, ordered)
+    way = await _find_way(subject, ordered)
     if way is None:
-        message = "the examples do not hold when the code is loaded anew for each call, so no mutant was run"
-        fix = "Let nothing depend on how the module is loaded."
+        message = "the examples fail when the module is loaded anew for each call, so no variant was run"
+        fix = "Make the code independent of how its module is loaded."
         return MutationFound([fail_check("mutation", message, fix, hard=False)])
     others = OtherInputs(subject, ordered, seen, way)
     measurement = Measurement(subject, ordered, way, others)
@@ -211,8 +211,9 @@ async def mutation_gate(
 
 
 def looks_at_itself(code: str) -> bool:
-    """Whether the code could inspect itself and detect a mutation."""
-    for node in _nodes(module_of(code)):
+    """Whether the code, or text in it that it runs, could inspect itself and detect a mutation."""
+    tree = module_of(code)
+    for node in ast.walk(tree):
         match node:
             case (
                 ast.Name(id=name)
@@ -220,61 +221,49 @@ def looks_at_itself(code: str) -> bool:
                 | ast.Constant(value=str(name))
                 | ast.alias(name=name)
                 | ast.ImportFrom(module=str(name))
-            ):
-                if name in _LOOKS_AT_ITSELF:
-                    return True
-    return False
+            ) if name in _LOOKS_AT_ITSELF:
+                return True
+    return any(looks_at_itself(text) for _line, text in texts_run(tree))
 
 
-def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
-    """All nodes of the code, and of texts in it that it runs."""
-    yield from ast.walk(tree)
-    for _line, text in texts_run(tree):
-        yield from _nodes(module_of(text))
-
-
-async def _control(subject: RehearsedDraft, trials: Sequence[Trial]) -> Way | None:
+async def _find_way(subject: RehearsedDraft, trials: Sequence[Trial]) -> Way | None:
     """The way to run mutants in which the code itself passes its examples; None when there is none."""
-    for limits in _tight(subject.draft, trials):
-        for way in _ways(subject, limits):
-
-            async def run(code: str, trial: Trial, way: Way = way) -> RunResult:
-                return await subject.rehearsal.run(way(code, trial.example))
-
-            with suppress(SandboxRefused):
-                if await first_noticing(subject, subject.draft.code, run, trials) is None:
-                    return way
-    return None
-
-
-def _ways(subject: RehearsedDraft, limits: Limits) -> Iterator[Way]:
-    """All mutants in the same workers, or where that cannot be, each as other jobs without workers to keep."""
-
-    def plain(code: str, example: Example) -> Job:
-        job = job_of(subject.draft, example, subject.environment)
-        return job.model_copy(update={"code": code, "limits": limits, "fresh": True})
-
-    program = loading_program(subject.draft.code)
-    yield lambda code, example: on_call(plain(code, example), program).model_copy(update={"fresh": False})
-    yield plain
-
-
-def _tight(draft: Draft, trials: Sequence[Trial]) -> Iterator[Limits]:
-    """Limits for mutants: a few times what the code itself took, so that endless loops end soon.
-
-    In steps, because workers are told apart by their limits; the second one is for a machine that has become slower.
-    """
+    draft = subject.draft
+    program = loading_program(draft.code)
+    # Limits are a few times what the code itself took, so that endless loops end soon. They come in steps because
+    # workers are told apart by their limits; the second one is for a machine that has become slower.
     slowest = max((trial.result.wall_seconds for trial in trials if trial.result is not None), default=0.0)
     enough = [step for step in _STEPS if step >= slowest * _SLOWEST_TIMES] or [_STEPS[-1]]
     for seconds in enough[:: len(_STEPS) // 2][:2]:
         wall = min(draft.limits.wall_seconds, seconds)
         cpu = min(draft.limits.cpu_seconds, wall * _CPU_SHARE)
-        yield draft.limits.model_copy(update={"wall_seconds": wall, "cpu_seconds": cpu})
+        limits = draft.limits.model_copy(update={"wall_seconds": wall, "cpu_seconds": cpu})
+
+        def in_fresh_worker(code: str, example: Example, limits: Limits = limits) -> Job:
+            job = job_of(draft, example, subject.environment)
+            return job.model_copy(update={"code": code, "limits": limits, "fresh": True})
+
+        def in_same_worker(code: str, example: Example, plain: Way = in_fresh_worker) -> Job:
+            return on_call(plain(code, example), program).model_copy(update={"fresh": False})
+
+        for way in (in_same_worker, in_fresh_worker):
+
+            async def run(code: str, trial: Trial, way: Way = way) -> RunResult:
+                return await subject.rehearsal.run(way(code, trial.example))
+
+            with suppress(SandboxRefused):
+                if await first_noticing(subject, draft.code, run, trials) is None:
+                    return way
+    return None
 
 
 def _checks(score: MutationScore, verified_from: float, rejected_below: float, vouched: int) -> list[Check]:
     if not score.total and not score.equivalent:
-        return [fail_check("mutation", "no mutant could be run", "Use a faster algorithm.", hard=False)]
+        return [
+            fail_check(
+                "mutation", "no variant of the code could be run", "Use a faster algorithm.", hard=False
+            )
+        ]
     if not score.total:
         message = (
             f"none of {score.equivalent} small mistakes in the code changes a result on {score.inputs} inputs"
@@ -286,18 +275,14 @@ def _checks(score: MutationScore, verified_from: float, rejected_below: float, v
     share = score.killed / score.total
     if share >= verified_from:
         return [pass_check("mutation", message)]
-    fix = f"Add examples that notice {_describe_survivors(score.survivors)}."
-    noticed = (score.killed + vouched) / (score.total + vouched)
-    return [fail_check("mutation", message, fix, hard=noticed < rejected_below)]
-
-
-def _describe_survivors(survivors: Sequence[Survivor]) -> str:
-    """A few of the mistakes, from different lines, each with an input that shows it where one is known."""
-    by_line = {survivor.line: survivor for survivor in reversed(survivors)}
+    # a few of the mistakes, from different lines, each with an input that shows it where one is known
+    by_line = {survivor.line: survivor for survivor in reversed(score.survivors)}
     lines = sorted(by_line)
     named = []
     for line in lines[:: max(1, len(lines) // _NAMED)][:_NAMED]:
         one = by_line[line]
         shown = "" if one.shown_by is None else f" (another result with {brief(one.shown_by)})"
         named.append(f"line {line}: `{one.now}` for `{one.was}`{shown}")
-    return "; ".join(named)
+    fix = f"Add examples that notice {'; '.join(named)}."
+    noticed = (score.killed + vouched) / (score.total + vouched)
+    return [fail_check("mutation", message, fix, hard=noticed < rejected_below)]

@@ -13,7 +13,7 @@ import anyio
 from alita_mcp.errors import InvalidArguments, SandboxRefused
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.code_on_call import UNLOADABLE, on_many
-from alita_mcp.values import Draft, Example, Schema
+from alita_mcp.values import Example
 from alita_mcp.verification.comparison import bare_kinds_of, same_result
 from alita_mcp.verification.examples.examples import Trial
 from alita_mcp.verification.examples.trials import RehearsedDraft
@@ -53,10 +53,20 @@ class OtherInputs:
         self._draft, self._way, self._rehearsal = subject.draft, way, subject.rehearsal
         shown = [(each.example.arguments, each.result) for each in trials if each.result is not None]
         self._fresh = {json_key(given): behaviour_of(result) for given, result in (*shown, *seen[:DRAWN])}
-        drawn = [given for given, _ in seen]
-        self._inputs = _inputs_of(
-            self._draft, subject.contract.input_schema, [given for given, _ in shown], drawn
-        )
+        # each once, in an order that the code itself draws, so that no place in it is special
+        draft, schema = subject.draft, subject.contract.input_schema
+        seed = int.from_bytes(hashlib.sha256(draft.code.encode()).digest()[:4], "big")
+        share = 1 if draft.grants.is_pure else _SHARE_WITH_GRANTS
+        known = [given for given, _ in shown]
+        inputs = {json_key(each): each for each in (*known, *(given for given, _ in seen[: DRAWN // share]))}
+        made = mutate_inputs(schema, known, seed, MUTATED // share)
+        made += dictionary_inputs(schema, constants_in(draft.code), seed, DICTIONARY // share)
+        for each in made:
+            with suppress(InvalidArguments):
+                validate_arguments(schema, each)
+                inputs[json_key(each)] = each
+        draw = random.Random(seed)  # noqa: S311 - nothing here is secret
+        self._inputs = draw.sample(list(inputs.values()), len(inputs))
         self._expected: list[Behaviour] | None = None
         self._is_ready = False
         self._preparing = anyio.Lock()
@@ -154,25 +164,3 @@ def _behaviours(result: RunResult, count: int) -> list[Behaviour] | None:
         {"raised": sorted({*each["raised"]} - {"object"})} if isinstance(each, dict) else each
         for each in result.value
     ]
-
-
-def _inputs_of(
-    draft: Draft, schema: Schema, shown: Sequence[Arguments], drawn: Sequence[Arguments]
-) -> list[Arguments]:
-    """Each once, in an order that the code itself draws, so that no place in it is special."""
-    seed = int.from_bytes(hashlib.sha256(draft.code.encode()).digest()[:4], "big")
-    share = 1 if draft.grants.is_pure else _SHARE_WITH_GRANTS
-    made = mutate_inputs(schema, shown, seed, MUTATED // share)
-    made += dictionary_inputs(schema, constants_in(draft.code), seed, DICTIONARY // share)
-    inputs = {json_key(each): each for each in (*shown, *drawn[: DRAWN // share])}
-    inputs |= {json_key(each): each for each in made if _fits(schema, each)}
-    draw = random.Random(seed)  # noqa: S311 - nothing here is secret
-    return draw.sample(list(inputs.values()), len(inputs))
-
-
-def _fits(schema: Schema, arguments: Arguments) -> bool:
-    try:
-        validate_arguments(schema, arguments)
-    except InvalidArguments:
-        return False
-    return True

@@ -143,18 +143,18 @@ def value_of(name: str, result: RunResult) -> Any:
 @asynccontextmanager
 async def _workspace() -> AsyncIterator[Path]:
     """A folder with the samples, which is gone afterwards."""
-    folder = await anyio.to_thread.run_sync(_with_samples)
+
+    def make_folder() -> tempfile.TemporaryDirectory[str]:
+        folder = tempfile.TemporaryDirectory(prefix="alita-rehearsal-")
+        for name, text in FILES.items():
+            place = Path(folder.name, name)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8", newline="\n")
+        return folder
+
+    folder = await anyio.to_thread.run_sync(make_folder)
     try:
         yield Path(folder.name)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(folder.cleanup)
-
-
-def _with_samples() -> tempfile.TemporaryDirectory[str]:
-    folder = tempfile.TemporaryDirectory(prefix="alita-rehearsal-")
-    for name, text in FILES.items():
-        place = Path(folder.name, name)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8", newline="\n")
-    return folder

@@ -16,7 +16,7 @@ _RANDOM_LOOKING = re.compile(r"[A-Za-z0-9+/=_\-.]{16,}")
 MIN_ENTROPY = 3.5
 """Bits a character; words and dashes stay below, random keys of 16 characters lie above."""
 
-_FIX = "Remove it (and revoke it, it was sent): a tool gets secrets by grant, or as an argument."
+_FIX = "Remove it, and revoke it because it was sent. A tool gets secrets by grant or as an argument."
 
 
 def credential_checks(code: str, tree: ast.Module) -> list[Check]:
@@ -27,7 +27,16 @@ def credential_checks(code: str, tree: ast.Module) -> list[Check]:
             line = code.count("\n", 0, found.start()) + 1
             checks.append(fail_check("static", f"the code holds {what}", _FIX, line=line))
     for name, node in _strings_with_names(tree):
-        if NAMED_SECRET.search(name) and _looks_random(node.value):
+        value = node.value
+        if (
+            not isinstance(value, str)
+            or not NAMED_SECRET.search(name)
+            or not _RANDOM_LOOKING.fullmatch(value)
+        ):
+            continue
+        shares = [count / len(value) for count in Counter(value).values()]
+        entropy = -sum(share * math.log2(share) for share in shares)
+        if entropy >= MIN_ENTROPY and any(each.isdigit() for each in value):
             message = f"the value of {name[:60]} looks like a secret"
             checks.append(fail_check("static", message, _FIX, line=node.lineno))
     return checks
@@ -46,17 +55,12 @@ def _strings_with_names(tree: ast.Module) -> list[tuple[str, ast.Constant]]:
                 found.append((name, value))
             case ast.Dict(keys=keys, values=values):
                 found += [(_name_of(key), value) for key, value in zip(keys, values, strict=True)]
-            case ast.arguments():
-                found += _parameter_defaults(node)
+            case ast.arguments(posonlyargs=first, args=others, defaults=defaults):
+                positional = [*first, *others]
+                with_default = positional[len(positional) - len(defaults) :]
+                pairs = zip([*with_default, *node.kwonlyargs], [*defaults, *node.kw_defaults], strict=True)
+                found += [(parameter.arg, default) for parameter, default in pairs]
     return [(name, value) for name, value in found if isinstance(value, ast.Constant)]
-
-
-def _parameter_defaults(arguments: ast.arguments) -> list[tuple[str, ast.expr | None]]:
-    positional = [*arguments.posonlyargs, *arguments.args]
-    with_default = positional[len(positional) - len(arguments.defaults) :]
-    parameters = [*with_default, *arguments.kwonlyargs]
-    defaults = [*arguments.defaults, *arguments.kw_defaults]
-    return [(each.arg, default) for each, default in zip(parameters, defaults, strict=True)]
 
 
 def _name_of(target: ast.expr | None) -> str:
@@ -68,11 +72,3 @@ def _name_of(target: ast.expr | None) -> str:
         case ast.Subscript(slice=key):
             return _name_of(key)
     return ""
-
-
-def _looks_random(value: object) -> bool:
-    if not isinstance(value, str) or not _RANDOM_LOOKING.fullmatch(value):
-        return False
-    counts = Counter(value)
-    entropy = -sum(n / len(value) * math.log2(n / len(value)) for n in counts.values())
-    return entropy >= MIN_ENTROPY and any(each.isdigit() for each in value)

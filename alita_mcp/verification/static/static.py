@@ -6,8 +6,9 @@ import ast
 import json
 import subprocess
 import sys
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio.to_thread
 
@@ -34,32 +35,33 @@ PROGRAM = Path(__file__).with_name("lint_program.py")
 async def lint_checks(code: str, program: Path = PROGRAM) -> list[Check]:
     """Errors that pyflakes finds in a process of its own; a soft check where it cannot run."""
     try:
-        answer = await anyio.to_thread.run_sync(_run_pyflakes, code, program)
+        # a thread is patient with a program that ends before it has read the code
+        run = partial(
+            subprocess.run,
+            [sys.executable, "-I", str(program)],
+            input=code.encode(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=WITHIN_S,
+            check=False,
+        )
+        answer = await anyio.to_thread.run_sync(run)
         found = json.loads(answer.stdout)
     except subprocess.TimeoutExpired:
         return [_not_linted(f"it did not answer within {WITHIN_S:g} s")]
     except (OSError, ValueError) as failure:
         return [_not_linted(str(failure))]
-    return [_finding(each) for each in found]
-
-
-def _run_pyflakes(code: str, program: Path) -> subprocess.CompletedProcess[bytes]:
-    """In a thread, which is patient with a program that ends before it has read the code."""
-    return subprocess.run(
-        [sys.executable, "-I", str(program)],
-        input=code.encode(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        timeout=WITHIN_S,
-        check=False,
-    )
-
-
-def _finding(found: dict[str, Any]) -> Check:
-    kind = found["kind"]
-    undefined = "Define or import the name before it is used."
-    fix = undefined if kind.startswith("Undefined") else "Correct this line."
-    return fail_check("static", f"{found['message']} ({kind})", fix, line=found["line"])
+    return [
+        fail_check(
+            "static",
+            f"{each['message']} ({each['kind']})",
+            "Define or import the name before it is used."
+            if each["kind"].startswith("Undefined")
+            else "Fix this line.",
+            line=each["line"],
+        )
+        for each in found
+    ]
 
 
 def _not_linted(why: str) -> Check:
@@ -80,22 +82,16 @@ async def static_gate(
     """
     checks, contract = await anyio.to_thread.run_sync(_read_draft, draft)
     if sandbox is not None:
-        checks += await _missing_feature_checks(draft, sandbox)
+        with suppress(ContractError, SandboxError):  # reported already, or by the gate that runs the code
+            tree = await anyio.to_thread.run_sync(parse_code, draft.code)
+            abilities = await sandbox.abilities()
+            checks += await anyio.to_thread.run_sync(missing_checks, tree, abilities)
     if contract is None:
         return _join_failures(checks), None
     checks += await lint_checks(draft.code)
     if any(check.hard for check in checks):
         return _join_failures(checks), contract
     return [*checks, pass_check("static", "contract, imports, wording and lint")], contract
-
-
-async def _missing_feature_checks(draft: Draft, sandbox: Sandbox) -> list[Check]:
-    try:
-        tree = await anyio.to_thread.run_sync(parse_code, draft.code)
-        abilities = await sandbox.abilities()
-    except (ContractError, SandboxError):
-        return []  # said already, or said by the gate that runs the code
-    return await anyio.to_thread.run_sync(missing_checks, tree, abilities)
 
 
 def _read_draft(draft: Draft) -> tuple[list[Check], ToolContract | None]:
