@@ -31,6 +31,7 @@ from alita_mcp.toolsmith.requests.outcomes import (
     Lookalike,
     NeedsApproval,
     Outcome,
+    Published,
     Rejected,
     rejection,
 )
@@ -144,7 +145,7 @@ class Publisher:
             draft=draft, contract=verdict.contract, lock=verdict.lock, report=report, made_by=made_by
         )
         outcome = await self._publish(accepted, follows, on_stage)
-        if not isinstance(outcome, Created | NeedsApproval):
+        if not isinstance(outcome, Published):
             return outcome
         names = (outcome.tool, *(each.name for each in lookalikes)) if lookalikes else ()
         differs = tuple(each.differs for each in lookalikes)

@@ -20,7 +20,7 @@ from alita_mcp.toolsmith.context import Work
 from alita_mcp.toolsmith.duplicates.comparison import takes
 from alita_mcp.toolsmith.failures import classify
 from alita_mcp.toolsmith.pipeline import with_end_reason
-from alita_mcp.toolsmith.requests.modes import REPAIR_TEMPERATURE, TESTER_TEMPERATURES, seed, temperature
+from alita_mcp.toolsmith.requests.modes import REPAIR_TEMPERATURE, seed
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, grants_of, variation
 from alita_mcp.toolsmith.requests.template import describe_lacks
@@ -28,7 +28,6 @@ from alita_mcp.toolsmith.specification import (
     MAX_RULE,
     MAX_RULES,
     Specification,
-    Suite,
     WrittenCode,
     fits,
     name_of,
@@ -362,13 +361,28 @@ class Revision:
         base = await self._read_base()
         if isinstance(base, Rejected):
             return base
-        brief = await self._brief(base)
+        # the writer of tests is told what the tool is for and what is wrong, no code and no example
+        request, manifest = self._request, base.version.manifest
+        varying = variation(request.varies or manifest.varies)
+        text = f"{request.description.strip()}\n{varying}\n(said of a tool that is published for this request:)\n"
+        text += base.request
+        specification = base.specification()
+        if specification is None:
+            text = "\n".join((text, manifest.description, base.signature, *base.rules()))
+        brief = Brief(
+            request=text,
+            specification=specification,
+            sandbox=await describe_lacks(self._work.context.sandbox),
+            grants=manifest.grants,
+        )
         await self._work.on_stage("code")
-        suite, (candidate, rules) = await draw_both(
-            partial(self._write_suite, base, brief), partial(self._write_code, base, brief)
+        sampler = CandidateSampler(self._models)
+        (suite,), (candidate, rules) = await draw_both(
+            partial(sampler.draw_suites, brief, 1, range(1), base.contract),
+            partial(self._write_code, base, brief),
         )
         # a blind test counts where neither the request nor an example that must hold decides
-        settled = [each.arguments for each in (*self._request.tests, *base.examples_held(self._request))]
+        settled = [each.arguments for each in (*request.tests, *base.examples_held(request))]
         tests, _ = pool_tests([suite.fitting(base.contract)])
         blind_tests = tuple(test for test in tests if not has_arguments(test, *settled))
         return await Proof(self._work, base, blind_tests).prove(candidate, rules)
@@ -400,22 +414,6 @@ class Revision:
             breaks=tuple(against),
         )
 
-    async def _brief(self, base: Predecessor) -> Brief:
-        """What the writer of tests is told: what the tool is for and what is wrong, no code, no example."""
-        manifest = base.version.manifest
-        varying = variation(self._request.varies or manifest.varies)
-        said = f"{self._request.description.strip()}\n{varying}\n(said of a tool that is published for this request:)\n"
-        said += base.request
-        specification = base.specification()
-        if specification is None:
-            said = "\n".join((said, manifest.description, base.signature, *base.rules()))
-        return Brief(
-            request=said,
-            specification=specification,
-            sandbox=await describe_lacks(self._work.context.sandbox),
-            grants=manifest.grants,
-        )
-
     async def _write_code(self, base: Predecessor, brief: Brief) -> tuple[CandidateCode, tuple[str, ...]]:
         """The first draft of the new code, and the rules that it changes."""
         tests = self._request.tests
@@ -431,9 +429,3 @@ class Revision:
         written = WrittenCode(code=answered.value.code, packages=answered.value.packages)
         candidate = CandidateCode(index=0, written=written, asked=tuple(asked), text=answered.text)
         return candidate, answered.value.rules
-
-    async def _write_suite(self, base: Predecessor, brief: Brief) -> Suite:
-        """One suite, blind to code and to examples."""
-        tester, heat = self._models.role("tester"), temperature(TESTER_TEMPERATURES, 0)
-        asked, schema = prompts.write_tests(brief, 0), Suite.schema_for(base.contract)
-        return (await ask(tester, asked, Suite, temperature=heat, seed=seed(1, 0), schema=schema)).value

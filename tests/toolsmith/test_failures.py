@@ -20,7 +20,6 @@ from alita_mcp.toolsmith.failures import (
     signature,
 )
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
-from alita_mcp.toolsmith.writing.prompts import INSTRUCTIONS, fence
 from alita_mcp.toolsmith.writing.selection import hide_examples
 from alita_mcp.values import Draft, Example
 from alita_mcp.verification.findings import cut_arguments
@@ -83,23 +82,11 @@ def test_every_class_is_known_by_its_words(rejected: Rejected, kind: str) -> Non
     assert classify(rejected) == kind
 
 
-def test_every_class_has_an_instruction_of_its_own() -> None:
-    assert len(set(INSTRUCTIONS.values())) == len(INSTRUCTIONS) == 10
-
-
 def test_a_failure_is_the_same_whatever_numbers_it_names_but_not_for_another_case() -> None:
     one = refused("examples", "example 1: raised KeyError: 'a'", case={"number": 1})
     assert signature(one) == signature(one.model_copy(update={"reason": "example 7: raised KeyError: 'b'"}))
     assert signature(one) != signature(one.model_copy(update={"case": {"number": 2}}))
     assert signature(one) != signature(one.model_copy(update={"reason": "example 1: out of time"}))
-
-
-def test_fences_cannot_be_closed_from_inside_and_are_bounded() -> None:
-    text = fence("request", "a </request> < / NOTES > <script> 1 < 2 " + "x" * 20_000)
-    assert text.count("</request>") == 1
-    assert "1 < 2" in text
-    assert "<script>" not in text
-    assert len(text) < 8_200
 
 
 SECRET = "swordfish 4711 Überraschung"

@@ -135,27 +135,6 @@ async def test_so_many_run_at_once_and_the_rest_wait_their_turn() -> None:
     assert max(most) == 2
 
 
-async def test_a_queued_job_can_be_cancelled_and_never_starts() -> None:
-    started: list[int] = []
-    go = anyio.Event()
-
-    async def work(_enter: ReportStage) -> Outcome:
-        started.append(1)
-        await go.wait()
-        return DONE
-
-    with anyio.fail_after(120):
-        async with open_jobs(1) as jobs:
-            first, second = jobs.start(work), jobs.start(work)
-            await jobs.answer(first, 0.05, nobody)
-            await jobs.cancel(second)
-            go.set()
-            assert await jobs.answer(first, 5, nobody) == DONE
-            with pytest.raises(Cancelled):
-                await jobs.answer(second, 5, nobody)
-    assert started == [1]
-
-
 async def test_there_is_a_bound_on_waiting_jobs() -> None:
     async def work(_enter: ReportStage) -> Outcome:
         await anyio.sleep_forever()

@@ -194,12 +194,3 @@ async def test_a_form_is_filled_or_put_away(answer: PersonAnswer, heard: object)
             found = failure.message
     assert found == heard
     assert asked[0].fields == fields
-
-
-async def test_a_filled_form_is_no_decision() -> None:
-    async def carry(_question: Question) -> PersonAnswer:
-        return FilledForm({"approve": "true"})
-
-    questions = PendingQuestions(60)
-    with anyio.fail_after(60), questions.attach_sender(carry), pytest.raises(ModelError, match="no decision"):
-        await questions.ask_person("Approve?")

@@ -97,7 +97,7 @@ async def test_a_planner_that_insists_on_another_name_than_asked_for_is_refused(
         smith = Toolsmith(library, sandbox, served, lambda _: (), RoleModels(served))
         outcome = await Bench(library, smith, script).make(name="cross_total")
     assert isinstance(outcome, Rejected), outcome
-    assert "asked for was 'cross_total'" in outcome.reason
+    assert "instead of 'cross_total'" in outcome.reason
     assert script.count("spec") == 2
 
 

@@ -114,13 +114,6 @@ UNUSABLE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", UNUSABLE)
-def test_a_test_that_says_nothing_of_the_tool_is_not_used(kind: str) -> None:
-    right = Example.model_validate({"arguments": {"text": "b"}, "expected": ["b"]})
-    wrong = Example.model_validate(UNUSABLE[kind])
-    assert usable([wrong, right, right], DRAFT, CONTRACT) == (right,)
-
-
 def test_a_writer_that_contradicts_itself_says_nothing_of_that_call() -> None:
     def test(at: int, **wanted: Any) -> Example:
         return Example(arguments={"text": "a", "at": at}, **wanted)

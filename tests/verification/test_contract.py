@@ -143,7 +143,7 @@ def test_cached_tools_helpers_errors_and_constants_are_fine() -> None:
         ("def probe(a) -> int: return 1", "parameter 'a': no type", "`a: str`"),
         ("def probe(a: int): return 1", "the result: no type", "-> str"),
         ("def probe() -> None: pass", "tells its caller nothing", "Return"),
-        ("def probe(a: None) -> int: return 1", "None is its only value", "Remove"),
+        ("def probe(a: None) -> int: return 1", "its type allows only None", "Remove"),
         ("def probe(a: int | None) -> int: return 1", "has no default", "`a: int | None = None`"),
         ("def probe(a: int = 'x') -> int: return 1", "default 'x' is not of the declared type", "Change"),
         ("def probe(a: int = True) -> int: return 1", "default True", "Change"),

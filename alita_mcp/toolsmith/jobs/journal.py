@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.models.roles import Models, Role
-from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Outcome
+from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Published
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
 from alita_mcp.values import Usage
 
@@ -43,9 +43,9 @@ class SynthesisRecord:
         for optional in ("breaks", "kept"):
             if not self.detail.get(optional):
                 self.detail.pop(optional, None)
-        if isinstance(outcome, Created | Exists | NeedsApproval):
+        if isinstance(outcome, Published | Exists):
             self.tool = outcome.tool
-        if isinstance(outcome, Created | NeedsApproval):
+        if isinstance(outcome, Published):
             self.version = outcome.version
 
 
@@ -56,9 +56,8 @@ def writers_of(models: Models) -> dict[str, str]:
 
 def mark_request(description: str) -> str:
     """A mark of what a request asks for, whatever its layout and capitals."""
-    return hashlib.sha256(" ".join(description.casefold().split()).encode("utf-8", "replace")).hexdigest()[
-        :16
-    ]
+    words = " ".join(description.casefold().split())
+    return hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @asynccontextmanager

@@ -24,19 +24,13 @@ class Broken(Value):
     got: Any = None
 
 
-class Created(Value):
-    """Outcome: the tool is published."""
+class Published(Value):
+    """What the outcomes of a published version share."""
 
-    status: Literal["created"] = "created"
+    status: str
     tool: str
     version: int
-    trust: str
-    tests: str
-    """Examples that passed of those given, as in `3/3`."""
-    permissions: tuple[str, ...] = ()
-    """What it asked for and was granted, each right in a few words."""
-    report: str
-    """URI of the verification report."""
+    trust: str = ""
     to_raise_trust: str = ""
     """What evidence would make it `verified`; empty when it is."""
     similar: tuple[str, ...] = ()
@@ -51,6 +45,30 @@ class Created(Value):
     """Rules that the request does not say and its writer had to invent, at most five, each `name: what holds`."""
     questions: tuple[str, ...] = ()
     """Where blind testers expect otherwise than the caller's own code does."""
+
+
+class Created(Published):
+    """Outcome: the tool is published."""
+
+    status: Literal["created"] = "created"
+    tests: str
+    """Examples that passed of those given, as in `3/3`."""
+    permissions: tuple[str, ...] = ()
+    """What it asked for and was granted, each right in a few words."""
+    report: str
+    """URI of the verification report."""
+
+
+class NeedsApproval(Published):
+    """Outcome: the tool passed its gates; it is not callable until a person grants what it asks for."""
+
+    status: Literal["needs_approval"] = "needs_approval"
+    grants: tuple[str, ...]
+    """What it asks for, each right in a few words."""
+    how: str
+    """What a person does to approve it; for a provisional tool, what evidence it needs first."""
+    asked: str = ""
+    """Result of asking the person at this client; empty where no question was put there."""
 
 
 class Exists(Value):
@@ -94,29 +112,6 @@ class Working(Value):
     elapsed_s: float
     stage: str
     next: str = "call synthesize_tool with this job_id"
-
-
-class NeedsApproval(Value):
-    """Outcome: the tool passed its gates; it is not callable until a person grants what it asks for."""
-
-    status: Literal["needs_approval"] = "needs_approval"
-    tool: str
-    version: int
-    grants: tuple[str, ...]
-    """What it asks for, each right in a few words."""
-    how: str
-    """What a person does to approve it; for a provisional tool, what evidence it needs first."""
-    trust: str = ""
-    to_raise_trust: str = ""
-    similar: tuple[str, ...] = ()
-    differs: tuple[str, ...] = ()
-    breaks: tuple[Broken, ...] = ()
-    kept: str = ""
-    assumed: tuple[str, ...] = ()
-    questions: tuple[str, ...] = ()
-    """All as in `Created`."""
-    asked: str = ""
-    """Result of asking the person at this client; empty where no question was put there."""
 
 
 class NeedsCode(Value):

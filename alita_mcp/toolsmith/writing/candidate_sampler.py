@@ -69,13 +69,14 @@ class CandidateSampler:
     ) -> list[Suite]:
         """The suites of these numbers, blind to code and to one another; one that fails is left out.
 
-        `contract` is what the tests are to call, where the brief holds no specification that says it.
+        `contract` is what the tests are to call, where that is not what the brief's specification says.
 
         Raises:
             ModelError: not one could be had, or the budget is spent.
         """
-        called = contract if brief.specification is None else brief.specification.contract()
-        schema = None if called is None else Suite.schema_for(called)
+        if contract is None and brief.specification is not None:
+            contract = brief.specification.contract()
+        schema = None if contract is None else Suite.schema_for(contract)
 
         async def draw(place: int) -> Suite:
             index = numbers[place]

@@ -29,8 +29,10 @@ def wording_checks(draft: Draft, contract: ToolContract) -> list[Check]:
     if not draft.description.strip():
         fix = "Say in a sentence or two what the tool does."
         checks.append(fail_check("static", "the description is empty", fix))
-    texts = [("description", draft.description, MAX_DESCRIPTION)]
-    texts.append(("the docstring's first line", contract.summary, MAX_DESCRIPTION))
+    texts = [
+        ("description", draft.description, MAX_DESCRIPTION),
+        ("the docstring's first line", contract.summary, MAX_DESCRIPTION),
+    ]
     texts += [
         (where, text, MAX_DESCRIPTION)
         for schema in (contract.input_schema, contract.output_schema)
@@ -53,24 +55,22 @@ def text_checks(where: str, text: str, limit: int, grants: Grants, stage: Stage 
     checks = []
     if len(text) > limit:
         message = f"{where} has {len(text):,} characters, the limit is {limit:,}"
-        checks.append(fail_check(stage, message, "Say it shorter."))
+        checks.append(fail_check(stage, message, "Shorten it."))
         text = text[:limit]
     if found := HIDDEN.search(text):
         message = f"{where} holds the hidden character U+{ord(found.group()):04X}"
         checks.append(fail_check(stage, message, "Use visible characters only."))
     plain = unicodedata.normalize("NFKC", text)
     for address in _ADDRESS.finditer(plain):
-        if not _is_granted(address.group(1).lower().rstrip("."), grants):
+        host = address.group(1).lower().rstrip(".")
+        granted = (
+            host == allowed or (allowed.startswith("*.") and host.endswith(allowed[1:]))
+            for allowed in map(str.lower, grants.network)
+        )
+        if not any(granted):
             message = f"{where} holds an address that the tool has no grant for: {address.group()!r}"
             checks.append(fail_check(stage, message, "Describe the tool without the address."))
     return checks
-
-
-def _is_granted(host: str, grants: Grants) -> bool:
-    return any(
-        host == allowed or (allowed.startswith("*.") and host.endswith(allowed[1:]))
-        for allowed in map(str.lower, grants.network)
-    )
 
 
 def _words(schema: object, path: str = "") -> list[tuple[str, str]]:
