@@ -338,7 +338,7 @@ async def test_whatever_differs_is_noticed(result: RunResult) -> None:
 
 async def test_a_mistake_that_the_sandbox_refuses_does_not_count() -> None:
     (check,) = (await measured(SMALL, Behaving(SandboxRefused("no files")))).checks
-    assert (check.passed, check.hard, "no mutant" in check.message) == (False, False, True)
+    assert (check.passed, check.hard, "no variant" in check.message) == (False, False, True)
 
 
 async def test_a_failing_sandbox_says_nothing_about_the_draft() -> None:

@@ -137,7 +137,7 @@ def test_dataclasses_are_objects_and_defaults_make_their_keys_optional() -> None
         },
         False,
     )
-    with pytest.raises(ContractError, match="no JSON type"):
+    with pytest.raises(ContractError, match="not a JSON type"):
         output_schema("P", "@staticmethod\nclass P: ...")
 
 
