@@ -24,7 +24,7 @@ from alita_mcp.values import Grants, Limits, StoredVersion
 from alita_mcp.verification.rehearsal.rehearsal import value_of
 
 CallTool = Callable[[str, dict[str, Any], tuple[str, ...]], Awaitable[RunResult]]
-"""The flow of a call: name, arguments and the tools that led to it, outermost first; raises as `Calls.run`."""
+"""The flow of a call: name, arguments and the tools that led to it, outermost first; raises as `Calls.run_tool`."""
 
 _log = logging.getLogger(__name__)
 

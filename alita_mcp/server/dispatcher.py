@@ -104,7 +104,7 @@ class Dispatcher:
                 client=client, identity=identity_of(ctx), params=params, app=app, tasks=self._tasks,
                 announcer=self._announcer, on_stage=progress_of(ctx),
             )  # fmt: skip
-            async with app.told_of_preparation(call.on_stage):
+            async with app.report_preparation(call.on_stage):
                 result = await source.call(call)
             return await checked(result, app, tool) if isinstance(result, types.CallToolResult) else result
         except AlitaError as failure:

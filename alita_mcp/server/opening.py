@@ -87,7 +87,9 @@ class SharedApp:
 
     async def get(self) -> App:
         """The App; raises whatever made its opening fail, and tries again at the next call."""
-        attempt = await self.settled()
+        attempt = self._attempt
+        if attempt is None or attempt.app is None:
+            attempt = await self.settled()
         if attempt is not None and attempt.app is not None:
             return attempt.app
         raise (attempt and attempt.failure) or RuntimeError("the server is ending")

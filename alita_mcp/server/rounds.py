@@ -101,7 +101,7 @@ async def outcome_in_call(
     patience: Patience = call.ctx.lifespan_context.patience
     patience.waits_for(call.ctx, job.id)
     outcome_of = partial(
-        call.app.answer, job, call.on_stage,
+        call.app.wait_for_job, job, call.on_stage,
         within_s=max(0.0, patience.within(call.ctx, call.app.settings.limits.answer_within_s) - spent_s),
         goes_on=partial(patience.goes_on, call.ctx),
     )  # fmt: skip
@@ -150,7 +150,7 @@ async def outcome_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
     """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
     questions = _askable(call.ctx, job)
     while True:
-        outcome = await call.app.answer(job, task.report, until=questions.ready if questions else None)
+        outcome = await call.app.wait_for_job(job, task.report, until=questions.ready if questions else None)
         if not isinstance(outcome, Working):
             return outcome
         try:

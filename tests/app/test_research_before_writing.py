@@ -44,7 +44,7 @@ async def test_a_tool_is_written_from_what_was_read_and_its_card_names_the_sourc
             outcome = await app.synthesize(request, hear)
             assert isinstance(outcome, Created), outcome
             stored = await app.library.read("digit_sum")
-            card = await app.inspect("digit_sum")
+            card = await app.inspect_tool("digit_sum")
             wanted = read_request({"description": REQUEST, "packages": ["numpi"]})
             assert not isinstance(wanted, Rejected)
             refused = await app.synthesize(wanted, hear)

@@ -16,7 +16,7 @@ import platformdirs
 import pytest
 
 from alita_mcp.app import open_app
-from alita_mcp.app.preparing import prepare_early
+from alita_mcp.app.sandbox_lifespan import prepare_early
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.wasm.compiled import CompiledFiles

@@ -10,7 +10,6 @@ import pytest
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.toolsmith.duplicates.comparison import (
     ENOUGH_LOST,
     SHOWN,
@@ -20,6 +19,7 @@ from alita_mcp.toolsmith.duplicates.comparison import (
 )
 from alita_mcp.values import Example, Limits
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+from tests.scripted_sandbox import ScriptedSandbox
 
 WAIT_S = 300
 NUMBERS = [{"number": number} for number in range(12)]

@@ -72,7 +72,7 @@ async def test_a_tool_that_asks_for_a_host_is_kept_and_waits_for_a_person(
     assert library.entry("fetch_item").manifest.trust == "verified"
     assert listed(library) == []
     with pytest.raises(ToolUnavailable, match=r"network api\.example\.org"):
-        await library.callable_entry("fetch_item")
+        library.callable_entry("fetch_item")
     assert (await library.search("fetch an item", 3)).results[0].name == "fetch_item"
     await library.approve("fetch_item")
     assert listed(library) == ["fetch_item"]

@@ -112,9 +112,9 @@ class RunAbilities:
         )
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ActionResult:
-        """Calls a tool; raises as `Calls.run`."""
+        """Calls a tool; raises as `Calls.run_tool`."""
         try:
-            result = (await self._flows.calls.run(name, arguments, client=self._identity.client)).result
+            result = (await self._flows.calls.run_tool(name, arguments, client=self._identity.client)).result
         except ToolNotFound as missing:
             near = f" Near it: {', '.join(missing.nearest)}." if missing.nearest else ""
             return ActionResult(ok=False, error=f"{missing}{near}")

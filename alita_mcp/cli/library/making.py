@@ -120,7 +120,7 @@ async def _make_all(requests: list[dict[str, Any]], output: Output) -> int:
 async def make(app: App, raw: Mapping[str, Any], output: Output) -> Outcome:
     """One synthesis, waited for however long it takes: a person can press Ctrl-C."""
     with output.progress(str(raw.get("name") or "synthesize")[:60]) as on_stage:
-        async with app.told_of_preparation(on_stage):
+        async with app.report_preparation(on_stage):
             outcome = await app.synthesize(read_request(raw, COMMAND_LINE), on_stage)
             while isinstance(outcome, Working):
                 outcome = await app.resume(outcome.job_id, on_stage)

@@ -42,8 +42,8 @@ async def run(options: argparse.Namespace, output: Output) -> int:
         arguments = read_arguments(options.words, stored.manifest.input_schema)
         with output.progress(options.name) as on_stage:
             await on_stage("runs")
-            async with app.told_of_preparation(on_stage):
-                answer = await app.run(options.name, arguments, options.version)
+            async with app.report_preparation(on_stage):
+                answer = await app.run_tool(options.name, arguments, options.version)
     return _tell(answer, output)
 
 
@@ -57,7 +57,7 @@ def _tell(answer: ToolRunResult, output: Output) -> int:
         if output.as_json:
             output.result(result, "")
         return AlitaError.exit_status
-    output.result(answer.structured, _text(result.value))
+    output.result(answer.structured_content, _text(result.value))
     return 0
 
 

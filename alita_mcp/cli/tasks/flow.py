@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def opened_flow(settings: Settings, on_stage: ReportStage) -> AsyncIterator[TaskRunner]:
     """The flow of tasks over the whole application; reports its preparation to `on_stage`."""
-    async with opened_app(settings) as app, app.told_of_preparation(on_stage):
+    async with opened_app(settings) as app, app.report_preparation(on_stage):
         yield app.tasks
 
 

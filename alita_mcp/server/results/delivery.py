@@ -43,7 +43,7 @@ async def run_and_deliver(
     """
     app = call.app
     try:
-        run = await app.run(name, arguments, version, identity=call.identity)
+        run = await app.run_tool(name, arguments, version, identity=call.identity)
     except InvalidArguments as wrong:
         manifest = (await app.library.read(name, version)).manifest
         origin = unreviewed(app, name, manifest.version)
@@ -83,7 +83,7 @@ def _in_both_forms(run: ToolRunResult, origin: Origin | None) -> types.CallToolR
         marks["alita/reviewed"] = False
     if run.result.ok:
         value = run.result.value
-        result = tool_result(run.structured, value if isinstance(value, str) else as_json(value))
+        result = tool_result(run.structured_content, value if isinstance(value, str) else as_json(value))
     else:
         failed = _failure_text(run.manifest.name, run.result, run.manifest.limits, origin)
         result = tool_result(None, failed, is_error=True)

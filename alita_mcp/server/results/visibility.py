@@ -110,4 +110,4 @@ def said_of(way: Mapping[str, Any]) -> str:
 
 
 def _is_listed(name: str, app: App) -> bool:
-    return any(entry.name == name for entry in app.listed())
+    return any(entry.name == name for entry in app.visible_tools())

@@ -30,7 +30,7 @@ class LibraryTools:
         app = self._app()
         if app is None:
             return ()
-        return tuple(_definition(entry.manifest, app) for entry in app.listed())
+        return tuple(_definition(entry.manifest, app) for entry in app.visible_tools())
 
     def find(self, name: str) -> types.Tool | None:
         """Any tool of the library, so that a call of an unlisted or disabled one is refused in its own terms."""

@@ -91,7 +91,7 @@ def _no_constant(name: str) -> Any:
 
 async def _search(call: ToolCall) -> ToolResult:
     query, limit = call.arguments["query"], call.arguments.get("limit", 5)
-    found = await call.app.search(query, limit, identity=call.identity)
+    found = await call.app.search_tools(query, limit, identity=call.identity)
     results = []
     for hit in found.results:
         told = shown(call.app, hit.entry.manifest)
@@ -117,7 +117,7 @@ async def _run(call: ToolCall) -> ToolResult:
 
 async def _inspect(call: ToolCall) -> ToolResult:
     arguments = call.arguments
-    card = await call.app.inspect(
+    card = await call.app.inspect_tool(
         arguments["name"], arguments.get("version"), source=arguments.get("source", False)
     )
     origin = unreviewed(call.app, arguments["name"], card["manifest"]["version"])
@@ -139,7 +139,7 @@ async def _synthesize(call: ToolCall) -> ToolResult:
         )
         if isinstance(request, Rejected):
             return await _outcome_result(call, request)
-        job, rounds = call.app.begin(request), 0
+        job, rounds = call.app.begin_synthesis(request), 0
     outcome = await outcome_in_call(call, job, rounds)
     asking = await _question_about(call, outcome)
     if asking is not None:

@@ -49,7 +49,7 @@ class Rehearsal:
         async with _workspace() as folder:
             services = self._services(job, folder, (*chain, job.function), failures)
             broker = RehearsalBroker(job.grants, job.limits, services)
-            result = broker.cleaned(await self.sandbox.run(job, broker))
+            result = broker.redact_result(await self.sandbox.run(job, broker))
         if failures:
             raise failures[0]
         return result

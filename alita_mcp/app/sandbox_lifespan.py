@@ -1,4 +1,4 @@
-"""One-time preparation of a machine's sandbox, begun early by a server."""
+"""Lifespan of a process's sandbox: its upkeep, its end, and the one-time preparation that a server begins early."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def tended(sandbox: Sandbox) -> AsyncIterator[TaskGroup]:
-    """Maintains a sandbox while the block runs, and closes it; the group takes its background work."""
+async def sandbox_lifespan(sandbox: Sandbox) -> AsyncIterator[TaskGroup]:
+    """Maintains a sandbox while the block runs, then closes it; the group is for background work on it."""
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(sandbox.tend)
@@ -41,7 +41,7 @@ async def tended(sandbox: Sandbox) -> AsyncIterator[TaskGroup]:
 async def prepare_early(settings: Settings, sandbox: LazySandbox, files: CompiledFiles | None = None) -> None:
     """Prepares the embedded sandbox where tools will run in it and it was never prepared on this machine.
 
-    Never fails: a call of a tool gives the reason why it cannot run.
+    Never raises: a call of a tool says why it cannot run.
     """
     from alita_mcp.sandbox.wasm.compiled import CompiledFiles
     from alita_mcp.sandbox.wasm.component import find_component
@@ -56,4 +56,4 @@ async def prepare_early(settings: Settings, sandbox: LazySandbox, files: Compile
         if (await sandbox.chosen()).kind != "wasm":
             await anyio.to_thread.run_sync(files.note_unneeded, component)
     except Exception as problem:  # noqa: BLE001 - unrequested work must not end the server
-        log.info("the embedded sandbox is not prepared: %s", problem)
+        log.info("The embedded sandbox could not be prepared early: %s", problem)
