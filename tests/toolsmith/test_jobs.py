@@ -239,7 +239,7 @@ async def test_jobs_that_wait_for_their_clients_take_no_turn_and_are_bounded() -
         async with open_jobs(1) as jobs:
             for _ in range(MAX_PARKED):
                 jobs.start(parked, person=PendingQuestions(60), parked=True)
-            with pytest.raises(UsageError, match="people at their clients"):
+            with pytest.raises(UsageError, match="waiting for people"):
                 jobs.start(parked, person=PendingQuestions(60), parked=True)
             assert await jobs.answer(jobs.start(work), 30, nobody) == DONE
 

@@ -92,7 +92,7 @@ async def test_a_silent_index_refuses_nothing_and_is_not_asked_again_at_once() -
 
 async def test_an_index_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     class Hanging(TableIndex):
-        async def facts(self, name: str, python_tag: str) -> PackageFacts:
+        async def read_facts(self, name: str, python_tag: str) -> PackageFacts:
             await anyio.sleep_forever()
             raise AssertionError
 
