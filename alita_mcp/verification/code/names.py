@@ -31,14 +31,6 @@ class Names:
         name = ".".join([first, *reversed(attributes)])
         return re.sub(r"^typing_extensions\.", "typing.", name).removeprefix("builtins.")
 
-    def local_class(self, expression: ast.expr) -> ast.ClassDef | None:
-        """The module's own class that an expression refers to."""
-        return self.classes.get(expression.id) if isinstance(expression, ast.Name) else None
-
-    def alias(self, expression: ast.expr) -> ast.expr | None:
-        """The expression that a name was assigned at the top level, as in `Vector = list[float]`."""
-        return self.aliases.get(expression.id) if isinstance(expression, ast.Name) else None
-
 
 def last_name(expression: ast.expr) -> str:
     """The last part of a dotted name, as in `path.join`; empty for any other expression."""

@@ -137,7 +137,7 @@ def _lineage(definition: ast.ClassDef, names: Names) -> list[ast.ClassDef]:
     pending, seen = [definition], [definition]
     while pending:
         for base in pending.pop().bases:
-            parent = names.local_class(base)
+            parent = names.classes.get(base.id) if isinstance(base, ast.Name) else None
             if parent is not None and parent not in seen:
                 seen.append(parent)
                 pending.append(parent)
@@ -273,10 +273,11 @@ class SchemaReader:
         name = self._names.full_name(annotation)
         if name in place.within:
             raise place.refuse(f"{name} refers to itself", FLATTEN)
-        alias = self._names.alias(annotation)
+        local = annotation.id if isinstance(annotation, ast.Name) else ""
+        alias = self._names.aliases.get(local)
         if alias is not None:
             return self.read(alias, place.inside(name))
-        definition = self._names.local_class(annotation)
+        definition = self._names.classes.get(local)
         if definition is not None:
             record = record_type_of(definition, self._names)
             if record is None:

@@ -20,7 +20,7 @@ from alita_mcp.verification.examples.examples import Trial, still_met
 from alita_mcp.verification.examples.trials import RehearsedDraft, each_of, job_of
 from alita_mcp.verification.findings import brief, fail_check, json_key, pass_check
 from alita_mcp.verification.mutation.idle_parts import without_idle_parts
-from alita_mcp.verification.mutation.mutants import Mutant, mutants_in, mutants_of
+from alita_mcp.verification.mutation.mutants import Mutant, mutants_of
 from alita_mcp.verification.mutation.other_inputs import (
     ENOUGH,
     ObservedCalls,
@@ -81,7 +81,9 @@ class Measurement:
         tree = await anyio.to_thread.run_sync(parse_code, code)
         counting, idle = mutants, list[Mutant]()
         if await without_idle_parts(tree, name, self._is_same):
-            counting = await anyio.to_thread.run_sync(mutants_in, tree, code, name, abandon_on_cancel=True)
+            counting = await anyio.to_thread.run_sync(
+                mutants_of, code, name, None, tree, abandon_on_cancel=True
+            )
             left = {each.change for each in counting}
             idle = [each for each in mutants if each.change not in left]
         judged = [*((each, True) for each in counting), *((each, False) for each in idle)]
@@ -205,9 +207,34 @@ async def mutation_gate(
     found = await measurement.score()
     if found is None:
         return MutationFound([pass_check("mutation", "nothing in the code could be written another way")])
-    verified_from = VERIFIED_FROM if draft.grants.is_pure else VERIFIED_IN_REHEARSAL_FROM
-    rejected_below = 0.0 if draft.varies else REJECTED_BELOW
-    return MutationFound(_checks(found, verified_from, rejected_below, measurement.vouched), found)
+    if not found.total and not found.equivalent:
+        message = "no variant of the code could be run"
+        check = fail_check("mutation", message, "Use a faster algorithm.", hard=False)
+        return MutationFound([check], found)
+    if not found.total:
+        message = (
+            f"none of {found.equivalent} small mistakes in the code changes a result on {found.inputs} inputs"
+        )
+        fix = "Let the result depend on the arguments."
+        return MutationFound([fail_check("mutation", message, fix, hard=False)], found)
+    message = f"the examples notice {found.killed} of {found.total} small mistakes in the code"
+    if found.equivalent:
+        message += f"; {found.equivalent} more change no result on {found.inputs} inputs"
+    if found.killed / found.total >= (VERIFIED_FROM if draft.grants.is_pure else VERIFIED_IN_REHEARSAL_FROM):
+        return MutationFound([pass_check("mutation", message)], found)
+    # a few of the mistakes, from different lines, each with an input that shows it where one is known
+    by_line = {survivor.line: survivor for survivor in reversed(found.survivors)}
+    lines = sorted(by_line)
+    named = []
+    for line in lines[:: max(1, len(lines) // _NAMED)][:_NAMED]:
+        one = by_line[line]
+        shown = "" if one.shown_by is None else f" (another result with {brief(one.shown_by)})"
+        named.append(f"line {line}: `{one.now}` for `{one.was}`{shown}")
+    fix = f"Add examples that notice {'; '.join(named)}."
+    vouched = measurement.vouched
+    noticed = (found.killed + vouched) / (found.total + vouched)
+    is_hard = noticed < (0.0 if draft.varies else REJECTED_BELOW)
+    return MutationFound([fail_check("mutation", message, fix, hard=is_hard)], found)
 
 
 def looks_at_itself(code: str) -> bool:
@@ -255,34 +282,3 @@ async def _find_way(subject: RehearsedDraft, trials: Sequence[Trial]) -> Way | N
                 if await first_noticing(subject, draft.code, run, trials) is None:
                     return way
     return None
-
-
-def _checks(score: MutationScore, verified_from: float, rejected_below: float, vouched: int) -> list[Check]:
-    if not score.total and not score.equivalent:
-        return [
-            fail_check(
-                "mutation", "no variant of the code could be run", "Use a faster algorithm.", hard=False
-            )
-        ]
-    if not score.total:
-        message = (
-            f"none of {score.equivalent} small mistakes in the code changes a result on {score.inputs} inputs"
-        )
-        return [fail_check("mutation", message, "Let the result depend on the arguments.", hard=False)]
-    message = f"the examples notice {score.killed} of {score.total} small mistakes in the code"
-    if score.equivalent:
-        message += f"; {score.equivalent} more change no result on {score.inputs} inputs"
-    share = score.killed / score.total
-    if share >= verified_from:
-        return [pass_check("mutation", message)]
-    # a few of the mistakes, from different lines, each with an input that shows it where one is known
-    by_line = {survivor.line: survivor for survivor in reversed(score.survivors)}
-    lines = sorted(by_line)
-    named = []
-    for line in lines[:: max(1, len(lines) // _NAMED)][:_NAMED]:
-        one = by_line[line]
-        shown = "" if one.shown_by is None else f" (another result with {brief(one.shown_by)})"
-        named.append(f"line {line}: `{one.now}` for `{one.was}`{shown}")
-    fix = f"Add examples that notice {'; '.join(named)}."
-    noticed = (score.killed + vouched) / (score.total + vouched)
-    return [fail_check("mutation", message, fix, hard=noticed < rejected_below)]

@@ -60,12 +60,20 @@ def mistakes_at(node: ast.AST) -> Mistakes:
         case ast.BoolOp(op=joined, values=values):
             yield _replace_fields(node, op=ast.Or() if isinstance(joined, ast.And) else ast.And())
             for place in range(len(values)):
-                kept = _without(values, place)
+                kept = [*values[:place], *values[place + 1 :]]
                 yield kept[0] if len(kept) == 1 else _replace_fields(node, values=kept)
         case ast.UnaryOp(op=ast.USub() | ast.Not() | ast.Invert(), operand=operand):
             yield operand
-        case ast.Constant(value=value):
-            yield from _other_constants(value)
+        case ast.Constant(value=bool(value)):
+            yield ast.Constant(not value)
+        case ast.Constant(value=int(value)) if abs(value) >= _LARGE:
+            yield ast.Constant(0)
+        case ast.Constant(value=int(value) | float(value)) if value not in (value + 1, value - 1):
+            yield ast.Constant(value + 1)
+            # as the parser would give it: a minus is an operator
+            yield ast.Constant(value - 1) if value >= 1 else ast.UnaryOp(ast.USub(), ast.Constant(1 - value))
+        case ast.Constant(value=str(value)):
+            yield ast.Constant("" if value else "x")
         case ast.If(test=test) if not isinstance(test, ast.Constant):
             yield from (_replace_fields(node, test=ast.Constant(taken)) for taken in (True, False))
         case ast.IfExp(test=test, body=body, orelse=otherwise) if not isinstance(test, ast.Constant):
@@ -73,9 +81,8 @@ def mistakes_at(node: ast.AST) -> Mistakes:
         case ast.For(orelse=[]) | ast.While(orelse=[]):  # never entered; always entered it would only not end
             yield ast.Pass()
         case ast.comprehension(ifs=conditions):
-            yield from (
-                _replace_fields(node, ifs=_without(conditions, place)) for place in range(len(conditions))
-            )
+            for place in range(len(conditions)):
+                yield _replace_fields(node, ifs=[*conditions[:place], *conditions[place + 1 :]])
         case ast.Slice():
             for part in ("lower", "upper", "step"):
                 if (bound := getattr(node, part)) is not None:
@@ -105,30 +112,12 @@ def _replace_fields(node: N, **fields: Any) -> N:
     return other
 
 
-def _without(values: list[ast.expr], place: int) -> list[ast.expr]:
-    return [*values[:place], *values[place + 1 :]]
-
-
 def _is_text_or_list(*nodes: ast.expr) -> bool:
     return any(
         isinstance(node, ast.JoinedStr | ast.List | ast.ListComp | ast.Tuple)
         or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
         for node in nodes
     )
-
-
-def _other_constants(value: object) -> Mistakes:
-    match value:
-        case bool():
-            yield ast.Constant(not value)
-        case int() if abs(value) >= _LARGE:
-            yield ast.Constant(0)
-        case int() | float() if value not in (value + 1, value - 1):
-            yield ast.Constant(value + 1)
-            # as the parser would give it: a minus is an operator
-            yield ast.Constant(value - 1) if value >= 1 else ast.UnaryOp(ast.USub(), ast.Constant(1 - value))
-        case str():
-            yield ast.Constant("" if value else "x")
 
 
 def _other_calls(node: ast.Call) -> Mistakes:

@@ -68,13 +68,10 @@ class OtherInputs:
         draw = random.Random(seed)  # noqa: S311 - nothing here is secret
         self._inputs = draw.sample(list(inputs.values()), len(inputs))
         self._expected: list[Behaviour] | None = None
+        self.count = 0
+        """Number of inputs; 0 until they are first needed, and where none can be used."""
         self._is_ready = False
         self._preparing = anyio.Lock()
-
-    @property
-    def count(self) -> int:
-        """Number of inputs; 0 until they are first needed, and where none can be used."""
-        return len(self._expected or ())
 
     async def inputs_that_differ(self, code: str) -> list[Arguments] | None:
         """The inputs on which a variant behaves differently, those of examples among them; None: its process ended.
@@ -82,7 +79,7 @@ class OtherInputs:
         Raises:
             SandboxError: the sandbox failed or refused.
         """
-        got = await self._on_many(code, self._inputs)
+        _, _, got = await self._run(code, self._inputs)
         if got is None or self._expected is None:
             return None
         both = zip(self._inputs, self._expected, got, strict=True)
@@ -118,26 +115,33 @@ class OtherInputs:
         left = 0.0
         for start in range(0, len(self._inputs), AT_A_TIME):
             part = self._inputs[start : start + AT_A_TIME]
-            job = self._job(self._draft.code, part)
-            result = await self._rehearsal.run(job)
+            job, result, behaviours = await self._run(self._draft.code, part)
             left = left or job.limits.wall_seconds / _SHARE_OF_TIME
             left -= result.wall_seconds
-            if _behaviours(result, len(part)) is not None and left > 0:
+            if behaviours is not None and left > 0:
                 kept += part
         if 2 * len(kept) < len(self._inputs):
             return
-        got = await self._on_many(self._draft.code, kept)
+        _, _, got = await self._run(self._draft.code, kept)
         if got is None:
             return
         both = zip(kept, got, strict=True)
         if all(alike(self._fresh.get(json_key(given), behaviour), behaviour) for given, behaviour in both):
-            self._inputs, self._expected = kept, got
+            self._inputs, self._expected, self.count = kept, got, len(got)
 
-    def _job(self, code: str, inputs: Sequence[Arguments]) -> Job:
-        return on_many(self._way(code, Example(arguments={}, expected=None)), inputs)
-
-    async def _on_many(self, code: str, inputs: Sequence[Arguments]) -> list[Behaviour] | None:
-        return _behaviours(await self._rehearsal.run(self._job(code, inputs)), len(inputs))
+    async def _run(
+        self, code: str, inputs: Sequence[Arguments]
+    ) -> tuple[Job, RunResult, list[Behaviour] | None]:
+        """The behaviour of a variant on inputs, all in one process; None where its process ended."""
+        job = on_many(self._way(code, Example(arguments={}, expected=None)), inputs)
+        result = await self._rehearsal.run(job)
+        if not result.ok or not isinstance(result.value, list) or len(result.value) != len(inputs):
+            return job, result, None
+        behaviours = [
+            {"raised": sorted({*each["raised"]} - {"object"})} if isinstance(each, dict) else each
+            for each in result.value
+        ]
+        return job, result, behaviours
 
 
 def behaviour_of(result: RunResult) -> Behaviour:
@@ -155,12 +159,3 @@ def alike(one: Behaviour, other: Behaviour) -> bool:
         names, others = set(one["raised"]), set(other["raised"])
         return names <= others or others <= names
     return one is not None and other is not None and same_result(one, other)
-
-
-def _behaviours(result: RunResult, count: int) -> list[Behaviour] | None:
-    if not result.ok or not isinstance(result.value, list) or len(result.value) != count:
-        return None
-    return [
-        {"raised": sorted({*each["raised"]} - {"object"})} if isinstance(each, dict) else each
-        for each in result.value
-    ]

@@ -26,41 +26,33 @@ def credential_checks(code: str, tree: ast.Module) -> list[Check]:
         if found := pattern.search(code):
             line = code.count("\n", 0, found.start()) + 1
             checks.append(fail_check("static", f"the code holds {what}", _FIX, line=line))
-    for name, node in _strings_with_names(tree):
-        value = node.value
-        if (
-            not isinstance(value, str)
-            or not NAMED_SECRET.search(name)
-            or not _RANDOM_LOOKING.fullmatch(value)
-        ):
-            continue
-        shares = [count / len(value) for count in Counter(value).values()]
-        entropy = -sum(share * math.log2(share) for share in shares)
-        if entropy >= MIN_ENTROPY and any(each.isdigit() for each in value):
-            message = f"the value of {name[:60]} looks like a secret"
-            checks.append(fail_check("static", message, _FIX, line=node.lineno))
-    return checks
-
-
-def _strings_with_names(tree: ast.Module) -> list[tuple[str, ast.Constant]]:
-    """String constants with the name that they are assigned, passed or keyed under."""
-    found: list[tuple[str, ast.expr | None]] = []
+    # string constants with the name that they are assigned, passed or keyed under
+    named: list[tuple[str, ast.expr | None]] = []
     for node in ast.walk(tree):
         match node:
             case ast.Assign(targets=targets, value=value):
-                found += [(_name_of(target), value) for target in targets]
+                named += [(_name_of(target), value) for target in targets]
             case ast.AnnAssign(target=target, value=value):
-                found.append((_name_of(target), value))
+                named.append((_name_of(target), value))
             case ast.keyword(arg=str(name), value=value):
-                found.append((name, value))
+                named.append((name, value))
             case ast.Dict(keys=keys, values=values):
-                found += [(_name_of(key), value) for key, value in zip(keys, values, strict=True)]
+                named += [(_name_of(key), value) for key, value in zip(keys, values, strict=True)]
             case ast.arguments(posonlyargs=first, args=others, defaults=defaults):
                 positional = [*first, *others]
                 with_default = positional[len(positional) - len(defaults) :]
                 pairs = zip([*with_default, *node.kwonlyargs], [*defaults, *node.kw_defaults], strict=True)
-                found += [(parameter.arg, default) for parameter, default in pairs]
-    return [(name, value) for name, value in found if isinstance(value, ast.Constant)]
+                named += [(parameter.arg, default) for parameter, default in pairs]
+    for name, constant in named:
+        text = constant.value if isinstance(constant, ast.Constant) else None
+        if not isinstance(text, str) or not NAMED_SECRET.search(name) or not _RANDOM_LOOKING.fullmatch(text):
+            continue
+        shares = [count / len(text) for count in Counter(text).values()]
+        entropy = -sum(share * math.log2(share) for share in shares)
+        if entropy >= MIN_ENTROPY and any(each.isdigit() for each in text):
+            message = f"the value of {name[:60]} looks like a secret"
+            checks.append(fail_check("static", message, _FIX, line=getattr(constant, "lineno", None)))
+    return checks
 
 
 def _name_of(target: ast.expr | None) -> str:

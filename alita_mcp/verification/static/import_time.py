@@ -25,12 +25,8 @@ _LOOPS = {"For": "for loop", "AsyncFor": "for loop", "While": "while loop"}
 _INTO_FUNCTION = "Move it into the function, or write a constant expression (a comprehension is fine)."
 
 
-def import_time_checks(tree: ast.Module, names: Names) -> list[Check]:
-    """Failures for top-level and class-level statements that do work at import."""
-    return _check_block(tree.body, names)
-
-
-def _check_block(body: list[ast.stmt], names: Names) -> list[Check]:
+def import_time_checks(body: list[ast.stmt], names: Names) -> list[Check]:
+    """Failures for statements of a module's or a class's body that do work at import."""
     checks: list[Check] = []
     for statement in body:
         # A statement (1) is an expression, (2) holds others, (3) binds a name, whose value may call something,
@@ -49,12 +45,12 @@ def _check_block(body: list[ast.stmt], names: Names) -> list[Check]:
                     message = "the module is written as a program"
                     checks.append(fail_check("static", message, fix, line=statement.lineno))
                 else:
-                    checks += _check_block([*inner, *orelse], names)
+                    checks += import_time_checks([*inner, *orelse], names)
             case ast.Try(body=inner, orelse=orelse, finalbody=finalbody):
                 handled = [each for handler in statement.handlers for each in handler.body]
-                checks += _check_block([*inner, *handled, *orelse, *finalbody], names)
+                checks += import_time_checks([*inner, *handled, *orelse, *finalbody], names)
             case ast.ClassDef(body=inner):
-                checks += _check_block(inner, names)
+                checks += import_time_checks(inner, names)
             case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Assert():
                 calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))
                 for called, line in ((names.full_name(node.func), node.lineno) for node in calls):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from alita_mcp.values import Check, Draft, Grants
@@ -27,7 +26,27 @@ _SOME_HOST = "api.example.org"
 
 def needs_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
     """A failure that names each use of `alita_tool` without its grant, and what to add."""
-    used = list(_uses(tree, names))
+    imported = {
+        alias.asname or alias.name: alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == _MODULE
+        for alias in node.names
+    }
+    first_arguments = {
+        id(node.func): node.args[0].value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)
+    }
+    used: list[tuple[int, str, str]] = []  # line, function and, where it stands there, its first argument
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and names.full_name(node.value) == _MODULE:
+            function = node.attr
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            function = imported.get(node.id, "")
+        else:
+            continue
+        if function and not function.startswith("__"):
+            used.append((node.lineno, function, str(first_arguments.get(id(node), ""))))
     for line, function, _ in used:
         if function in _FUNCTIONS:
             continue
@@ -82,27 +101,3 @@ def needs_text(grants: Grants, more: dict[str, Any]) -> str:
     """The `needs` of a request as JSON, completed by those that it lacks."""
     asked = {**grants.model_dump(mode="json"), **more}
     return json.dumps({field: value for field, value in asked.items() if value and value != "none"})
-
-
-def _uses(tree: ast.Module, names: Names) -> Iterator[tuple[int, str, str]]:
-    """Line, function and, where it stands there, the name that it is asked for."""
-    taken = {
-        alias.asname or alias.name: alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module == _MODULE
-        for alias in node.names
-    }
-    asked = {
-        id(node.func): node.args[0].value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and names.full_name(node.value) == _MODULE:
-            function = node.attr
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            function = taken.get(node.id, "")
-        else:
-            continue
-        if function and not function.startswith("__"):
-            yield node.lineno, function, str(asked.get(id(node), ""))

@@ -101,13 +101,13 @@ def _read_draft(draft: Draft) -> tuple[list[Check], ToolContract | None]:
         tree = parse_code(draft.code)
     except ContractError as broken:
         return [broken.check], None
-    checks = package_checks(draft)
+    names, checks = names_of(tree), package_checks(draft)
     if not checks:
         checks += import_checks(draft, contract, tree)
-    checks += import_time_checks(tree, names_of(tree))
+    checks += import_time_checks(tree.body, names)
     checks += credential_checks(draft.code, tree)
-    checks += run_text_checks(tree, names_of(tree)) + _run_text_failures(draft, contract, tree)
-    checks += needs_checks(draft, tree, names_of(tree)) + generator_checks(draft, tree, names_of(tree))
+    checks += run_text_checks(tree, names) + _run_text_failures(draft, contract, tree)
+    checks += needs_checks(draft, tree, names) + generator_checks(draft, tree, names)
     checks += wording_checks(draft, contract)
     return checks, contract
 
