@@ -70,11 +70,11 @@ def parked_job(call: ToolCall, tool: Tool = "synthesize_tool", job_id: str | Non
         UsageError: the state is of another round, or its job is gone.
     """
     if call.params.request_state is None:
-        return None if job_id is None else Parked(call.app.jobs.find(job_id, tool), 0)
+        return None if job_id is None else Parked(call.app.jobs.find_job(job_id, tool), 0)
     state = read_state(call.params.request_state, tool)
-    job = call.app.jobs.find(state.job, tool)
+    job = call.app.jobs.find_job(state.job, tool)
     if job.person is not None:
-        asked = {question.key: question for question in job.person.waiting}
+        asked = {question.key: question for question in job.person.open_questions}
         given = call.params.input_responses or {}
         answers = {key: answer_of(given[key], asked[key]) for key in asked.keys() & given.keys()}
         job.person.take_answers(state.round, answers)
@@ -112,7 +112,7 @@ async def outcome_in_call(
         with questions.attach_sender(sender_of(call.ctx)):
             return await outcome_of()
     outcome = await outcome_of(until=questions.ready)
-    if not isinstance(outcome, Working) or not questions.waiting:
+    if not isinstance(outcome, Working) or not questions.open_questions:
         return outcome
     if rounds >= MAX_ROUNDS:
         return outcome.model_copy(update={"next": _MORE_ROUNDS.format(job.tool)})
@@ -154,7 +154,7 @@ async def outcome_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
         if not isinstance(outcome, Working):
             return outcome
         try:
-            if questions is not None and questions.waiting:
+            if questions is not None and questions.open_questions:
                 await _ask_in_task(questions, task)
         except anyio.get_cancelled_exc_class():
             await call.app.jobs.cancel(job)

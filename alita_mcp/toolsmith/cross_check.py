@@ -71,7 +71,7 @@ class BlindResult:
     """What came out, as the pass matrix has it."""
 
     @property
-    def call(self) -> str:
+    def call_key(self) -> str:
         """The same for the same arguments."""
         return json_key(self.test.arguments)
 
@@ -84,7 +84,7 @@ class BlindResults:
     suites: int
 
     @property
-    def contradicted(self) -> tuple[BlindResult, ...]:
+    def contradictions(self) -> tuple[BlindResult, ...]:
         """Tests that the code contradicts."""
         return tuple(each for each in self.results if not each.check.passed)
 
@@ -96,25 +96,26 @@ class BlindResults:
     @property
     def is_refuted(self) -> bool:
         """Whether most tests fail, and not for one writer alone."""
-        contradicted = self.contradicted
-        writers = {each.writer for each in contradicted}
-        return 2 * len(contradicted) > len(self.results) and len(writers) >= AGREE
+        contradictions = self.contradictions
+        writers = {each.writer for each in contradictions}
+        return 2 * len(contradictions) > len(self.results) and len(writers) >= AGREE
 
     @property
     def upheld(self) -> tuple[Example, ...]:
         """Tests that hold and that two writers agree on, or that are of a suite that holds as a whole."""
         doubted, doubting = (
-            {each.call for each in self.contradicted},
-            {each.writer for each in self.contradicted},
+            {each.call_key for each in self.contradictions},
+            {each.writer for each in self.contradictions},
         )
         agreed: defaultdict[str, set[int]] = defaultdict(set)
         holding = [each for each in self.results if each.check.passed]
         for each in holding:
-            agreed[each.call].add(each.writer)
+            agreed[each.call_key].add(each.writer)
         kept = [
             each.test
             for each in holding
-            if len(agreed[each.call]) >= AGREE or (each.writer not in doubting and each.call not in doubted)
+            if len(agreed[each.call_key]) >= AGREE
+            or (each.writer not in doubting and each.call_key not in doubted)
         ]
         return tuple(test for _, test in distinct_examples(kept))
 
@@ -126,8 +127,8 @@ class BlindResults:
     def questions(self) -> tuple[str, ...]:
         """A line for each call whose outcome a tester expects otherwise, the most doubted first."""
         calls: defaultdict[str, list[BlindResult]] = defaultdict(list)
-        for each in self.contradicted:
-            calls[each.call].append(each)
+        for each in self.contradictions:
+            calls[each.call_key].append(each)
         doubted = sorted(calls.values(), key=lambda call: -len({each.writer for each in call}))
         return tuple(_question(call) for call in doubted[:MAX_QUESTIONS])
 
@@ -247,7 +248,7 @@ class CrossCheck:
         if not weak & RAISED_BY_TESTS:
             return draft, verdict
         try:
-            found = await self._ask(await prepare(draft, self._rehearsal, self._on_stage))
+            found = await self._ask_testers(await prepare(draft, self._rehearsal, self._on_stage))
         except SandboxError as failure:
             await self._journal({"status": "failed", "reason": failure.message})
             found = None
@@ -256,7 +257,7 @@ class CrossCheck:
         known = [example.arguments for example in draft.examples]
         new = tuple(test for test in found.upheld if test.arguments not in known)
         new = new[: MAX_EXAMPLES - len(draft.examples)]
-        if weak <= RAISED_BY_TESTS and not found.contradicted and found.writers >= AGREE and new:
+        if weak <= RAISED_BY_TESTS and not found.contradictions and found.writers >= AGREE and new:
             whole = draft.model_copy(update={"examples": (*draft.examples, *new)})
             better = await verify(whole, self._context.sandbox, self._on_stage, self._context.library.read)
             if better.report.trust == "verified":
@@ -283,13 +284,13 @@ class CrossCheck:
         prepared = await prepare(draft, self._rehearsal, self._on_stage)
         if prepared.failure is not None:
             return rejection(prepared.failure)
-        found = await self._ask(prepared)
+        found = await self._ask_testers(prepared)
         if found is None:
             return NO_TESTS
         writers = "a model" if found.writers == 1 else f"{found.writers} writers"
         kept = found.upheld[: MAX_EXAMPLES - len(known.examples if known else ())]
         if found.is_refuted or not kept:
-            counts = f"{len(found.contradicted)} of {len(found.results)}"
+            counts = f"{len(found.contradictions)} of {len(found.results)}"
             said = f"no tests were handed in, and {counts} that {writers} made from the description fail"
             return Rejected(stage="agreement", reason=f"{said}: {'; '.join(self._questions)}", fix=FIX)
         self._written = len(kept)
@@ -315,7 +316,7 @@ class CrossCheck:
             return outcome.model_copy(update={"reason": whose})
         return outcome
 
-    async def _ask(self, prepared: Prepared) -> BlindResults | None:
+    async def _ask_testers(self, prepared: Prepared) -> BlindResults | None:
         """What blind tests say of the draft; None where none could be had or used, which the journal tells."""
         try:
             found = await self._run_blind_tests(prepared)
@@ -326,7 +327,7 @@ class CrossCheck:
             await self._journal({"status": "failed", "reason": "no test of a model could be used"})
             return None
         self._questions = found.questions()
-        counts = {"suites": found.suites, "tests": len(found.results), "failing": len(found.contradicted)}
+        counts = {"suites": found.suites, "tests": len(found.results), "failing": len(found.contradictions)}
         await self._journal({"status": "asked", **counts})
         return found
 
@@ -353,7 +354,7 @@ class CrossCheck:
         results = []
         with anyio.move_on_after(RUN_S):
             for writer, suite in enumerate(suites):
-                read = partial(usable, suite.fitting(contract), draft, contract)
+                read = partial(usable, suite.tests_that_fit(contract), draft, contract)
                 tests = await anyio.to_thread.run_sync(read)
                 _, row = await run_row(hasty, tests, self._rehearsal)
                 results += list(results_of_suite(writer, tests, row)) if row is not None else []

@@ -129,7 +129,7 @@ class Attempts:
             suites = await self._sampler.draw_suites(self._brief, 1, range(work.plan.rounds[0].suites))
             await work.on_stage("duplicates")
             contract = self._specification.contract()
-            tests = [test for suite in suites for test in suite.fitting(contract)]
+            tests = [test for suite in suites for test in suite.tests_that_fit(contract)]
             rehearsal = Rehearsal(work.context.sandbox, library.read)
             found = await find_tool_passing_tests(
                 self._specification, request.tests, tests, rivals, library, rehearsal

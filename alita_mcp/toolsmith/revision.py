@@ -167,7 +167,7 @@ class BlindTests:
         fix = f"{found.fix} If the new code is right, send this case with its result in tests.".strip()
         return found.model_copy(update={"reason": f"{passed}; {found.reason}", "fix": fix})
 
-    def check(self, version: str, *, proved: bool) -> Check:
+    def summary(self, version: str, *, proved: bool) -> Check:
         """The check for the report: how many blind tests hold."""
         message = f"revised from {version}: {len(self.tests_that_hold)} of {len(self.tests)} blind tests hold"
         if self.old is not None:
@@ -309,7 +309,7 @@ class Proof:
         )
         added = {
             "trust": report.trust if proved or report.trust == "rejected" else "provisional",
-            "checks": (*report.checks, blind.check(base.label, proved=proved)),
+            "checks": (*report.checks, blind.summary(base.label, proved=proved)),
             "agreement": agreement_of_one(
                 blind.tests, blind.new.checks, repairs=candidate.repairs, blind=tuple(dict.fromkeys(marks))
             ),
@@ -383,7 +383,7 @@ class Revision:
         )
         # a blind test counts where neither the request nor an example that must hold decides
         settled = [each.arguments for each in (*request.tests, *base.examples_held(request))]
-        tests, _ = pool_tests([suite.fitting(base.contract)])
+        tests, _ = pool_tests([suite.tests_that_fit(base.contract)])
         blind_tests = tuple(test for test in tests if not has_arguments(test, *settled))
         return await Proof(self._work, base, blind_tests).prove(candidate, rules)
 

@@ -237,7 +237,7 @@ class Suite(Written):
             raise ValueError(f"no test can be read: {problem}")
         return tuple(found)
 
-    def fitting(self, contract: ToolContract) -> tuple[Example, ...]:
+    def tests_that_fit(self, contract: ToolContract) -> tuple[Example, ...]:
         """The tests whose arguments the signature takes."""
         return tuple(test for test in self.tests if fits(test.arguments, contract))
 

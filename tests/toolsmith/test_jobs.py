@@ -50,8 +50,8 @@ async def test_a_long_job_answers_working_and_later_its_outcome() -> None:
             assert isinstance(first, Working)
             assert (first.job_id, first.stage) == (job.id, "examples")
             go.set()
-            assert await jobs.answer(jobs.find(first.job_id), 5, nobody) == DONE
-            assert await jobs.answer(jobs.find(first.job_id), 5, nobody) == DONE
+            assert await jobs.answer(jobs.find_job(first.job_id), 5, nobody) == DONE
+            assert await jobs.answer(jobs.find_job(first.job_id), 5, nobody) == DONE
 
 
 async def test_whoever_waits_hears_the_stages() -> None:
@@ -109,7 +109,7 @@ async def test_a_failure_reaches_everyone_who_asks(failure: Exception) -> None:
 async def test_an_unknown_job_says_what_to_do() -> None:
     async with open_jobs() as jobs:
         with pytest.raises(UsageError, match="no job 'nope'"):
-            jobs.find("nope")
+            jobs.find_job("nope")
 
 
 async def test_so_many_run_at_once_and_the_rest_wait_their_turn() -> None:
@@ -165,7 +165,7 @@ async def test_asking_again_with_the_same_request_finds_the_running_job() -> Non
             assert first.job_id == again.job_id
             assert jobs.start(work, "b").id != first.job_id
             go.set()
-            assert await jobs.answer(jobs.find(first.job_id), 5, nobody) == DONE
+            assert await jobs.answer(jobs.find_job(first.job_id), 5, nobody) == DONE
     assert started == [1, 1]
 
 

@@ -55,10 +55,10 @@ async def test_questions_wait_until_a_carrier_comes() -> None:
 
     async def come_later() -> None:
         await questions.ready()
-        assert len(questions.waiting) == 3
+        assert len(questions.open_questions) == 3
         with questions.attach_sender(carry):
             await all_brought.wait()
-        assert not questions.waiting
+        assert not questions.open_questions
 
     assert await outcomes(questions, 3, come_later) == ["approved"] * 3
 
@@ -75,7 +75,7 @@ async def test_a_question_in_hand_stays_with_its_carrier_and_a_new_one_waits() -
     async def leave() -> None:
         with questions.attach_sender(carry):
             await in_hand.wait()
-        assert not questions.waiting
+        assert not questions.open_questions
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(asks, questions, "and why?")
             await questions.ready()
@@ -135,7 +135,7 @@ async def test_questions_that_come_side_by_side_are_handed_out_together_and_answ
         for token in (first.token, "", "\u00e9\ud800", second.token[:-1]):
             with pytest.raises(UsageError, match="were ignored"):
                 questions.take_answers(token, answers)
-        assert len(questions.waiting) == len(second.questions) == 4
+        assert len(questions.open_questions) == len(second.questions) == 4
         questions.take_answers(second.token, {**answers, "question-99": SAID})
         with pytest.raises(UsageError, match="were ignored"):
             questions.take_answers(second.token, answers)

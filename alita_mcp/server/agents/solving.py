@@ -76,7 +76,7 @@ async def _found(call: ToolCall, job_id: str) -> Job[Solution] | Solution:
         UsageError: there is neither.
     """
     try:
-        return call.app.jobs.find(job_id, "solve_task")
+        return call.app.jobs.find_job(job_id, "solve_task")
     except UsageError:
         with suppress(ToolNotFound):
             ended = await call.app.tasks.runs.solution(job_id)

@@ -177,7 +177,7 @@ async def _events(app: App, run: str) -> Sequence[TaskEvent]:
 
 def _job(app: App, run: str) -> Job[Solution] | None:
     try:
-        return app.jobs.find(run, "solve_task")
+        return app.jobs.find_job(run, "solve_task")
     except UsageError:
         return None
 

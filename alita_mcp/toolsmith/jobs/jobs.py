@@ -128,7 +128,7 @@ class Jobs:
         found = self.find_by_key(key, holds)
         if found is not None:
             return found
-        same_kind = sum(job.parked == parked for job in self._running("synthesize_tool"))
+        same_kind = sum(job.parked == parked for job in self._open_jobs("synthesize_tool"))
         if parked and same_kind >= MAX_PARKED:
             raise UsageError(
                 f"Busy: {MAX_PARKED} approvals are waiting for people already.",
@@ -157,7 +157,7 @@ class Jobs:
             SandboxBusy: too many are under way.
         """
         self._forget_old()
-        if len(self._running("run_code")) >= MAX_RUNS:
+        if len(self._open_jobs("run_code")) >= MAX_RUNS:
             raise SandboxBusy(f"Busy: {MAX_RUNS} runs of code are running or waiting.")
         return self._begin(Job[T](tool="run_code", person=person), work, None)
 
@@ -170,7 +170,7 @@ class Jobs:
             TooMany: as many are under way as may be.
         """
         self._forget_old()
-        if len(self._running("solve_task")) >= MAX_TASKS:
+        if len(self._open_jobs("solve_task")) >= MAX_TASKS:
             raise TooMany(
                 f"Busy: {MAX_TASKS} tasks are running.", hint="Try again when one of them has ended."
             )
@@ -183,10 +183,10 @@ class Jobs:
         self._tasks.start_soon(self._run, job, work, slots)
         return job
 
-    def _running(self, tool: Tool) -> list[Job[Any]]:
+    def _open_jobs(self, tool: Tool) -> list[Job[Any]]:
         return [job for job in self._jobs.values() if job.finished is None and job.tool == tool]
 
-    def find(self, job_id: str, tool: Tool = "synthesize_tool") -> Job[Any]:
+    def find_job(self, job_id: str, tool: Tool = "synthesize_tool") -> Job[Any]:
         """The job of that id.
 
         Raises:

@@ -102,18 +102,18 @@ class PendingQuestions:
         self._asked = 0
 
     @property
-    def waiting(self) -> tuple[Question, ...]:
+    def open_questions(self) -> tuple[Question, ...]:
         """The questions that could be handed out now."""
         return tuple(question for question in self._open.values() if question.waits)
 
     async def ready(self) -> None:
         """Returns when questions wait."""
-        while not self.waiting:
+        while not self.open_questions:
             await self._changed.wait()
 
     def next_round(self) -> QuestionRound:
         """All waiting questions; answers to those handed out before no longer count."""
-        self._round = QuestionRound(secrets.token_urlsafe(24), self.waiting)
+        self._round = QuestionRound(secrets.token_urlsafe(24), self.open_questions)
         for question in self._round.questions:
             question.rounds += 1
         return self._round

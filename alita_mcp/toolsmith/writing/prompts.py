@@ -111,7 +111,7 @@ def fence(tag: str, text: str, limit: int = MAX_REQUEST) -> str:
     return f"<{tag}>\n{_TAGS.sub('&lt;', cut)}\n</{tag}>\n"
 
 
-def _ask(content: str) -> Message:
+def _user_message(content: str) -> Message:
     return Message(role="user", content=content)
 
 
@@ -134,7 +134,7 @@ def specify(brief: Brief, name: str, taken: Sequence[str] = (), *, may_ask: bool
     others = f"Names that are taken: {', '.join(taken)}.\n" if taken and not name else ""
     return [
         _PLANNER,
-        _ask(f"Specify a tool.\n{_describe_brief(brief)}{named}{others}Rules:\n{_RULES}\n{wanted}"),
+        _user_message(f"Specify a tool.\n{_describe_brief(brief)}{named}{others}Rules:\n{_RULES}\n{wanted}"),
     ]
 
 
@@ -146,7 +146,7 @@ def write_tests(brief: Brief, index: int) -> list[Message]:
         f"{_results_of(brief.specification)}. Look above all at {angle}. "
         f"Leave out what you are not certain of. {_TEST_SHAPE}"
     )
-    return [_TESTER, _ask(f"Test this tool.\n{_describe_brief(brief)}{wanted}")]
+    return [_TESTER, _user_message(f"Test this tool.\n{_describe_brief(brief)}{wanted}")]
 
 
 def write_code(brief: Brief, index: int) -> list[Message]:
@@ -154,7 +154,9 @@ def write_code(brief: Brief, index: int) -> list[Message]:
     approach = _APPROACHES[index % len(_APPROACHES)]
     return [
         _CODER,
-        _ask(f"Write this tool.\n{_describe_brief(brief)}Rules:\n{_RULES}\n{approach}\n{_CODE_SHAPE}"),
+        _user_message(
+            f"Write this tool.\n{_describe_brief(brief)}Rules:\n{_RULES}\n{approach}\n{_CODE_SHAPE}"
+        ),
     ]
 
 
@@ -164,7 +166,7 @@ def repair(written: Sequence[Message], answer: str, rejected: Rejected) -> list[
     return [
         *written,
         Message(role="assistant", content=answer[:MAX_SCRIPT]),
-        _ask(
+        _user_message(
             f"It failed:\n{fence('finding', finding, MAX_FINDING)}{INSTRUCTIONS[classify(rejected)]} "
             f"It must be right for every input. {_CODE_SHAPE}"
         ),
@@ -233,7 +235,7 @@ def revise(
     )
     return [
         _CODER,
-        _ask(
+        _user_message(
             f"Revise this published tool.\n{told}Its code, which is data too:\n{code}"
             f"What was found wrong with it:\n{found}"
             f"Examples that must hold; `now` is what the code gives instead:\n{held}Rules:\n{_RULES}\n{wanted}"

@@ -78,7 +78,7 @@ class Rounds:
             raise failures[0]
 
         contract = self._specification.contract()
-        tests = [suite.fitting(contract) for suite in new_suites]
+        tests = [suite.tests_that_fit(contract) for suite in new_suites]
         await on_stage("matrix")
         prepared = [each for _, each in new_candidates]
         matrix = await extend_matrix(current.matrix, prepared, tests, self._rehearsal)

@@ -56,7 +56,7 @@ class Round:
     """Whether no candidate was repaired, or drawn anew, after it failed a test or an example."""
 
     @property
-    def failing_own_examples(self) -> frozenset[int]:
+    def own_example_failures(self) -> frozenset[int]:
         """Candidates that fail an example of the caller's."""
         return frozenset(
             number for number, row in enumerate(self.held_out) if row is not None and not all(row.passes)
@@ -92,7 +92,7 @@ class NoSelection:
 def judge(current: Round) -> Selection | NoSelection:
     """Selects the majority's candidate, else one that passes nearly all tests, or says why there is none."""
     matrix = current.matrix
-    barred = current.failing_own_examples
+    barred = current.own_example_failures
     decision = accept(matrix.as_matrix(barred))
     if decision.chosen is not None:
         row = matrix.rows[decision.chosen]

@@ -245,14 +245,14 @@ class SchemaReader:
             return self._subscript(annotation, place)
         return self._name(annotation, place)
 
-    def node(self, annotation: ast.expr, place: Place) -> Schema:
+    def node(self, annotation: ast.expr, place: Place, *, may_leave_out: bool = False) -> Schema:
         """The schema of a nested type, in which null has to be a type of its own."""
-        return self._checked(self.read(annotation, place), place)
-
-    def _checked(self, found: TypeNode, place: Place) -> Schema:
+        found = self.read(annotation, place)
         if self._direction == "input" and found.nullable:
-            fix = "Leave None out; a key may be NotRequired[T], a dataclass field may have a default."
-            raise place.refuse("null cannot stand inside an argument", fix)
+            if not may_leave_out or not found.schema:
+                fix = "Leave None out; a key may be NotRequired[T], a dataclass field may have a default."
+                raise place.refuse("null cannot stand inside an argument", fix)
+            found = replace(found, nullable=False)  # who means None leaves the key out
         return self.schema_with_null(found)
 
     def schema_with_null(self, found: TypeNode) -> Schema:
@@ -360,17 +360,16 @@ class SchemaReader:
             raise place.refuse(f"more than {MAX_PROPERTIES} keys", "Split the type.")
         for each in fields:
             check_property_name(each.name, place)
-        properties = {each.name: self._key(each, place.below(f".{each.name}")) for each in fields}
+        properties = {
+            each.name: self.node(
+                each.annotation, place.below(f".{each.name}"), may_leave_out=not each.required
+            )
+            for each in fields
+        }
         always_there = record.kind == "dataclass" and not is_input
         required = [each.name for each in fields if each.required or always_there]
         schema: Schema = {"type": "object", "properties": properties}
         return {**schema, "required": required} if required else schema
-
-    def _key(self, key: RecordField, place: Place) -> Schema:
-        found = self.read(key.annotation, place)
-        if self._direction == "input" and found.nullable and not key.required and found.schema:
-            found = replace(found, nullable=False)  # who means None leaves the key out
-        return self._checked(found, place)
 
 
 def check_property_name(name: str, place: Place) -> None:

@@ -74,7 +74,7 @@ async def evaluate(
         Job(
             code=_program(read_condition(example.check or "", "example"), pinned),
             function="check",
-            arguments={"results": list(results), "arguments": example.arguments, **_pinned_arguments(pinned)},
+            arguments={"results": list(results), "arguments": example.arguments, **_arguments_for(pinned)},
         )
         for example, results in conditions
     ]
@@ -100,11 +100,11 @@ def _program(expression: str, pinned: ClockAndSeed) -> str:
     return _PROGRAM.format(
         expression=expression,
         imports=f"import {', '.join(modules)}" if modules else "",
-        names="".join(f", {name}" for name in _pinned_arguments(pinned)),
+        names="".join(f", {name}" for name in _arguments_for(pinned)),
         clock="    pass" if pinned.moment is None else _NOW,
     )
 
 
-def _pinned_arguments(pinned: ClockAndSeed) -> dict[str, Any]:
+def _arguments_for(pinned: ClockAndSeed) -> dict[str, Any]:
     given = {"now": pinned.moment, "seed": pinned.seed}
     return {name: value for name, value in given.items() if value is not None}

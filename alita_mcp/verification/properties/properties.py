@@ -120,12 +120,12 @@ async def properties_gate(
     try:
         inputs = await source.draw()
     except NoInputs as none:
-        return PropertiesFound([_untried(str(none))])
+        return PropertiesFound([_no_input(str(none))])
     trial = _Trials(subject, trials)
     await trial.run_all(inputs)
     checks = await _report_failures(trial, source)
     if not trial.tried:
-        return PropertiesFound([_untried("no generated input was answered in time")])
+        return PropertiesFound([_no_input("no generated input was answered in time")])
     checks = checks or [pass_check("properties", f"{trial.tried} generated inputs")]
     return PropertiesFound(checks, trial.tried, tuple(trial.seen))
 
@@ -262,6 +262,6 @@ async def _smallest(first: _Failure, trial: _Trials, source: InputSource, deadli
     return await trial.failure_of(smallest) or first
 
 
-def _untried(why: str) -> Check:
+def _no_input(why: str) -> Check:
     message = f"no generated input was tried: {why}"
     return fail_check("properties", message, "Send it again, or make the tool faster.", hard=False)
