@@ -69,7 +69,7 @@ class Toolsmith:
                 fix="Use the tools that search_capabilities finds.",
             )
         role_models = models or self._models
-        opened = role_models.open() if role_models is not None else None
+        opened = role_models.open_models() if role_models is not None else None
         async with journal_synthesis(self._library, request, opened) as record:
             outcome = await self._make(request, on_stage, opened, record)
             record.set_outcome(outcome)

@@ -121,7 +121,7 @@ class TaskRunner:
             role_models = self._models.within(meter)
 
             def open_models(meter: Meter) -> tuple[Models, LanguageModel]:
-                models = role_models.open_on(meter)
+                models = role_models.open_models(meter)
                 return models, ToolCallingModel(models.role("implementer"))
 
             flows = replace(self._flows, models=role_models)

@@ -51,7 +51,7 @@ class SynthesisRecord:
 
 def writers_of(models: Models) -> dict[str, str]:
     """Names and server addresses of coder and tester; none for models that a client lends, or a script."""
-    return {role: models.identity(role) for role in WRITERS} if models.own else {}
+    return {role: identity for role, identity in models.identities.items() if role in WRITERS}
 
 
 def mark_request(description: str) -> str:
@@ -77,7 +77,7 @@ async def journal_synthesis(
     finally:
         if models is not None and (models.usage.calls or models.usage.cached):
             record.detail["usage"] = models.usage.model_dump(mode="json", exclude={"by_role"})
-            if models.own:
+            if models.identities:
                 record.detail["models"] = writers_of(models)
         if record.agreed is not None:
             record.detail |= {"agreed": record.agreed, "request": mark_request(request.description)}
