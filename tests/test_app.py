@@ -25,12 +25,12 @@ from alita_mcp.errors import (
 from alita_mcp.models.interface import Completion, ToolCall
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.interface import Environment, Job, Progress, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import FixedLimits, Settings
 from alita_mcp.toolsmith.requests.outcomes import Created, Rejected, Working
 from alita_mcp.toolsmith.requests.request import read_request
 from alita_mcp.values import Lock
+from tests.scripted_sandbox import ScriptedSandbox
 
 CODE = '''def halve(number: int) -> float:
     """Halves a number.
@@ -116,10 +116,10 @@ async def make(app: App, **changes: Any) -> Created:
 
 @pytest.mark.slow
 async def test_a_published_tool_runs_and_its_use_is_counted(app: App) -> None:
-    answer = await app.run("halve", {"number": 7})
-    assert (answer.structured, answer.sandbox) == ({"result": 3.5}, "wasm")
-    failed = await app.run("halve", {"number": -7})
-    assert (failed.result.status, failed.result.error_type, failed.structured) == (
+    answer = await app.run_tool("halve", {"number": 7})
+    assert (answer.structured_content, answer.sandbox) == ({"result": 3.5}, "wasm")
+    failed = await app.run_tool("halve", {"number": -7})
+    assert (failed.result.status, failed.result.error_type, failed.structured_content) == (
         "error",
         "ValueError",
         None,
@@ -131,15 +131,15 @@ async def test_a_published_tool_runs_and_its_use_is_counted(app: App) -> None:
 
 async def test_what_cannot_run_says_why(app: App) -> None:
     with pytest.raises(ToolNotFound) as unknown:
-        await app.run("halv", {})
+        await app.run_tool("halv", {})
     assert unknown.value.nearest[0] == "halve"
     with pytest.raises(ToolNotFound):
-        await app.run("halve", {"number": 1}, version=9)
+        await app.run_tool("halve", {"number": 1}, version=9)
     with pytest.raises(InvalidArguments, match="number"):
-        await app.run("halve", {"number": "four"})
+        await app.run_tool("halve", {"number": "four"})
     await app.library.disable("halve")
     with pytest.raises(ToolUnavailable, match="enable"):
-        await app.run("halve", {"number": 1})
+        await app.run_tool("halve", {"number": 1})
 
 
 @pytest.mark.slow
@@ -157,7 +157,7 @@ async def test_a_tool_is_proved_again_before_it_first_runs_under_another_sandbox
         ran = len(elsewhere.jobs)
         assert other.library.tools.proved_in("halve", 1) == ("elsewhere", "wasm")
         assert [job.arguments for job in elsewhere.jobs].count({"number": 7_001}) == 1
-        await other.run("halve", {"number": 30})
+        await other.run_tool("halve", {"number": 30})
         assert len(elsewhere.jobs) == ran + 1
 
 
@@ -175,11 +175,11 @@ async def test_packages_are_locked_for_each_kind_of_sandbox_apart(settings: Sett
     _, first = opened("old")
     async with first as app:
         await make(app, packages=["attrs"], update=True)
-        await app.run("halve", {"number": 10})
+        await app.run_tool("halve", {"number": 10})
     for number in (10, 12):
         new, second = opened("new")
         async with second as app:
-            await app.run("halve", {"number": number})
+            await app.run_tool("halve", {"number": number})
         assert {lock.python for lock in new.prepared} == {"new"}
 
 
@@ -189,7 +189,7 @@ async def test_a_tool_that_fails_its_gates_under_another_sandbox_is_not_called_t
     wrong = ScriptedSandbox(lambda _job: RunResult(status="ok", value=1.0), kind="elsewhere")
     async with open_app(settings, admit=lambda _manifest: (), sandbox=wrong) as other:
         with pytest.raises(ToolUnavailable, match="fails its gates in the elsewhere sandbox"):
-            await other.run("halve", {"number": 99})
+            await other.run_tool("halve", {"number": 99})
     assert {"number": 99} not in [job.arguments for job in wrong.jobs]
     assert app.library.tools.proved_in("halve", 1) == ("wasm",)
 
@@ -203,7 +203,7 @@ async def test_a_result_that_breaks_its_own_schema_is_the_tools_failure(settings
     async with open_app(
         settings, admit=lambda _manifest: (), sandbox=ScriptedSandbox(answer, kind="wasm")
     ) as other:
-        answered = await other.run("halve", {"number": 5})
+        answered = await other.run_tool("halve", {"number": 5})
     assert answered.result.status == "bad_result"
 
 
@@ -212,19 +212,19 @@ async def test_an_edited_file_is_quarantined_and_never_runs(app: App) -> None:
     file.chmod(0o644)
     file.write_text(CODE.replace("number / 2", "number / 3"))
     with pytest.raises(ToolQuarantined, match="halve"):
-        await app.run("halve", {"number": 9})
-    assert "halve" not in [entry.name for entry in app.listed()]
+        await app.run_tool("halve", {"number": 9})
+    assert "halve" not in [entry.name for entry in app.visible_tools()]
     with pytest.raises(ToolUnavailable):
-        await app.run("halve", {"number": 9})
+        await app.run_tool("halve", {"number": 9})
 
 
 @pytest.mark.slow
 async def test_the_evidence_card_and_the_source(app: App) -> None:
-    card = await app.inspect("halve")
+    card = await app.inspect_tool("halve")
     assert card["manifest"]["name"] == "halve"
     assert card["report"]["examples_passed"] == 3
     assert "source" not in card
-    full = await app.inspect("halve", source=True)
+    full = await app.inspect_tool("halve", source=True)
     assert full["source"] == CODE
     assert full["tests"] == HALVE["tests"]
 
@@ -250,7 +250,7 @@ async def test_a_failing_sandbox_is_never_reported_as_a_failing_tool(app: App, s
         settings, admit=lambda _manifest: (), sandbox=ScriptedSandbox(broken, kind="wasm")
     ) as other:
         with pytest.raises(SandboxError, match="went away"):
-            await other.run("halve", {"number": 2})
+            await other.run_tool("halve", {"number": 2})
         with pytest.raises(SandboxError, match="went away"):
             await other.synthesize(
                 read_request({**HALVE, "name": "halve_too", "code": CODE.replace("halve(", "halve_too(")}),
@@ -303,7 +303,7 @@ async def test_solving_without_a_model_says_what_to_set_and_how_to_do_it_oneself
 async def test_opening_touches_no_sandbox(settings: Settings) -> None:
     nowhere = settings.model_copy(update={"sandbox": "no.such.module:Class"})
     async with open_app(nowhere, admit=lambda _manifest: ()) as opened:
-        assert (await opened.search("unladen swallow", 3)).fit == "none"
+        assert (await opened.search_tools("unladen swallow", 3)).fit == "none"
         assert opened.sandbox.kind == "unchosen"
 
 

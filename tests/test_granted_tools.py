@@ -113,14 +113,14 @@ async def test_files_are_written_and_read_in_the_workspace_and_nowhere_else(
     grants = {"write_text_file": {"workspace": "write"}, "read_text_file": {"workspace": "write"}}
     files = settings.home.parent / "files"
     async with opened(settings, sandbox, grants) as app:
-        written = await app.run("write_text_file", {"path": "notes/a.txt", "text": "one\ntwo\n"})
-        assert written.structured == {"path": "notes/a.txt", "created": True, "bytes": 8, "lines": 2}
+        written = await app.run_tool("write_text_file", {"path": "notes/a.txt", "text": "one\ntwo\n"})
+        assert written.structured_content == {"path": "notes/a.txt", "created": True, "bytes": 8, "lines": 2}
         assert (files / "notes" / "a.txt").read_text(encoding="utf-8") == "one\ntwo\n"
-        read = await app.run("read_text_file", {"path": "notes/a.txt", "first_line": -1})
-        assert read.structured is not None
-        assert read.structured["text"] == "two\n"
+        read = await app.run_tool("read_text_file", {"path": "notes/a.txt", "first_line": -1})
+        assert read.structured_content is not None
+        assert read.structured_content["text"] == "two\n"
         (files / "link.txt").symlink_to(settings.home.parent / "secrets.json")
-        through = await app.run("read_text_file", {"path": "link.txt"})
+        through = await app.run_tool("read_text_file", {"path": "link.txt"})
         assert not through.result.ok
         assert SECRET not in str(through)
         await app.library.settle()
@@ -136,12 +136,12 @@ async def test_the_model_is_asked_and_an_unapproved_tool_is_not_run(
 ) -> None:
     model = ScriptedModel(["It is Friday now."])
     async with opened(settings, sandbox, {"summarize_text": {"model": True}}, model) as app:
-        answer = await app.run("summarize_text", {"text": "The meeting was moved to Friday."})
-        assert answer.structured == {"summary": "It is Friday now.", "pieces": 1, "characters": 32}
+        answer = await app.run_tool("summarize_text", {"text": "The meeting was moved to Friday."})
+        assert answer.structured_content == {"summary": "It is Friday now.", "pieces": 1, "characters": 32}
         assert "JSON string" in model.asked[0][0].content
         for name, arguments in (("read_text_file", {"path": "a"}), ("http_request", {"url": "http://x.org"})):
             with pytest.raises(ToolUnavailable, match="nobody approved"):
-                await app.run(name, arguments)
+                await app.run_tool(name, arguments)
 
 
 async def test_a_secret_reaches_the_tool_and_nobody_else(settings: Settings, sandbox: Sandbox) -> None:
@@ -149,10 +149,10 @@ async def test_a_secret_reaches_the_tool_and_nobody_else(settings: Settings, san
         outcome = await app.synthesize(read_request(TELL_SECRET), silent)
         assert isinstance(outcome, NeedsApproval), outcome
         with pytest.raises(ToolUnavailable, match="secret token"):
-            await app.run("tell_secret", {})
+            await app.run_tool("tell_secret", {})
         await app.library.approve("tell_secret")
-        answer = await app.run("tell_secret", {})
-        assert answer.structured == {"result": "it is [secret]"}
+        answer = await app.run_tool("tell_secret", {})
+        assert answer.structured_content == {"result": "it is [secret]"}
         assert SECRET not in str(answer)
         await app.library.settle()
         assert SECRET not in str(app.library.journal())
@@ -192,12 +192,14 @@ async def test_a_tool_calls_others_each_in_a_sandbox_of_its_own(settings: Settin
     async with opened(settings, sandbox, grants) as app:
         outcome = await app.synthesize(read_request(COMPOSE), silent)
         assert isinstance(outcome, Created), outcome
-        assert (await app.run("sum_and_double", {"text": "n\n20\n1\n"})).structured == {"result": "42"}
-        failed = (await app.run("sum_and_double", {"text": "m\n1\n"})).result
+        assert (await app.run_tool("sum_and_double", {"text": "n\n20\n1\n"})).structured_content == {
+            "result": "42"
+        }
+        failed = (await app.run_tool("sum_and_double", {"text": "m\n1\n"})).result
         assert (failed.status, failed.error_type) == ("error", "ValueError")
         assert "there is no column 'n'" in failed.message
         await app.library.disable("calculate")
-        refused = (await app.run("sum_and_double", {"text": "n\n1\n"})).result
+        refused = (await app.run_tool("sum_and_double", {"text": "n\n1\n"})).result
         assert refused.error_type == "RuntimeError"
         assert "calculate is disabled" in refused.message
         await app.library.settle()
@@ -215,8 +217,8 @@ async def test_tools_that_call_tools_never_wait_for_one_another(settings: Settin
         sums: dict[int, Any] = {}
 
         async def call(number: int) -> None:
-            answer = await app.run("sum_and_double", {"text": f"n\n{number}\n"})
-            sums[number] = answer.structured or answer.result.message
+            answer = await app.run_tool("sum_and_double", {"text": f"n\n{number}\n"})
+            sums[number] = answer.structured_content or answer.result.message
 
         async with anyio.create_task_group() as tasks:
             for number in range(4):
@@ -266,14 +268,16 @@ async def test_one_tool_fetches_and_another_computes(settings: Settings, sandbox
             "aggregates": [{"function": "sum", "column": "amount", "name": "total"}],
             "order_by": ["-total"],
         }
-        answer = await calls.run("fetch_csv_and_query", arguments)
-        assert answer.structured is not None, answer.result
-        assert answer.structured["rows"] == [
+        answer = await calls.run_tool("fetch_csv_and_query", arguments)
+        assert answer.structured_content is not None, answer.result
+        assert answer.structured_content["rows"] == [
             {"city": "Berlin", "total": "15.5"},
             {"city": "Paris", "total": "7"},
         ]
         assert len(seen) == 1
-        other = (await calls.run("fetch_csv_and_query", {"url": f"http://www.example.com:{port}/"})).result
+        other = (
+            await calls.run_tool("fetch_csv_and_query", {"url": f"http://www.example.com:{port}/"})
+        ).result
         assert other.error_type == "RuntimeError"
         assert "is not granted" in other.message
         assert len(seen) == 1
@@ -286,7 +290,7 @@ def calls_that_find(app: App, sandbox: Sandbox, reachable: frozenset[str] = HERE
         return list(HERE)
 
     async def call_tool(name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]) -> Any:
-        result: RunResult = (await calls.run(name, arguments, chain=chain[:-1])).result
+        result: RunResult = (await calls.run_tool(name, arguments, chain=chain[:-1])).result
         return value_of(name, result)
 
     def broker_for(stored: StoredVersion, chain: tuple[str, ...]) -> GrantedBroker:
@@ -312,7 +316,7 @@ async def test_a_host_on_this_machine_is_refused_though_it_is_granted(
         host = f"data.example.org:{port}"
         async with opened(settings, sandbox, {"http_request": {"network": [host]}}) as app:
             calls = calls_that_find(app, sandbox, reachable=frozenset())
-            answer = await calls.run("http_request", {"url": f"http://{host}/", "max_bytes": 1_000})
+            answer = await calls.run_tool("http_request", {"url": f"http://{host}/", "max_bytes": 1_000})
             assert answer.result.error_type == "PermissionError", answer.result
             assert "127.0.0.1" in answer.result.message
         assert seen == []

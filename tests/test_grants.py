@@ -30,8 +30,7 @@ from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, StoredVersion
-from alita_mcp.verification.rehearsal.origin import _FIXED
-from alita_mcp.verification.rehearsal.samples import FILES
+from alita_mcp.verification.rehearsal.origin import _FIXED, FILES
 from tests.library.factory import no_starters, simple
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -303,7 +302,7 @@ async def test_an_unapproved_tool_is_neither_listed_nor_callable_and_the_message
         await library.publish(simple("plain_tool"), expected_version=0)
         assert listed(library) == {"plain_tool"}
         with pytest.raises(ToolUnavailable) as caught:
-            await library.callable_entry("fetch_rates")
+            library.callable_entry("fetch_rates")
         for word in ("network api.example.org", "workspace read", "model", "tool slugify", "secret token"):
             assert word in caught.value.message
         assert "alita approve fetch_rates" in caught.value.hint
@@ -311,7 +310,7 @@ async def test_an_unapproved_tool_is_neither_listed_nor_callable_and_the_message
         assert caught.value.hint == how_to_grant(manifest)
         await library.approve("fetch_rates")
         assert listed(library) == {"plain_tool", "fetch_rates"}
-        assert (await library.callable_entry("fetch_rates")).callable_now
+        assert library.callable_entry("fetch_rates").callable_now
         assert library.effective_grants.of(manifest) == WIDE
 
 
@@ -344,11 +343,11 @@ async def test_changes_of_the_file_are_noticed_without_a_restart_and_announced(
         with anyio.fail_after(WAIT_S):
             await changed.wait()
         assert listed(library) == {"fetch_rates"}
-        assert (await library.callable_entry("fetch_rates")).callable_now
+        assert library.callable_entry("fetch_rates").callable_now
         write_json(path, {"fetch_rates": {"model": True}})
         assert library.effective_grants.of(manifest) is None  # at once: a call does not wait for the watcher
         with pytest.raises(ToolUnavailable):
-            await library.callable_entry("fetch_rates")
+            library.callable_entry("fetch_rates")
 
 
 async def test_a_file_that_is_spoiled_later_grants_nothing_and_the_message_says_so(
@@ -360,14 +359,14 @@ async def test_a_file_that_is_spoiled_later_grants_nothing_and_the_message_says_
         await library.publish(simple("fetch_rates", grants=WIDE), expected_version=0)
         await library.publish(simple("ask_model", grants=Grants(model=True)), expected_version=0)
         await library.approve("ask_model")
-        assert (await library.callable_entry("fetch_rates")).callable_now
+        assert library.callable_entry("fetch_rates").callable_now
         path.write_text('{"fetch_rates": {"network": ["*"]}}', encoding="utf-8")
         with pytest.raises(ToolUnavailable, match="every host"):
-            await library.callable_entry("fetch_rates")
-        assert (await library.callable_entry("ask_model")).callable_now
+            library.callable_entry("fetch_rates")
+        assert library.callable_entry("ask_model").callable_now
         path.unlink()
         with pytest.raises(ToolUnavailable, match="cannot be used"):
-            await library.callable_entry("fetch_rates")
+            library.callable_entry("fetch_rates")
 
 
 async def test_a_new_version_that_asks_for_more_is_not_covered_and_one_that_asks_for_less_is(
@@ -383,7 +382,7 @@ async def test_a_new_version_that_asks_for_more_is_not_covered_and_one_that_asks
         assert library.entry("fetch_rates").manifest == first
         await library.rollback("fetch_rates", 2)
         with pytest.raises(ToolUnavailable, match="model"):
-            await library.callable_entry("fetch_rates")
+            library.callable_entry("fetch_rates")
         assert library.effective_grants.of(first) == narrow
         assert library.effective_grants.of(second) is None
         assert (await library.rollback("fetch_rates")).callable_now
@@ -604,7 +603,7 @@ async def test_only_the_granted_secret_is_in_reach_and_results_do_not_show_it(
         broker = opened.broker_for(stored)
         assert broker is not None
         assert "s3cret" not in repr(vars(broker))
-        shown = broker.cleaned(RunResult(status="ok", value={"a": ["Bearer hunter2-hunter2"]}))
+        shown = broker.redact_result(RunResult(status="ok", value={"a": ["Bearer hunter2-hunter2"]}))
         assert shown.value == {"a": ["Bearer [secret]"]}
 
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from alita_mcp.cli.setting_up.clients import CLIENTS, KEY
+from alita_mcp.cli.setup.clients import CLIENTS, KEY
 from alita_mcp.settings import RETIRED, Settings
 from docs.pictures.tool_born import PICTURE
 from tests.docs.documents import (
@@ -43,7 +43,7 @@ def test_the_readme_names_its_parts_in_the_order_in_which_a_newcomer_asks() -> N
 def test_the_picture_and_what_was_measured_stand_in_the_readme() -> None:
     assert f"]({PICTURE.relative_to(ROOT).as_posix()})" in TEXT
     dependencies = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
-    (figures,) = re.findall(r"That is (.*?) \(", TEXT)
+    (figures,) = re.findall(r"This installs (.*?) \(", TEXT)
     assert figures in dependencies
 
 

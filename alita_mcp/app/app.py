@@ -11,8 +11,8 @@ from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity, Learning, open_learning
-from alita_mcp.app.preparing import prepare_early, tended
 from alita_mcp.app.runs.runner import CodeRunner, open_code_runner
+from alita_mcp.app.sandbox_lifespan import prepare_early, sandbox_lifespan
 from alita_mcp.app.tasks.abilities import Flows
 from alita_mcp.app.tasks.runner import TaskRunner, open_task_runner
 from alita_mcp.errors import AlitaError, ExtraMissing
@@ -42,7 +42,7 @@ from alita_mcp.toolsmith.publishing import Admit
 from alita_mcp.toolsmith.requests.outcomes import Created, Outcome, Rejected, Working
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
 from alita_mcp.toolsmith.toolsmith import Toolsmith
-from alita_mcp.values import Manifest, VerificationReport, WrittenFrom
+from alita_mcp.values import Manifest, WrittenFrom
 
 log = logging.getLogger(__name__)
 
@@ -81,8 +81,8 @@ class App:
         self._promotion = Promotion(settings.promoted)
         self._calls = calls
 
-    def listed(self) -> tuple[CatalogueEntry, ...]:
-        """The tools that clients see as tools of their own, in an order that stays."""
+    def visible_tools(self) -> tuple[CatalogueEntry, ...]:
+        """The tools that clients see as tools of their own, in a stable order."""
         left_out = 0
         while True:
             promotable = self.library.promotable(
@@ -90,14 +90,16 @@ class App:
                 reviewed_only=self.settings.review == "list",
             )
             able = [
-                entry for entry in promotable if not self._waits(entry) and not self.why_not(entry.manifest)
+                entry
+                for entry in promotable
+                if not self._is_unused_starter(entry) and not self.why_not(entry.manifest)
             ]
             if len(promotable) - len(able) <= left_out:
                 return self._promotion.choose(able)
             left_out = len(promotable) - len(able)
 
-    def _waits(self, entry: CatalogueEntry) -> bool:
-        """Whether a tool is a heavy starter tool without any use so far."""
+    def _is_unused_starter(self, entry: CatalogueEntry) -> bool:
+        """Whether a tool is one of the heavy starter tools, and was never used."""
         if entry.name not in FOUND_BY_SEARCH or entry.calls or entry.pinned:
             return False
         origin = self.library.tools.origin(entry.name, entry.manifest.version)
@@ -108,8 +110,8 @@ class App:
         return self._calls.runnable.why_not(manifest)
 
     @asynccontextmanager
-    async def told_of_preparation(self, on_stage: ReportStage) -> AsyncIterator[None]:
-        """While the block runs, tells how far the preparation of the sandbox is that it may wait for."""
+    async def report_preparation(self, on_stage: ReportStage) -> AsyncIterator[None]:
+        """Reports how far the sandbox is prepared while the block, which may wait for it, runs."""
         if not isinstance(self.sandbox, LazySandbox) or self.sandbox.kind != UNCHOSEN:
             yield
             return
@@ -118,16 +120,16 @@ class App:
             yield
             tasks.cancel_scope.cancel()
 
-    async def search(
+    async def search_tools(
         self, query: str, limit: int = 5, *, identity: ClientIdentity = UNIDENTIFIED
     ) -> SearchAnswer:
-        """Tools that serve a need, best first, with a calibrated word on whether any does.
+        """Finds tools that serve a need, best first, with a calibrated word on whether any does.
 
-        `identity` tells whose next call may teach the tool these words.
+        The next call of the same client (`identity`) may teach the called tool these words.
         """
         found = await self.library.search(query, limit)
         self.library.calls.record_search(query, found, identity.client)
-        self._learning.searched(identity, query, found)
+        self._learning.remember_search(identity, query, found)
         return found
 
     async def synthesize(self, request: SynthesisRequest | Rejected, on_stage: ReportStage) -> Outcome:
@@ -137,7 +139,7 @@ class App:
         """
         if isinstance(request, Rejected):
             return request
-        return await self.answer(self.begin(request), on_stage)
+        return await self.wait_for_job(self.begin_synthesis(request), on_stage)
 
     async def resume(self, job_id: str, on_stage: ReportStage) -> Outcome:
         """The outcome of a job started earlier, or `working` again.
@@ -145,9 +147,9 @@ class App:
         Raises:
             UsageError: there is no such job.
         """
-        return await self.answer(self.jobs.find(job_id), on_stage)
+        return await self.wait_for_job(self.jobs.find_job(job_id), on_stage)
 
-    def begin(self, request: SynthesisRequest) -> SynthesisJob:
+    def begin_synthesis(self, request: SynthesisRequest) -> SynthesisJob:
         """Starts a synthesis, or finds the same one under way.
 
         Raises:
@@ -157,18 +159,17 @@ class App:
         async def work(enter: ReportStage) -> Outcome:
             return await self.toolsmith.make(request, enter)
 
-        return self.jobs.start(work, request.model_dump_json(), self._holds)
+        def is_still_true(outcome: Outcome) -> bool:
+            if not isinstance(outcome, Created):
+                return True
+            try:
+                return self.library.entry(outcome.tool).manifest.version == outcome.version
+            except AlitaError:
+                return False
 
-    def _holds(self, outcome: Outcome) -> bool:
-        """Whether an outcome from a while ago is still true."""
-        if not isinstance(outcome, Created):
-            return True
-        try:
-            return self.library.entry(outcome.tool).manifest.version == outcome.version
-        except AlitaError:
-            return False
+        return self.jobs.start(work, request.model_dump_json(), is_still_true)
 
-    async def answer(
+    async def wait_for_job(
         self,
         job: Job[T],
         on_stage: ReportStage,
@@ -184,7 +185,7 @@ class App:
         within_s = self.settings.limits.answer_within_s if within_s is None else within_s
         return await self.jobs.answer(job, within_s, on_stage, until, goes_on)
 
-    async def run(
+    async def run_tool(
         self,
         name: str,
         arguments: dict[str, Any],
@@ -192,24 +193,29 @@ class App:
         *,
         identity: ClientIdentity = UNIDENTIFIED,
     ) -> ToolRunResult:
-        """Calls a tool in the sandbox; see `Calls.run`, and `search` for the `identity`."""
-        before = self._learning.call_begins(identity)
-        ran = await self._calls.run(name, arguments, version, client=identity.client)
-        if ran.result.ok:
-            self._learning.called(name, before)
-        return ran
+        """Calls a tool in the sandbox; see `Calls.run_tool`, and `search_tools` for the `identity`."""
+        searches = self._learning.take_searches(identity)
+        run = await self._calls.run_tool(name, arguments, version, client=identity.client)
+        if searches and run.result.ok:
+            self._learning.learn_from_call(name, searches)
+        return run
 
-    async def inspect(self, name: str, version: int | None = None, *, source: bool = False) -> dict[str, Any]:
+    async def inspect_tool(
+        self, name: str, version: int | None = None, *, source: bool = False
+    ) -> dict[str, Any]:
         """One version's evidence card: manifest, state, versions, report; if asked, code and tests.
 
-        The digest is left out: a person who approves a version without a terminal says it. Of what the writers were
-        told the assumed lines are shown, the rest with the code.
+        The digest is left out: a person who approves a version without a terminal names it. Of the specification that
+        the writers got only the assumed rules are shown, the rest with the code.
         """
         await self.library.settle()
         entry = self.library.entry(name)
         stored = await self.library.read(name, version)
         kinds = self.library.tools.proved_in(name, stored.manifest.version)
-        report = stored.report if source else _without_request(stored.report)
+        report = stored.report
+        if report.written_from is not None and not source:
+            shown = WrittenFrom(request="", signature="", assumed=report.written_from.assumed)
+            report = report.model_copy(update={"written_from": shown})
         card: dict[str, Any] = {
             "manifest": stored.manifest.model_dump(mode="json", exclude={"digest"}),
             "state": entry.state,
@@ -241,43 +247,45 @@ async def open_app(
 ) -> AsyncIterator[App]:
     """Opens all parts in milliseconds (sandbox and index at first use); leaving it ends them all.
 
-    One that serves begins early with what a machine must do once before tools can run.
+    With `serves` the one-time preparation of the sandbox begins at once.
     """
     roles = models or RoleModels(settings, source=None if model is None else lambda _role: model)
+    if serves:
+        for warning in retired_settings():
+            log.warning("%s", warning)
+        if isinstance(roles.problem, ExtraMissing):
+            log.warning("%s", roles.problem)
     async with AsyncExitStack() as stack:
+        # 1. What the flows stand on.
         library = await stack.enter_async_context(open_library(settings))
-        chosen = sandbox or LazySandbox(settings)
-        tasks = await stack.enter_async_context(tended(chosen))
+        sandbox = sandbox or LazySandbox(settings)
+        background_tasks = await stack.enter_async_context(sandbox_lifespan(sandbox))
         results = await stack.enter_async_context(open_result_cache(settings))
         runs = await open_run_store(settings, serves=serves)
         web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
         jobs = await stack.enter_async_context(open_jobs())
+
+        # 2. Tools are made and called. A tool may call others, so brokers and calls need one another.
         writers = roles if roles.is_configured else None
-        advice = Advice(web if writers else None, runs)
-        toolsmith = Toolsmith(library, chosen, settings, admit, writers, advice)
+        toolsmith = Toolsmith(
+            library, sandbox, settings, admit, writers, Advice(web if writers else None, runs)
+        )
 
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
-            return (await calls.run(name, arguments, chain=chain)).result
+            return (await calls.run_tool(name, arguments, chain=chain)).result
 
-        for warning in retired_settings() if serves else ():
-            log.warning("%s", warning)
-        if serves and isinstance(roles.problem, ExtraMissing):
-            log.warning("%s", roles.problem)
-        own_model = model or (roles.plain() if writers else None)
-        brokers = BrokerFactory(settings, library, own_model, call_tool)
-        calls = Calls(library, chosen, results, brokers.broker_for, brokers.lacks)
+        tools_model = model or (roles.default_model() if writers else None)
+        brokers = BrokerFactory(settings, library, tools_model, call_tool)
+        calls = Calls(library, sandbox, results, brokers.broker_for, brokers.lacks)
         learning = await stack.enter_async_context(open_learning(library))
-        noticing = Noticing(runs)
-        code = await stack.enter_async_context(open_code_runner(settings, library, calls, brokers, noticing))
+
+        # 3. Code runs with these tools, and tasks with all of it.
+        code = await stack.enter_async_context(
+            open_code_runner(settings, library, calls, brokers, Noticing(runs))
+        )
         flows = Flows(library, calls, code, brokers, toolsmith, web)
-        solving = await stack.enter_async_context(open_task_runner(settings, flows, jobs, roles))
-        if serves and isinstance(chosen, LazySandbox):
-            tasks.start_soon(prepare_early, settings, chosen)
-        yield App(settings, library, calls, jobs, toolsmith, code, tasks=solving, web=web, learning=learning)
+        tasks = await stack.enter_async_context(open_task_runner(settings, flows, jobs, roles))
 
-
-def _without_request(report: VerificationReport) -> VerificationReport:
-    if report.written_from is None:
-        return report
-    told = WrittenFrom(request="", signature="", assumed=report.written_from.assumed)
-    return report.model_copy(update={"written_from": told})
+        if serves and isinstance(sandbox, LazySandbox):
+            background_tasks.start_soon(prepare_early, settings, sandbox)
+        yield App(settings, library, calls, jobs, toolsmith, code, tasks=tasks, web=web, learning=learning)

@@ -14,7 +14,7 @@ from typing import Any
 from alita_mcp.app.secrets_file import SecretsFile
 from alita_mcp.errors import InvalidArguments, ModelError, SandboxError, UsageError
 from alita_mcp.library.library import Library
-from alita_mcp.models.choices import what_to_do_for_a_model
+from alita_mcp.models.choices import steps_to_a_model
 from alita_mcp.models.interface import LanguageModel, Message
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import HostServices
@@ -24,7 +24,7 @@ from alita_mcp.values import Grants, Limits, StoredVersion
 from alita_mcp.verification.rehearsal.rehearsal import value_of
 
 CallTool = Callable[[str, dict[str, Any], tuple[str, ...]], Awaitable[RunResult]]
-"""The flow of a call: name, arguments and the tools that led to it, outermost first; raises as `Calls.run`."""
+"""The flow of a call: name, arguments and the tools that led to it, outermost first; raises as `Calls.run_tool`."""
 
 _log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class BrokerFactory:
 
     @cached_property
     def _way_to_a_model(self) -> str:
-        return what_to_do_for_a_model(self._settings)
+        return steps_to_a_model(self._settings)
 
     def broker_for(self, stored: StoredVersion, chain: tuple[str, ...] = ()) -> GrantedBroker | None:
         """The broker of one call; None for a tool that asks for nothing. `chain`: the tools that led to the call.

@@ -1,10 +1,10 @@
-"""Flow of a tool call: arguments are checked, the version runs in a sandbox, its result is checked and journalled."""
+"""Flow of a tool call: check the arguments, run the version in a sandbox, check and journal its result."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.results import ResultCache, call_key
 from alita_mcp.library.versions.naming import superseded
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN
+from alita_mcp.sandbox.choose import UNCHOSEN, expected_kind
 from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
 from alita_mcp.values import Manifest, StoredVersion, Value
 from alita_mcp.verification.json_schema import validate_arguments, validate_result
@@ -35,7 +36,7 @@ class WatchedBroker(Broker, Protocol):
         """What it did and what it refused, in order."""
         ...
 
-    def cleaned(self, result: RunResult) -> RunResult:
+    def redact_result(self, result: RunResult) -> RunResult:
         """The result without the secrets that the call was given."""
         ...
 
@@ -54,7 +55,7 @@ class ToolRunResult(Value):
     """Whether nothing ran: the result is that of an earlier call."""
 
     @property
-    def structured(self) -> dict[str, Any] | None:
+    def structured_content(self) -> dict[str, Any] | None:
         """The value as the output schema has it, or None when the call failed."""
         value = self.result.value
         return ({"result": value} if self.manifest.wraps_result else value) if self.result.ok else None
@@ -66,19 +67,16 @@ class _Call:
 
     stored: StoredVersion
     arguments: dict[str, Any]
+    chain: tuple[str, ...]
+    client: str
+    sandbox: str
+    """Kind of the sandbox; the one expected until it is chosen."""
+    cache_key: bytes = b""
+    """What its result is kept under; empty where it is not kept."""
     broker: WatchedBroker | None = None
-    client: str = ""
-    is_kept: bool = False
-    """Whether its result is kept for the same call."""
-    sandbox: str = ""
     started: float = field(default_factory=time.monotonic)
 
-    @property
-    def key(self) -> bytes:
-        """Digest of the version, the kind of sandbox and the arguments."""
-        return call_key(self.stored.manifest.digest, self.sandbox, self.arguments)
-
-    def detail(self) -> dict[str, Any]:
+    def journal_detail(self) -> dict[str, Any]:
         detail: dict[str, Any] = {
             "seconds": round(time.monotonic() - self.started, 6),
             "sandbox": self.sandbox,
@@ -93,7 +91,7 @@ class _Call:
 
 
 class Calls:
-    """Runs published versions, each only in a sandbox of a kind that it was proved in."""
+    """Runs published versions, each only in a kind of sandbox that it passed its gates in."""
 
     def __init__(
         self,
@@ -110,7 +108,7 @@ class Calls:
         self._results = results
         self._broker_for = broker_for
 
-    async def run(
+    async def run_tool(
         self,
         name: str,
         arguments: dict[str, Any],
@@ -125,61 +123,99 @@ class Calls:
 
         Raises:
             ToolNotFound: no tool or version of that name; carries the nearest names.
-            ToolUnavailable: disabled, deleted, quarantined, not approved, not proved in this sandbox, not possible with
-                these settings, or a version with grants that is not the current one.
+            ToolUnavailable: disabled, deleted, quarantined, not approved, failing its gates in this sandbox, not
+                possible with these settings, or a version with grants that is not the current one.
             InvalidArguments: the arguments do not fit the input schema.
             SandboxBusy: too many calls wait already.
             SandboxError: the sandbox failed, not the tool.
         """
-        found = self._library.entry(name)
-        if found.state == "enabled":  # what could only fail is refused before gates run or a person is asked
-            self.runnable.check(found.manifest)
-        await self._verifier.prove_unproven(name, version, len(chain))
-        entry = await self._library.callable_entry(name)
+        # 1. Refuse what could only fail, before gates run or a person is asked.
+        entry = self._library.entry(name)
+        if entry.state == "enabled":
+            if not entry.manifest.grants.is_pure:
+                self.runnable.check(entry.manifest)
+            if version is not None or not entry.sandboxes:
+                await self._verifier.verify_unproven(name, version, len(chain))
+        entry = self._library.callable_entry(name)
         stored = await self._library.read(name, version)
         manifest = stored.manifest
         if manifest.version != entry.manifest.version and not manifest.grants.is_pure:
             raise superseded(name, manifest.version, entry.manifest.version)
+
+        # 2. Check the arguments.
         fits = partial(validate_arguments, manifest.input_schema, arguments)
         await off_loop(fits, large=is_large(arguments))
-        call = _Call(stored, arguments, client=client, is_kept=self._is_kept(manifest))
-        with self._blamed(call):
-            kept = await self._kept(call) if call.is_kept else None
-            result = kept or await self._execute(call, chain)
-        detail = call.detail() | ({"cached": True} if kept else {})
+
+        # 3. Look for a kept result of the same call, else run. Whatever ends the call is journalled.
+        call = _Call(stored, arguments, chain, client, expected_kind(self.sandbox))
+        try:
+            kept = await self._find_kept(call)
+            result = kept or await self._run_in_sandbox(call)
+        except SandboxError as failure:
+            self._verifier.forget_environment(stored)
+            said = {"error": type(failure).__name__, "message": failure.message[:500]}
+            self._library.calls.record_sandbox_failure(
+                name, manifest.version, **said, **call.journal_detail()
+            )
+            raise
+        except anyio.get_cancelled_exc_class():
+            self._library.calls.record(
+                name, manifest.version, ok=True, status="cancelled", **call.journal_detail()
+            )
+            raise
+        detail = call.journal_detail() | ({"cached": True} if kept else {})
         self._library.calls.record(name, manifest.version, ok=result.ok, status=result.status, **detail)
         return ToolRunResult(manifest=manifest, result=result, sandbox=call.sandbox, cached=kept is not None)
 
-    async def _execute(self, call: _Call, chain: tuple[str, ...]) -> RunResult:
-        stored, manifest = call.stored, call.stored.manifest
-        sandbox = await self._verifier.proved(stored, len(chain))
+    async def _find_kept(self, call: _Call) -> RunResult | None:
+        """What the same call gave before; looked at as closely as if it had just come out of the sandbox."""
+        manifest = call.stored.manifest
+        if (
+            self._results is None
+            or not manifest.deterministic
+            or not manifest.grants.is_pure
+            or not self._library.tools.is_cached(manifest.name)
+        ):
+            return None
+        if call.sandbox == UNCHOSEN:
+            call.sandbox = (await self._verifier.choose_sandbox()).kind
+        call.cache_key = call_key(manifest.digest, call.sandbox, call.arguments)
+        if call.sandbox not in self._library.tools.evidence(manifest.name, manifest.version):
+            return None
+        result = await self._results.find(call.cache_key)
+        return result if result is not None and await _misfit(manifest, result) is None else None
+
+    async def _run_in_sandbox(self, call: _Call) -> RunResult:
+        stored, manifest, chain = call.stored, call.stored.manifest, call.chain
+        sandbox, environment = await self._verifier.verify_here(stored, len(chain))
         call.sandbox = sandbox.kind
-        if manifest.grants.tools:
-            await self.prepare(manifest.grants.tools, (*chain, manifest.name))
-        if self._broker_for is not None and not manifest.grants.is_pure:
-            call.broker = self._broker_for(stored, chain)
+        if not manifest.grants.is_pure:
+            if manifest.grants.tools:
+                await self.prepare_tools(manifest.grants.tools, (*chain, manifest.name))
+            if self._broker_for is not None:
+                call.broker = self._broker_for(stored, chain)
         job = Job(
             code=stored.code,
             function=manifest.name,
             arguments=call.arguments,
-            environment=await self._verifier.environment(stored, sandbox),
+            environment=environment,
             limits=manifest.limits,
             grants=manifest.grants,
             depth=len(chain),
         )
         result = await sandbox.run(job, call.broker)
         if call.broker is not None:
-            result = await off_loop(partial(call.broker.cleaned, result), large=is_large(result.value))
+            result = await off_loop(partial(call.broker.redact_result, result), large=is_large(result.value))
         wrong = await _misfit(manifest, result)
         if wrong is not None:
             return result.model_copy(update={"status": "bad_result", "value": None, "message": wrong})
-        # what another tool passes on may hold its secrets, which never reach a disk
-        if result.ok and self._results is not None and not chain and call.is_kept:
-            await self._results.keep(call.key, manifest.name, result)
+        # What another tool passes on may hold its secrets, which never reach a disk.
+        if result.ok and self._results is not None and call.cache_key and not chain:
+            await self._results.keep(call.cache_key, manifest.name, result)
         return result
 
-    async def prepare(self, names: Sequence[str], chain: tuple[str, ...]) -> None:
-        """Proves tools that the last of a chain may call, and builds their packages, before the clock of its call runs.
+    async def prepare_tools(self, names: Sequence[str], chain: tuple[str, ...]) -> None:
+        """Verifies the tools that the last of a chain may call, and builds their packages, before its time is counted.
 
         One that cannot be called is passed over: a call of it gives the reason.
         """
@@ -187,51 +223,11 @@ class Calls:
             if name in chain or len(chain) >= MAX_CHAIN:
                 continue
             with suppress(ToolNotFound, ToolUnavailable):
-                await self._verifier.prove_unproven(name, None, len(chain) - 1)
-                await self._library.callable_entry(name)
+                await self._verifier.verify_unproven(name, None, len(chain) - 1)
+                self._library.callable_entry(name)
                 stored = await self._library.read(name)
-                sandbox = await self._verifier.proved(stored, len(chain) - 1)
-                await self._verifier.environment(stored, sandbox)
-                await self.prepare(stored.manifest.grants.tools, (*chain, name))
-
-    async def _kept(self, call: _Call) -> RunResult | None:
-        """What the same call gave before; looked at as closely as if it had just come out of the sandbox."""
-        manifest = call.stored.manifest
-        kind = await self._verifier.kind()
-        if self._results is None or kind not in self._library.tools.proved_in(
-            manifest.name, manifest.version
-        ):
-            return None
-        call.sandbox = kind
-        result = await self._results.find(call.key)
-        return result if result is not None and await _misfit(manifest, result) is None else None
-
-    def _is_kept(self, manifest: Manifest) -> bool:
-        """Whether results of this version are kept for the same call."""
-        pure = self._results is not None and manifest.deterministic and manifest.grants.is_pure
-        return pure and self._library.tools.is_cached(manifest.name)
-
-    @contextmanager
-    def _blamed(self, call: _Call) -> Iterator[None]:
-        """Journals how a call ended without a result: the sandbox failed, or the caller went away."""
-        manifest = call.stored.manifest
-        try:
-            yield
-        except SandboxError as failure:
-            self._verifier.forget_environment(call.stored)
-            self._library.calls.record_sandbox_failure(
-                manifest.name,
-                manifest.version,
-                error=type(failure).__name__,
-                message=failure.message[:500],
-                **call.detail(),
-            )
-            raise
-        except anyio.get_cancelled_exc_class():
-            self._library.calls.record(
-                manifest.name, manifest.version, ok=True, status="cancelled", **call.detail()
-            )
-            raise
+                await self._verifier.verify_here(stored, len(chain) - 1)
+                await self.prepare_tools(stored.manifest.grants.tools, (*chain, name))
 
 
 async def _misfit(manifest: Manifest, result: RunResult) -> str | None:

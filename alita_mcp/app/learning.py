@@ -21,7 +21,7 @@ import anyio
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.library.search.answer import POSSIBLE_FROM, SearchAnswer
-from alita_mcp.toolsmith.specification.aliases import says_nothing_new, worth_learning
+from alita_mcp.toolsmith.example_requests import says_nothing_new, worth_learning
 
 WITHIN_S = 600.0
 """A call this long after a search has nothing to do with it."""
@@ -49,8 +49,8 @@ UNIDENTIFIED = ClientIdentity()
 
 
 @dataclass(frozen=True)
-class Searched:
-    """Search of one client that found something."""
+class PastSearch:
+    """A client's search that found something."""
 
     at: float
     query: str
@@ -65,52 +65,49 @@ class Learning:
         """Made by `open_learning`."""
         self._library = library
         self._clock = clock
-        self._searches: OrderedDict[str, list[Searched]] = OrderedDict()
+        self._searches: OrderedDict[str, list[PastSearch]] = OrderedDict()
         self._waiting: deque[tuple[str, str]] = deque()
         """Tools and the words that the library learns for them in the background."""
         self._some = anyio.Event()
         self._none = anyio.Event()
         self._none.set()
 
-    def searched(self, identity: ClientIdentity, query: str, found: SearchAnswer) -> None:
-        """Remembers a search of a client; one that answered `none` found nothing."""
+    def remember_search(self, identity: ClientIdentity, query: str, found: SearchAnswer) -> None:
+        """Remembers a client's search, unless it found nothing."""
         names = frozenset(hit.name for hit in found.results if hit.score >= POSSIBLE_FROM)
         words = worth_learning(query)
         if not identity.key or found.fit == "none" or not names or words is None:
             return
         kept = self._searches.pop(identity.key, [])
-        self._searches[identity.key] = [*kept, Searched(self._clock(), words, names)][-MAX_SEARCHES:]
+        self._searches[identity.key] = [*kept, PastSearch(self._clock(), words, names)][-MAX_SEARCHES:]
         while len(self._searches) > MAX_CLIENTS:
             self._searches.popitem(last=False)
 
-    def call_begins(self, identity: ClientIdentity) -> tuple[Searched, ...]:
-        """What the client searched for before this call; however the call ends, those searches are over."""
+    def take_searches(self, identity: ClientIdentity) -> tuple[PastSearch, ...]:
+        """Takes out what the client searched for before this call; however it ends, they count once."""
         now = self._clock()
         return tuple(each for each in self._searches.pop(identity.key, []) if now - each.at <= WITHIN_S)
 
-    def called(self, name: str, before: Sequence[Searched]) -> None:
-        """A successful call: the newest of the searches `before` it that found this tool teaches."""
-        for search in reversed(before):
-            if name in search.names:
-                self._teach(name, search.query)
-                return
-
-    def _teach(self, name: str, query: str) -> None:
+    def learn_from_call(self, name: str, searches: Sequence[PastSearch]) -> None:
+        """Learns from a successful call: of the `searches` before it, the newest that found this tool counts."""
+        query = next((search.query for search in reversed(searches) if name in search.names), None)
+        if query is None:
+            return
         try:
             entry = self._library.entry(name)
         except AlitaError:
-            return  # it is gone
+            return  # it was deleted meanwhile
         known = (entry.manifest.description, *entry.manifest.use_when, *entry.wordings)
         if not says_nothing_new(query, known, name) and len(self._waiting) < MAX_WAITING:
             self._waiting.append((name, query))
             self._none = anyio.Event() if self._none.is_set() else self._none
             self._some.set()
 
-    async def settled(self) -> None:
-        """Returns when all that was learned is written."""
+    async def wait_until_written(self) -> None:
+        """Waits until all that was learned is written."""
         await self._none.wait()
 
-    async def write(self) -> None:
+    async def write_lessons(self) -> None:
         """Writes what was learned, until cancelled."""
         while True:
             while self._waiting:
@@ -132,10 +129,10 @@ async def open_learning(
     """Learns for as long as it is open; at the end what waits is still written, if that does not take long."""
     learning = Learning(library, clock=clock)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(learning.write)
+        tasks.start_soon(learning.write_lessons)
         try:
             yield learning
         finally:
             with anyio.move_on_after(CLOSES_WITHIN_S, shield=True):
-                await learning.settled()
+                await learning.wait_until_written()
             tasks.cancel_scope.cancel()

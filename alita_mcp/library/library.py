@@ -74,7 +74,7 @@ class Library:
             raise naming.deleted(name)
         return entry
 
-    async def callable_entry(self, name: str) -> CatalogueEntry:
+    def callable_entry(self, name: str) -> CatalogueEntry:
         """One tool that may be called now.
 
         Raises:
@@ -82,8 +82,8 @@ class Library:
             ToolUnavailable: it is deleted, disabled, quarantined or not approved; the hint says what to do.
         """
         entry = self.entry(name)
-        if unavailable := naming.why_not_callable(entry):
-            raise unavailable
+        if entry.state != "enabled":
+            raise naming.not_callable(entry)
         if self.effective_grants.of(entry.manifest) is None:
             raise self.effective_grants.not_granted(entry.manifest)
         return entry

@@ -54,7 +54,7 @@ async def run_once(
     result = await sandbox.run(job, broker)
 
     def cleaned_run() -> CodeRun:
-        return code_run(result if broker is None else broker.cleaned(result), sandbox.kind)
+        return code_run(result if broker is None else broker.redact_result(result), sandbox.kind)
 
     return await off_loop(cleaned_run, large=is_large(result.value))
 

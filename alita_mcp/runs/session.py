@@ -233,7 +233,7 @@ class Session:
         return code_run(self._cleaned(result), self._kind)
 
     def _cleaned(self, result: RunResult) -> RunResult:
-        return self._broker.cleaned(result) if self._broker is not None else result
+        return self._broker.redact_result(result) if self._broker is not None else result
 
     def _died(self) -> CodeRun:
         """A step that was the last one."""

@@ -94,7 +94,7 @@ class LibraryTools(Protocol):
 class CleaningBroker(Broker, Protocol):
     """Broker that removes secrets from a result."""
 
-    def cleaned(self, result: RunResult) -> RunResult:
+    def redact_result(self, result: RunResult) -> RunResult:
         """The result without the secrets that the call was given."""
         ...
 
@@ -132,9 +132,9 @@ class ToolBroker(CleaningBroker):
             raise PermissionError(lacks(service))
         return await self._inner.answer(service, words)
 
-    def cleaned(self, result: RunResult) -> RunResult:
+    def redact_result(self, result: RunResult) -> RunResult:
         """The result as the inner one lets it leave."""
-        return self._inner.cleaned(result) if self._inner is not None else result
+        return self._inner.redact_result(result) if self._inner is not None else result
 
     def told(self, run: CodeRun) -> CodeRun:
         """The run with the tools that it called; where its time ended, with those that it waited for."""

@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple, TypedDict
 
 from alita_mcp.values import Trust
-from alita_mcp.verification.agreement.agreement import WINDOW, accept, is_proven
+from alita_mcp.verification.agreement import WINDOW, accept, is_proven
 from benchmarks.acceptance.stored import Drawn
 
 ORDERS = 10

@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from alita_mcp.errors import UsageError
-from alita_mcp.verification.agreement.agreement import Candidate, Matrix
+from alita_mcp.verification.agreement import Candidate, Matrix
 
 IDEAL_TESTS = 8
 """Tests of an ideal suite, as many as the toolsmith asks for."""

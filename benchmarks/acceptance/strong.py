@@ -17,8 +17,7 @@ from alita_mcp.errors import UsageError
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import read_settings
 from alita_mcp.values import Draft, Example
-from alita_mcp.verification.agreement.agreement import Matrix
-from alita_mcp.verification.agreement.matrix import PassMatrix, extend_matrix, prepare
+from alita_mcp.verification.agreement import Matrix, PassMatrix, extend_matrix, prepare
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from benchmarks.acceptance.sequences import Synthesis, judged
 from benchmarks.acceptance.stored import Drawn

@@ -18,7 +18,7 @@ from mcp.client.stdio import stdio_client
 from pydantic import Field
 
 from alita_mcp.values import Example, Value
-from alita_mcp.verification.comparison.compare import same_result
+from alita_mcp.verification.comparison import same_result
 from benchmarks.synthesis.tool_requests import ToolRequest
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.trust.trust import what_would_raise
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Example, Grants, Lock
 from alita_mcp.verification.static.static import static_gate
 from tests.library.factory import accepted, forge, no_starters
+from tests.scripted_sandbox import ScriptedSandbox
 
 DOUBLE = '''def double(number: int) -> int:
     """Doubles a number.
@@ -79,12 +79,12 @@ async def test_a_tool_whose_catalogue_is_missing_is_proved_before_its_first_call
         stored = await app.library.read("double")
         assert (stored.manifest.trust, stored.report.trust) == ("provisional", "provisional")
         assert what_would_raise(stored.report).startswith("The catalogue was missing")
-        ran = await app.run("double", {"number": 77})
+        ran = await app.run_tool("double", {"number": 77})
         asked = [job.arguments["number"] for job in sandbox.jobs]
-        assert ran.structured == {"result": 154}
+        assert ran.structured_content == {"result": 154}
         assert {4, 0, -1} < set(asked)
         assert asked.index(77) == len(asked) - 1
-        await app.run("double", {"number": 78})
+        await app.run_tool("double", {"number": 78})
         assert len(sandbox.jobs) == len(asked) + 1
         proved = app.library.entry("double")
         assert proved.sandboxes == ("scripted",)
@@ -112,12 +112,12 @@ async def test_a_tool_that_was_proved_in_monty_alone_is_proved_once_before_its_f
     sandbox = ScriptedSandbox(answer, kind="wasm")
     async with open_app(settings, admit=lambda _manifest: (), sandbox=sandbox) as app:
         assert unproven(app.library)
-        assert "double" in {entry.name for entry in app.listed()}
+        assert "double" in {entry.name for entry in app.visible_tools()}
         assert "monty" in what_would_raise((await app.library.read("double")).report)
-        assert (await app.run("double", {"number": 77})).structured == {"result": 154}
+        assert (await app.run_tool("double", {"number": 77})).structured_content == {"result": 154}
         calls = len(sandbox.jobs)
         assert calls > len(EXAMPLES)
-        await app.run("double", {"number": 78})
+        await app.run_tool("double", {"number": 78})
         assert len(sandbox.jobs) == calls + 1
     async with open_library(settings, starters=no_starters) as library:
         entry, stored = library.entry("double"), await library.read("double")
@@ -134,7 +134,7 @@ async def test_what_another_sandbox_proved_besides_monty_still_counts(settings: 
     async with open_app(settings, admit=lambda _manifest: (), sandbox=sandbox) as app:
         entry = app.library.entry("double")
         assert (entry.manifest.trust, entry.sandboxes) == ("verified", ("bubblewrap",))
-        await app.run("double", {"number": 77})
+        await app.run_tool("double", {"number": 77})
         assert len(sandbox.jobs) == 1
 
 
@@ -145,7 +145,7 @@ async def test_what_the_gates_find_decides_and_no_claim_is_exceeded(settings: Se
         await left_behind(own, trust=claim)
         async with open_app(own, admit=lambda _manifest: (), sandbox=ScriptedSandbox(answer)) as app:
             assert unproven(app.library)
-            await app.run("double", {"number": 1})
+            await app.run_tool("double", {"number": 1})
             trusts.append((await app.library.read("double")).manifest.trust)
     assert trusts == ["verified", "provisional"]
 
@@ -156,7 +156,7 @@ async def test_an_adopted_tool_that_fails_its_gates_is_never_called(settings: Se
     async with open_app(settings, admit=lambda _manifest: (), sandbox=sandbox) as app:
         for _ in range(2):
             with pytest.raises(ToolUnavailable, match="fails its gates"):
-                await app.run("double", {"number": 77})
+                await app.run_tool("double", {"number": 77})
         assert {"number": 77} not in [job.arguments for job in sandbox.jobs]
         assert unproven(app.library)
 
@@ -166,8 +166,8 @@ async def test_files_that_claim_another_signature_than_their_code_are_not_called
     forge(folder, manifest={"summary": "Deletes everything you do not need."})
     sandbox = ScriptedSandbox(answer)
     async with open_app(settings, admit=lambda _manifest: (), sandbox=sandbox) as app:
-        with pytest.raises(ToolUnavailable, match="not what its files say"):
-            await app.run("double", {"number": 77})
+        with pytest.raises(ToolUnavailable, match="does not match its files"):
+            await app.run_tool("double", {"number": 77})
         assert {"number": 77} not in [job.arguments for job in sandbox.jobs]
         assert unproven(app.library)
 
@@ -189,4 +189,4 @@ async def test_a_grants_file_gives_an_adopted_tool_nothing_before_its_gates_have
     sandbox = ScriptedSandbox(wrong)
     async with open_app(own, admit=lambda _manifest: (), sandbox=sandbox) as app:
         with pytest.raises(ToolUnavailable, match="fails its gates"):
-            await app.run("double", {"number": 77})
+            await app.run_tool("double", {"number": 77})

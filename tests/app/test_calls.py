@@ -11,12 +11,12 @@ import pytest
 
 from alita_mcp.app import App
 from alita_mcp.app.calls import MAX_EVENTS, Calls
-from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused
+from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused, ToolUnavailable
 from alita_mcp.sandbox.broker_events import BrokerEvent
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Environment, Job, Progress, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.values import Grants, Lock, StoredVersion
 from tests.app.conftest import Open, adder, adding
+from tests.scripted_sandbox import ScriptedSandbox
 
 ASKS = Grants(tools=("sum_up",))
 
@@ -50,7 +50,7 @@ class Asked:
     async def answer(self, door: str, words: dict[str, Any]) -> Any:
         raise PermissionError(door)
 
-    def cleaned(self, result: RunResult) -> RunResult:
+    def redact_result(self, result: RunResult) -> RunResult:
         return result.model_copy(update={"stdout": "[hidden]"})
 
 
@@ -64,11 +64,11 @@ async def test_a_sandbox_that_is_slow_to_start_holds_up_no_other_tool(open_with:
     async with open_with(box, adder(), adder("sum_up")) as app:
         with anyio.fail_after(60):
             async with anyio.create_task_group() as callers:
-                callers.start_soon(app.run, "add", {"a": 1, "b": 2})
+                callers.start_soon(app.run_tool, "add", {"a": 1, "b": 2})
                 await box.arrived.wait()
                 for number in range(20):
-                    answer = await app.run("sum_up", {"a": number, "b": 1})
-                    assert answer.structured == {"result": number + 1}
+                    answer = await app.run_tool("sum_up", {"a": number, "b": 1})
+                    assert answer.structured_content == {"result": number + 1}
                 assert [job.function for job in box.jobs] == ["sum_up"] * 20
                 box.released.set()
         assert box.jobs[-1].function == "add"
@@ -90,7 +90,7 @@ async def test_calls_of_one_tool_run_side_by_side(open_with: Open) -> None:
         with anyio.fail_after(60):
             async with anyio.create_task_group() as callers:
                 for number in range(5):
-                    callers.start_soon(app.run, "add", {"a": number, "b": 0})
+                    callers.start_soon(app.run_tool, "add", {"a": number, "b": 0})
 
 
 @pytest.mark.parametrize("failure", [SandboxError, SandboxBusy, SandboxRefused])
@@ -102,7 +102,7 @@ async def test_a_failing_sandbox_is_journalled_as_that_and_never_counted_against
 
     async with open_with(ScriptedSandbox(broken)) as app:
         with pytest.raises(failure, match="went away"):
-            await app.run("add", {"a": 1, "b": 2})
+            await app.run_tool("add", {"a": 1, "b": 2})
         event, detail = (await rows(app))[0]
         assert (event, detail["error"], detail["sandbox"]) == ("sandbox failed", failure.__name__, "scripted")
         assert len(detail["message"]) == 500
@@ -114,14 +114,14 @@ async def test_a_call_that_its_caller_gave_up_is_journalled_and_no_failure(open_
     async with open_with(box) as app:
         with anyio.fail_after(60):
             async with anyio.create_task_group() as callers:
-                callers.start_soon(app.run, "add", {"a": 1, "b": 2})
+                callers.start_soon(app.run_tool, "add", {"a": 1, "b": 2})
                 await box.arrived.wait()
                 callers.cancel_scope.cancel()
         event, detail = (await rows(app))[0]
         assert (event, detail["status"]) == ("called", "cancelled")
         assert (app.library.entry("add").calls, app.library.entry("add").failures) == (1, 0)
         box.released.set()
-        assert not (await app.run("add", {"a": 1, "b": 2})).cached
+        assert not (await app.run_tool("add", {"a": 1, "b": 2})).cached
 
 
 async def test_packages_that_vanished_are_asked_for_again_after_the_failure(open_with: Open) -> None:
@@ -142,11 +142,11 @@ async def test_packages_that_vanished_are_asked_for_again_after_the_failure(open
     box = Forgetful(answer)
     lock = Lock(requirements=("attrs==25.1 --hash=sha256:" + "0" * 64,))
     async with open_with(box, adder(lock=lock, packages=("attrs",))) as app:
-        await app.run("add", {"a": 1, "b": 2})
+        await app.run_tool("add", {"a": 1, "b": 2})
         with pytest.raises(SandboxError, match="gone"):
-            await app.run("add", {"a": 2, "b": 2})
-        assert (await app.run("add", {"a": 2, "b": 2})).structured == {"result": 4}
-        assert (await app.run("add", {"a": 3, "b": 2})).structured == {"result": 5}
+            await app.run_tool("add", {"a": 2, "b": 2})
+        assert (await app.run_tool("add", {"a": 2, "b": 2})).structured_content == {"result": 4}
+        assert (await app.run_tool("add", {"a": 3, "b": 2})).structured_content == {"result": 5}
     assert box.prepared == 2
 
 
@@ -176,11 +176,11 @@ async def test_what_a_broker_was_asked_for_stands_in_the_journal_and_its_secrets
         calls = Calls(app.library, app.sandbox, None, broker_for)
         for chain in ((), ("outer", "inner")):
             if end == "result":
-                answer = await calls.run("add", {"a": 1, "b": 2}, chain=chain)
+                answer = await calls.run_tool("add", {"a": 1, "b": 2}, chain=chain)
                 assert answer.result.stdout == "[hidden]"
             else:
                 with pytest.raises(SandboxError):
-                    await calls.run("add", {"a": 1, "b": 2}, chain=chain)
+                    await calls.run_tool("add", {"a": 1, "b": 2}, chain=chain)
         many, few = (detail for _, detail in (await rows(app))[:2])
     assert chains == [(), ("outer", "inner")]
     assert [broker for *_, broker in seen] == brokers
@@ -195,13 +195,13 @@ async def test_tools_without_grants_get_no_broker(open_with: Open) -> None:
 
     async with open_with() as app:
         calls = Calls(app.library, app.sandbox, None, broker_for)
-        assert (await calls.run("add", {"a": 1, "b": 2})).structured == {"result": 3}
+        assert (await calls.run_tool("add", {"a": 1, "b": 2})).structured_content == {"result": 3}
 
 
 async def test_the_card_counts_the_calls_of_a_moment_ago(open_with: Open) -> None:
     async with open_with() as app:
-        await app.run("add", {"a": 1, "b": 2})
-        assert (await app.inspect("add"))["calls"] == 1
+        await app.run_tool("add", {"a": 1, "b": 2})
+        assert (await app.inspect_tool("add"))["calls"] == 1
 
 
 @pytest.mark.slow
@@ -214,7 +214,7 @@ async def test_hundreds_of_calls_leave_no_memory_behind(open_with: Open) -> None
 
         async def call(first: int, count: int) -> tuple[int, int]:
             for number in range(first, first + count):
-                await app.run("add", {"a": number, "b": number})
+                await app.run_tool("add", {"a": number, "b": number})
             await app.library.settle()
             gc.collect()
             return tracemalloc.get_traced_memory()[0], len(gc.get_objects())
@@ -228,3 +228,21 @@ async def test_hundreds_of_calls_leave_no_memory_behind(open_with: Open) -> None
             tracemalloc.stop()
     assert bytes_after - bytes_before < 120_000  # 200 for each call; a buffer grows when it likes
     assert objects_after - objects_before < 600
+
+
+@pytest.mark.parametrize(
+    ("kind", "package"), [("wasm", "requests>=2"), ("wasm", "HTTPX"), ("docker", "requests")]
+)
+async def test_a_tool_with_packages_that_open_sockets_runs_in_docker_and_bubblewrap_only(
+    open_with: Open, kind: str, package: str
+) -> None:
+    box = ScriptedSandbox(adding, kind=kind)
+    async with open_with(box, adder(packages=(package,), sandbox=kind)) as app:
+        reason = app.why_not(app.library.entry("add").manifest)
+        if kind == "docker":
+            assert reason == ""
+            return
+        assert reason == f"needs Docker or bubblewrap for the sockets of {package.partition('>')[0]}"
+        with pytest.raises(ToolUnavailable, match="add cannot run here: it needs Docker or bubblewrap"):
+            await app.run_tool("add", {"a": 1, "b": 2})
+        assert box.jobs == []

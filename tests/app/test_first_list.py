@@ -12,7 +12,7 @@ from tests.library.factory import simple
 
 
 def listed(app: App) -> set[str]:
-    return {entry.name for entry in app.listed()}
+    return {entry.name for entry in app.visible_tools()}
 
 
 async def test_heavy_starter_tools_are_listed_once_they_are_used_or_pinned(settings: Settings) -> None:
@@ -20,10 +20,10 @@ async def test_heavy_starter_tools_are_listed_once_they_are_used_or_pinned(setti
     async with open_app(wasm, admit=lambda _manifest: ()) as app:
         assert listed(app) == {"calculate", "convert_units", "text_statistics"}
         await app.library.pin("csv_query")
-        await app.run("csv_to_records", {"text": "a\n1\n"})
+        await app.run_tool("csv_to_records", {"text": "a\n1\n"})
         await app.library.settle()
         assert listed(app) == {"calculate", "convert_units", "text_statistics", "csv_query", "csv_to_records"}
-        found = await app.search("working days between two dates")
+        found = await app.search_tools("working days between two dates")
         assert found.results[0].name == "business_days"
 
 

@@ -24,11 +24,11 @@ from alita_mcp.library.opening import open_library
 from alita_mcp.library.search.answer import Fit, SearchAnswer
 from alita_mcp.library.words.documents import LEAST_LEARNED, document_of
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.toolsmith.specification.aliases import MAX_CHARACTERS, says_nothing_new, worth_learning
+from alita_mcp.toolsmith.example_requests import MAX_CHARACTERS, says_nothing_new, worth_learning
 from tests.app.conftest import Open, adder
 from tests.library.factory import hit_of, simple
+from tests.scripted_sandbox import ScriptedSandbox
 
 WAIT_S = 300
 ASKED = "add the numbers of two zebra herds, say 3 and 4"
@@ -40,14 +40,14 @@ async def learned(app: App, name: str = "add") -> tuple[str, ...]:
     """What the tool learned, once all that waits is written."""
     assert app._learning is not None
     with anyio.fail_after(WAIT_S):
-        await app._learning.settled()
+        await app._learning.wait_until_written()
         await app.library.refresh()
     return app.library.entry(name).wordings
 
 
 async def use(app: App, query: str = ASKED, identity: ClientIdentity = ME, name: str = "add") -> None:
-    await app.search(query, identity=identity)
-    await app.run(name, {"a": 1, "b": 2}, identity=identity)
+    await app.search_tools(query, identity=identity)
+    await app.run_tool(name, {"a": 1, "b": 2}, identity=identity)
 
 
 async def test_a_search_that_led_to_a_call_is_learned_and_changes_nothing_but_how_it_is_found(
@@ -62,7 +62,7 @@ async def test_a_search_that_led_to_a_call_is_learned_and_changes_nothing_but_ho
         assert (await app.library.similar("zebra herds"))[0] == "add"
         events = {row.event: row for row in app.library.journal()}
         assert (events["learned"].name, events["learned"].detail) == ("add", {"text": ASKED})
-        assert (await app.run("add", {"a": 1, "b": 2})).result.ok
+        assert (await app.run_tool("add", {"a": 1, "b": 2})).result.ok
 
 
 async def test_what_was_learned_is_there_in_another_process_and_after_a_restart(open_with: Open) -> None:
@@ -87,51 +87,53 @@ async def test_what_says_nothing_new_or_is_nobodys_business_teaches_nothing(
 
 async def test_only_the_clients_own_next_call_counts(open_with: Open) -> None:
     async with open_with(None, adder(), adder("other")) as app:
-        await app.search(ASKED, identity=ME)
-        await app.run("add", {"a": 1, "b": 2}, identity=OTHER)
-        await app.run("add", {"a": 1, "b": 2})
-        await app._calls.run("add", {"a": 1, "b": 2}, chain=("other",))
+        await app.search_tools(ASKED, identity=ME)
+        await app.run_tool("add", {"a": 1, "b": 2}, identity=OTHER)
+        await app.run_tool("add", {"a": 1, "b": 2})
+        await app._calls.run_tool("add", {"a": 1, "b": 2}, chain=("other",))
         assert await learned(app) == (), "other clients, nobody, and a tool"
-        await app.run("other", {"a": 1, "b": 2}, identity=ME)
-        await app.run("add", {"a": 1, "b": 2}, identity=ME)
+        await app.run_tool("other", {"a": 1, "b": 2}, identity=ME)
+        await app.run_tool("add", {"a": 1, "b": 2}, identity=ME)
         assert await learned(app) == (), "the next call was another tool's"
         assert await learned(app, "other") == (ASKED,)
-        await app.search(ASKED, identity=ME)
+        await app.search_tools(ASKED, identity=ME)
         with pytest.raises(InvalidArguments):
-            await app.run("add", {}, identity=ME)
-        await app.run("add", {"a": 1, "b": 2}, identity=ME)
+            await app.run_tool("add", {}, identity=ME)
+        await app.run_tool("add", {"a": 1, "b": 2}, identity=ME)
         assert await learned(app) == (), "the arguments of the next call did not fit"
-        await app.search(ASKED, identity=UNIDENTIFIED)
-        await app.run("add", {"a": 1, "b": 2}, identity=UNIDENTIFIED)
+        await app.search_tools(ASKED, identity=UNIDENTIFIED)
+        await app.run_tool("add", {"a": 1, "b": 2}, identity=UNIDENTIFIED)
         assert await learned(app) == (), "nothing told who that was"
 
 
 async def test_a_search_that_found_nothing_teaches_nothing_whatever_is_called_then(open_with: Open) -> None:
     async with open_with(None, adder()) as app:
         for _ in range(3):
-            answer = await app.search("what jazz numbers will the band play for me tonight", identity=ME)
+            answer = await app.search_tools(
+                "what jazz numbers will the band play for me tonight", identity=ME
+            )
             assert (answer.fit, answer.results[0].name) == ("none", "add")
             assert answer.results[0].score > 0
-            assert (await app.run("add", {"a": 1, "b": 2}, identity=ME)).result.ok
+            assert (await app.run_tool("add", {"a": 1, "b": 2}, identity=ME)).result.ok
         assert await learned(app) == ()
-        assert (await app.search("jazz for tonight by the band")).fit == "none"
+        assert (await app.search_tools("jazz for tonight by the band")).fit == "none"
 
 
 async def test_words_that_use_taught_never_count_as_much_as_a_tools_own(open_with: Open) -> None:
     async with open_with(None, adder()) as app:
         for words in ("add two numbers, play jazz music", "sum two numbers as jazz music plays"):
-            assert (await app.search(words, identity=ME)).fit != "none"
-            await app.run("add", {"a": 1, "b": 2}, identity=ME)
+            assert (await app.search_tools(words, identity=ME)).fit != "none"
+            await app.run_tool("add", {"a": 1, "b": 2}, identity=ME)
         assert len(await learned(app)) == 2
-        assert (await app.search("play jazz music")).fit != "match"
-        assert (await app.search("please add two numbers")).fit == "match"
+        assert (await app.search_tools("play jazz music")).fit != "match"
+        assert (await app.search_tools("please add two numbers")).fit == "match"
 
 
 async def test_the_journal_says_which_client_called_and_searched(open_with: Open) -> None:
     async with open_with(None, adder()) as app:
-        await app.run("add", {"a": 1, "b": 2}, identity=ME)
-        await app.search("play some jazz music", identity=ME)
-        await app.run("add", {"a": 1, "b": 2})
+        await app.run_tool("add", {"a": 1, "b": 2}, identity=ME)
+        await app.search_tools("play some jazz music", identity=ME)
+        await app.run_tool("add", {"a": 1, "b": 2})
         rows = [row for row in app.library.journal() if row.event in ("called", "found nothing")]
         assert [row.detail.get("client") for row in rows] == [None, ME.client, ME.client]
 
@@ -189,21 +191,21 @@ async def test_a_call_long_after_the_search_or_of_what_only_filled_the_list_teac
     async with open_library(settings, starters=lambda: None) as library:
         await library.publish(simple("alpha"), expected_version=0)
         async with open_learning(library, clock=clock) as learning:
-            learning.searched(ME, "groom a zebra", found("alpha", score=0.29))
-            learning.called("alpha", learning.call_begins(ME))
-            learning.searched(ME, "groom a zebra", found("alpha", fit="none"))
-            learning.called("alpha", learning.call_begins(ME))
-            learning.searched(ME, "groom a zebra", found("alpha"))
+            learning.remember_search(ME, "groom a zebra", found("alpha", score=0.29))
+            learning.learn_from_call("alpha", learning.take_searches(ME))
+            learning.remember_search(ME, "groom a zebra", found("alpha", fit="none"))
+            learning.learn_from_call("alpha", learning.take_searches(ME))
+            learning.remember_search(ME, "groom a zebra", found("alpha"))
             clock.now += WITHIN_S + 1
-            learning.called("alpha", learning.call_begins(ME))
-            learning.searched(UNIDENTIFIED, "groom a zebra", found("alpha"))
-            learning.called("alpha", learning.call_begins(UNIDENTIFIED))
-            learning.searched(ME, "groom a zebra", found("gone"))
-            learning.called("gone", learning.call_begins(ME))
-            learning.searched(ME, "comb a zebra", found("alpha"))
-            learning.searched(ME, "brush a horse", found("alpha", "beta"))
-            learning.searched(ME, "feed a horse", found("beta"))
-            learning.called("alpha", learning.call_begins(ME))
+            learning.learn_from_call("alpha", learning.take_searches(ME))
+            learning.remember_search(UNIDENTIFIED, "groom a zebra", found("alpha"))
+            learning.learn_from_call("alpha", learning.take_searches(UNIDENTIFIED))
+            learning.remember_search(ME, "groom a zebra", found("gone"))
+            learning.learn_from_call("gone", learning.take_searches(ME))
+            learning.remember_search(ME, "comb a zebra", found("alpha"))
+            learning.remember_search(ME, "brush a horse", found("alpha", "beta"))
+            learning.remember_search(ME, "feed a horse", found("beta"))
+            learning.learn_from_call("alpha", learning.take_searches(ME))
         assert library.entry("alpha").wordings == ("brush a horse",), (
             "the newest that showed it, written at the end"
         )
@@ -215,11 +217,13 @@ async def test_memory_is_bounded_however_many_ask_and_search(settings: Settings)
         learning = Learning(library)
         for number in range(MAX_CLIENTS + 50):
             for again in range(MAX_SEARCHES + 3):
-                learning.searched(ClientIdentity(f"client {number}"), f"groom zebra {again}", found("alpha"))
+                learning.remember_search(
+                    ClientIdentity(f"client {number}"), f"groom zebra {again}", found("alpha")
+                )
         assert len(learning._searches) == MAX_CLIENTS
         assert {len(each) for each in learning._searches.values()} == {MAX_SEARCHES}
         for number in range(MAX_CLIENTS + 50):
-            learning.called("alpha", learning.call_begins(ClientIdentity(f"client {number}")))
+            learning.learn_from_call("alpha", learning.take_searches(ClientIdentity(f"client {number}")))
         assert learning._searches == {}
         assert len(learning._waiting) == MAX_WAITING, "the rest is lost, and nobody waits for it"
 
@@ -236,9 +240,9 @@ async def test_a_library_that_cannot_be_written_stops_no_lesson(settings: Settin
         library.__class__ = Full
         async with open_learning(library) as learning:
             for words in ("groom a zebra", "comb a horse"):
-                learning.searched(ME, words, found("alpha"))
-                learning.called("alpha", learning.call_begins(ME))
-            await learning.settled()
+                learning.remember_search(ME, words, found("alpha"))
+                learning.learn_from_call("alpha", learning.take_searches(ME))
+            await learning.wait_until_written()
         assert library.entry("alpha").wordings == ("comb a horse",)
 
 

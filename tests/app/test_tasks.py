@@ -97,7 +97,7 @@ async def test_a_run_is_stopped_while_its_code_runs_and_the_sandbox_is_free_agai
             solution = await stopped_while_code_runs(app)
             assert (solution.stopped, solution.solved) == ("cancelled", False)
             assert not await app.tasks.stop("a" * 32)
-            answer = await app.run("calculate", {"expression": "6*7"})
+            answer = await app.run_tool("calculate", {"expression": "6*7"})
         assert answer.result.ok
 
 

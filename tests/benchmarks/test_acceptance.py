@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.verification.agreement.agreement import Candidate
+from alita_mcp.verification.agreement import Candidate
 from benchmarks.acceptance import add_arguments, run, table
 from benchmarks.acceptance.sequences import Ended, Synthesis, play
 from benchmarks.acceptance.stored import Row, draw, read_matrix

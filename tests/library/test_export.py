@@ -213,7 +213,7 @@ NUMBERS: list[tuple[Any, Any, bool, bool]] = [
 
 
 def test_the_test_file_compares_as_the_gates_do(tmp_path: Path) -> None:
-    from alita_mcp.verification.comparison.compare import same_result
+    from alita_mcp.verification.comparison import same_result
 
     namespace: dict[str, Any] = {}
     text = render_tests("a_tool", "def a_tool(): pass", ())

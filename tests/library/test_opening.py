@@ -323,7 +323,7 @@ async def test_a_tool_that_another_process_just_made_can_be_read_at_once(home: P
         assert (await two.read("slugify")).manifest.version == 1
         await one.publish(accepted(), expected_version=1)
         assert (await two.read("slugify", 2)).manifest.version == 2
-        assert (await two.callable_entry("slugify")).versions == (1, 2)
+        assert two.callable_entry("slugify").versions == (1, 2)
 
 
 async def test_every_change_of_the_listing_is_announced_once_and_use_never(home: Path) -> None:

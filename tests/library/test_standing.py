@@ -59,11 +59,11 @@ async def test_a_disabled_tool_says_how_it_comes_back(home: Path) -> None:
         await library.publish(accepted(), expected_version=0)
         assert (await library.disable("slugify")).state == "disabled"
         with pytest.raises(ToolUnavailable, match=r"disabled.*enable") as refused:
-            await library.callable_entry("slugify")
+            library.callable_entry("slugify")
         assert "alita tool enable slugify" in refused.value.hint
         assert (await library.read("slugify")).manifest.version == 1
         assert (await library.enable("slugify")).callable_now
-        assert (await library.callable_entry("slugify")).name == "slugify"
+        assert library.callable_entry("slugify").name == "slugify"
 
 
 async def test_a_deleted_tool_can_be_had_back(home: Path) -> None:
@@ -134,7 +134,7 @@ async def test_an_edited_file_quarantines_the_tool_for_good(home: Path, file: st
         with pytest.raises(ToolQuarantined):
             await library.read("slugify")
         with pytest.raises(ToolQuarantined):
-            await library.callable_entry("slugify")
+            library.callable_entry("slugify")
         assert (await library.enable("slugify")).state == "enabled"
         assert (await library.read("slugify")).code == accepted().draft.code
         assert events(library).count("quarantined") == 1
@@ -156,7 +156,7 @@ async def test_a_changed_old_version_does_not_take_the_current_one_along(home: P
         (home / "generated_tools" / "slugify" / "v1" / "tool.py").unlink()
         with pytest.raises(ToolQuarantined, match=r"tool\.py is missing"):
             await library.read("slugify", 1)
-        assert (await library.callable_entry("slugify")).manifest.version == 2
+        assert library.callable_entry("slugify").manifest.version == 2
         with pytest.raises(ToolQuarantined):
             await library.rollback("slugify")
         assert library.entry("slugify").manifest.version == 2
@@ -179,7 +179,7 @@ async def test_a_new_version_frees_a_quarantined_tool(home: Path) -> None:
         with pytest.raises(ToolQuarantined):
             await library.read("slugify")
         await library.publish(accepted(), expected_version=1)
-        assert (await library.callable_entry("slugify")).manifest.version == 2
+        assert library.callable_entry("slugify").manifest.version == 2
 
 
 async def test_files_given_a_foreign_but_consistent_version_do_not_pass(home: Path, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ async def test_grants_hold_for_one_digest_only(home: Path) -> None:
         await library.publish(simple("fetch_rates", **wide), expected_version=0)
         assert not library.entry("fetch_rates").approved
         with pytest.raises(ToolUnavailable, match=r"nobody approved.*alita approve fetch_rates"):
-            await library.callable_entry("fetch_rates")
+            library.callable_entry("fetch_rates")
         assert (await library.approve("fetch_rates")).callable_now
         assert (await library.approve("fetch_rates")).callable_now
         await library.publish(simple("fetch_rates", answer="other", **wide), expected_version=1)

@@ -66,7 +66,7 @@ async def test_a_version_edited_to_claim_more_is_quarantined_and_not_called(
         with pytest.raises(ToolQuarantined, match=r"manifest\.json differs"):
             await library.read("slugify")
         with pytest.raises(ToolQuarantined):
-            await library.callable_entry("slugify")
+            library.callable_entry("slugify")
         assert library.entry("slugify").manifest.trust == "provisional"
 
 
@@ -128,7 +128,7 @@ async def refused(library: Library, *, listed: bool = False) -> str:
     entry = library.entry("slugify")
     assert (entry.approved, entry.callable_now) == (listed, listed)
     with pytest.raises(ToolUnavailable) as caught:
-        await library.callable_entry("slugify")
+        library.callable_entry("slugify")
     return str(caught.value)
 
 
@@ -208,7 +208,7 @@ async def test_a_later_version_of_thin_evidence_takes_neither_the_grants_nor_the
 async def test_a_pure_provisional_tool_is_callable(home: Path) -> None:
     async with opened(home) as library:
         await library.publish(accepted(**THIN), expected_version=0)
-        assert (await library.callable_entry("slugify")).manifest.trust == "provisional"
+        assert library.callable_entry("slugify").manifest.trust == "provisional"
         assert (await library.approve("slugify")).callable_now
 
 

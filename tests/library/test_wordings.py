@@ -8,7 +8,7 @@ import pytest
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
-from alita_mcp.toolsmith.specification.aliases import MAX_CHARACTERS, learn_words
+from alita_mcp.toolsmith.example_requests import MAX_CHARACTERS, learn_words
 from tests.library.factory import simple
 
 WAIT_S = 60

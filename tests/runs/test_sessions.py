@@ -392,7 +392,7 @@ class Doors:
     async def answer(self, door: str, words: dict[str, Any]) -> Any:
         return [self.name, door, words]
 
-    def cleaned(self, result: RunResult) -> RunResult:
+    def redact_result(self, result: RunResult) -> RunResult:
         return RunResult.model_validate_json(result.model_dump_json().replace("hunter2", "[secret]"))
 
 

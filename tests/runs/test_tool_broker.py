@@ -16,10 +16,10 @@ from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
 from alita_mcp.runs.tool_broker import CleaningBroker, named_tools, open_tool_broker
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Manifest
 from tests.runs.tools_to_call import stock
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.manifests import manifest
 
 START = {"name": "slugify", "arguments": {}}
@@ -60,7 +60,7 @@ class Inner(CleaningBroker):
     async def answer(self, door: str, words: dict[str, Any]) -> Any:
         return [door, words]
 
-    def cleaned(self, result: RunResult) -> RunResult:
+    def redact_result(self, result: RunResult) -> RunResult:
         return result.model_copy(update={"stdout": "[hidden]"})
 
 
@@ -95,7 +95,7 @@ async def test_other_doors_are_the_inner_brokers() -> None:
     async with open_tool_broker(OneTool(None), Inner()) as broker:
         assert await broker.answer("secret", {"name": "x"}) == ["secret", {"name": "x"}]
         assert broker.egress_policy is Inner.egress_policy
-        assert broker.cleaned(RunResult(status="ok")).stdout == "[hidden]"
+        assert broker.redact_result(RunResult(status="ok")).stdout == "[hidden]"
     async with open_tool_broker(OneTool(None)) as broker:
         assert broker.egress_policy is None
         with pytest.raises(PermissionError, match="needs the grant 'secrets'"):

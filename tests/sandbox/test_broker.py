@@ -284,7 +284,7 @@ def test_secrets_leave_neither_as_they_are_nor_in_their_usual_forms() -> None:
         stdout=text,
         stderr=text,
     )
-    cleaned = granted.cleaned(result)
+    cleaned = granted.redact_result(result)
     assert cleaned.value == {"a": [" ".join(["[secret]"] * 5), {"[secret]": 1, "n": None}]}
     for left in (cleaned.message, cleaned.trace[0], cleaned.stdout, cleaned.stderr):
         assert left == " ".join(["[secret]"] * 5)
@@ -329,7 +329,7 @@ def test_a_secret_inside_a_longer_one_does_not_cut_it_in_two() -> None:
 
 def test_results_without_secrets_leave_as_they_are() -> None:
     result = RunResult(status="ok", value=SECRET)
-    assert broker().cleaned(result) is result
+    assert broker().redact_result(result) is result
 
 
 async def test_a_call_that_spent_its_bytes_is_told_so_in_its_error() -> None:
@@ -343,5 +343,5 @@ async def test_a_call_that_spent_its_bytes_is_told_so_in_its_error() -> None:
                 await stream.send(b"x" * 11)
     failed = RunResult(status="error", error_type="ConnectionResetError", message="reset")
     told = "reset (the call moved more than 10 bytes over the network (network_bytes))"
-    assert granted.cleaned(failed).message == told
-    assert granted.cleaned(RunResult(status="ok", message="")).message == ""
+    assert granted.redact_result(failed).message == told
+    assert granted.redact_result(RunResult(status="ok", message="")).message == ""

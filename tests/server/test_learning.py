@@ -16,7 +16,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from alita_mcp.library.opening import open_library
-from alita_mcp.server.client.client_identity import MAX_NAME, identity_of
+from alita_mcp.server.client.identity import MAX_NAME, identity_of
 from alita_mcp.server.context import Context
 from alita_mcp.settings import Settings
 from tests.server.drafts import VOWEL_SHARE
@@ -52,19 +52,6 @@ async def test_a_search_and_a_call_by_either_way_teach_the_tool_these_words(
     again = await succeeded(client, "search_capabilities", query=ASKED)
     assert again["results"][0]["name"] == "vowel_share"
     assert again["results"][0]["score"] >= found["results"][0]["score"]
-
-
-async def test_another_connection_does_not_teach_with_somebody_elses_search(
-    build: Build, settings: Settings
-) -> None:
-    server = build()
-    async with connected(server, "legacy") as one, connected(server, "legacy") as other:
-        await succeeded(one, "synthesize_tool", **VOWEL_SHARE)
-        await succeeded(one, "search_capabilities", query=ASKED)
-        await succeeded(other, "vowel_share", text="abc")
-        await succeeded(other, "search_capabilities", query="share of vowel letters, of text, in percent")
-        await succeeded(other, "vowel_share", text="abc")
-        assert len(await wordings(settings, "vowel_share", 1)) == 1
 
 
 async def test_clients_of_one_kind_behind_one_address_teach_nothing_with_each_others_searches(

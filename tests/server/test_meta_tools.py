@@ -11,9 +11,9 @@ from mcp import Client
 from mcp.client.extension import advertise
 
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.settings import FixedLimits
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.drafts import VOWEL_SHARE, draft
 from tests.server.in_memory import (
     Build,
@@ -122,7 +122,7 @@ async def test_a_template_comes_with_all_that_an_agent_needs(client: Client) -> 
     text = text_of(result)
     assert text.count(json.dumps(template["code"])) == 1
     assert text.count('"code"') == 1
-    assert len(text.splitlines()) < 40
+    assert len(text.splitlines()) < 45
     told = result.structured_content["sandbox"]
     assert any("bz2" in line and "Instead: " in line for line in told)
     for line in (*result.structured_content["rules"], *told):
@@ -261,26 +261,3 @@ async def test_a_long_synthesis_is_a_task_for_clients_that_know_tasks(build: Bui
         done = await finished(client, task["taskId"])
 
     assert done["result"]["structuredContent"]["status"] == "created"
-
-
-async def test_a_cancelled_task_cancels_its_synthesis(build: Build) -> None:
-    sandbox = Moody()
-    server = build(sandbox=sandbox, settings={"limits": FixedLimits(answer_within_s=0.5)})
-    async with connected(server, "modern", extensions=[advertise(EXTENSION)]) as client:
-        task = await raw(client, "tools/call", name="synthesize_tool", arguments=SLOW)
-        await sandbox.running.wait()
-        await raw(client, "tasks/cancel", taskId=task["taskId"])
-        await sandbox.ended.wait()
-        assert (await raw(client, "tasks/get", taskId=task["taskId"]))["status"] == "cancelled"
-        assert "vowel_share" not in await names_of(client)
-
-
-async def test_a_tool_that_is_not_listed_is_not_promised(build: Build, era: str) -> None:
-    async with connected(build(settings={"promoted": 0}), era) as client:
-        made = await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
-        found = await succeeded(client, "search_capabilities", query="vowel ratio of a sentence")
-        names = await names_of(client)
-
-    assert (made["call"], made["visible"]) == ("run_tool", "in search")
-    assert found["results"][0]["call"] == "run_tool"
-    assert "vowel_share" not in names

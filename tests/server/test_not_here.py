@@ -14,14 +14,13 @@ from alita_mcp.app import App, open_app
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.results.visibility import next_step
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.in_memory import Build, connected, names_of, refused, succeeded
 
 NO_MODEL = "needs a model: set ALITA_MODEL"
-NO_FOLDER = "needs a folder: set ALITA_WORKSPACE"
 
 
 @pytest.fixture
@@ -68,24 +67,6 @@ async def test_a_tool_that_needs_a_model_is_no_next_step_without_one(build: Buil
         assert f"summarize_text (cannot run here: it {NO_MODEL})" in text
 
 
-async def test_an_approved_tool_with_grants_is_listed_and_comes_next(
-    build: Build, era: str, granted: dict[str, Any]
-) -> None:
-    async with connected(build(sandbox=able(), settings=granted), era) as client:
-        assert "read_text_file" in await names_of(client)
-        hit, then = await row(client, "read a text file from the workspace", "read_text_file")
-        assert (hit["call"], then) == ("direct", "call read_text_file")
-
-
-async def test_without_a_workspace_the_reason_is_that(
-    build: Build, era: str, granted: dict[str, Any]
-) -> None:
-    async with connected(build(sandbox=able(), settings=granted | {"workspace": None}), era) as client:
-        hit, _ = await row(client, "read a text file from the workspace", "read_text_file")
-        assert (hit["call"], hit["reason"]) == ("not here", NO_FOLDER)
-        assert "read_text_file" not in await names_of(client)
-
-
 async def test_what_waits_for_a_person_is_said_and_is_no_next_step(
     build: Build, era: str, tmp_path: Path
 ) -> None:
@@ -115,13 +96,13 @@ async def test_places_of_the_list_go_to_tools_that_can_run(
 ) -> None:
     few = settings.model_copy(update=granted | {"promoted": 4})
     async with opened(few, able()) as app:
-        listed = {entry.name for entry in app.listed()}
+        listed = {entry.name for entry in app.visible_tools()}
         assert len(listed) == 4
         assert "summarize_text" not in listed
     async with opened(few, able(), ScriptedModel(["x"])) as app:
         for name in ("summarize_text", "read_text_file"):
             await app.library.pin(name)
-        assert {"summarize_text", "read_text_file"} <= {entry.name for entry in app.listed()}
+        assert {"summarize_text", "read_text_file"} <= {entry.name for entry in app.visible_tools()}
 
 
 async def test_neither_the_list_nor_a_search_starts_a_sandbox(
@@ -130,8 +111,8 @@ async def test_neither_the_list_nor_a_search_starts_a_sandbox(
     auto = settings.model_copy(update=granted)
     lazy = LazySandbox(auto)
     async with opened(auto, lazy) as app:
-        assert "read_text_file" in {entry.name for entry in app.listed()}
-        await app.search("read a text file from the workspace", 1)
+        assert "read_text_file" in {entry.name for entry in app.visible_tools()}
+        await app.search_tools("read a text file from the workspace", 1)
         assert app.why_not(app.library.entry("read_text_file").manifest) == ""
         assert lazy.kind == "unchosen"
 
@@ -141,11 +122,11 @@ async def test_a_tool_that_failed_its_gates_here_is_listed_no_more(settings: Set
     async with opened(settings, sandbox) as app:
         told = anyio.Event()
         app.library.on_change(told.set)
-        assert "calculate" in {entry.name for entry in app.listed()}
+        assert "calculate" in {entry.name for entry in app.visible_tools()}
         with pytest.raises(Exception, match="fails its gates"):
-            await app.run("calculate", {"expression": "1 + 1"})
+            await app.run_tool("calculate", {"expression": "1 + 1"})
         assert told.is_set()
-        assert "calculate" not in {entry.name for entry in app.listed()}
+        assert "calculate" not in {entry.name for entry in app.visible_tools()}
         why = app.why_not(app.library.entry("calculate").manifest)
         assert why.startswith("fails its gates in the scripted sandbox")
 

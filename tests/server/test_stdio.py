@@ -183,7 +183,7 @@ def test_a_server_started_with_closed_descriptors_ends_cleanly(closed: str) -> N
     [
         (["--version"], 0, "alita-mcp-server 0.", ""),
         (["--help"], 0, "usage: alita-mcp-server", ""),
-        (["serve", "--stdio"], 2, "", "unknown words ['serve', '--stdio']"),
+        (["serve", "--stdio"], 2, "", "unexpected arguments ['serve', '--stdio']"),
     ],
 )
 def test_words_on_the_command_line_are_answered_without_serving(

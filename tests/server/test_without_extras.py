@@ -17,9 +17,9 @@ from alita_mcp.library.opening import open_library
 from alita_mcp.research.fetching.fetcher import open_fetcher
 from alita_mcp.research.reading.readers import read_file
 from alita_mcp.sandbox.interface import RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from tests.research.local_site import Reply, local_site
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.in_memory import Build, connected, names_of, refused, succeeded
 
 pytestmark = pytest.mark.skipif(
@@ -82,12 +82,6 @@ async def test_a_file_that_needs_the_extra_says_so(tmp_path: Path, name: str, bo
     with pytest.raises(UsageError, match=f"Reading {kind} needs the extra 'web'") as refusal:
         await read_file(tmp_path / name, name)
     assert "[web]'" in refusal.value.hint
-
-
-@pytest.mark.process
-async def test_text_and_tables_are_read_all_the_same(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    assert (await read_file(tmp_path / "a.csv", "a.csv")).text == "a,b\n1,2\n"
 
 
 def test_half_an_installation_is_told_from_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from alita_mcp.models.interface import Message
 from alita_mcp.sandbox.wasm.abilities import abilities
 from alita_mcp.toolsmith.requests.outcomes import Rejected
-from alita_mcp.toolsmith.specification.values import Specification
+from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.values import Grants

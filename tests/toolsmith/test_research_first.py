@@ -10,7 +10,7 @@ import pytest
 from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.research.values import Passage, ResearchLimits
 from alita_mcp.toolsmith.requests.outcomes import Created, Rejected
-from alita_mcp.toolsmith.writing import looking_up
+from alita_mcp.toolsmith.writing import lookup
 from alita_mcp.values import PackageFacts
 from tests.models.openai_server import ORDERS, Request
 from tests.research.pretended import NOW, ScriptedWebAgent, TableIndex
@@ -78,8 +78,8 @@ async def test_where_nothing_can_be_looked_up_a_planner_is_not_asked_what_it_wou
 async def test_research_that_hangs_delays_the_synthesis_and_no_more(
     bench: OpenBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking_up, "CAPS", ResearchLimits(seconds=0.1))
-    monkeypatch.setattr(looking_up, "GRACE_S", 0.1)
+    monkeypatch.setattr(lookup, "CAPS", ResearchLimits(seconds=0.1))
+    monkeypatch.setattr(lookup, "GRACE_S", 0.1)
     async with bench(Script(spec=ASKING, candidates=[PLAIN]), web(hangs=True)) as made:
         outcome = await made.make(mode="quick")
         assert isinstance(outcome, Created), outcome
@@ -93,7 +93,7 @@ async def test_a_library_that_looks_like_another_is_told_to_the_writers_and_refu
     bench: OpenBench,
 ) -> None:
     def mended(request: Request) -> str:
-        assert "could be taken for 'requests'" in request.text
+        assert "may be a mistyped 'requests'" in request.text
         return PLAIN
 
     spec = {**SPEC, "libraries": ["reqeusts"]}
@@ -117,7 +117,7 @@ async def test_a_package_that_a_caller_wants_is_refused_before_a_model_is_asked(
     assert isinstance(missing, Rejected)
     assert (alike.stage, missing.stage) == ("environment", "environment")
     assert "'requests'" in alike.fix
-    assert "none of that name" in missing.reason
+    assert "is not in the package index" in missing.reason
     assert made.script.asked == []
 
 
@@ -128,4 +128,4 @@ async def test_code_that_is_handed_in_with_a_look_alike_is_refused(bench: OpenBe
         )
         assert made.is_empty
     assert isinstance(outcome, Rejected)
-    assert "could be taken for 'requests'" in outcome.reason
+    assert "may be a mistyped 'requests'" in outcome.reason

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from alita_mcp.toolsmith.from_runs import is_script
 from alita_mcp.toolsmith.requests.outcomes import NeedsCode
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, read_request
-from alita_mcp.toolsmith.scripts.scripts import is_script
 from tests.toolsmith.authors import GOOD, PLAIN, Script
 from tests.toolsmith.bench import OpenBench
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from alita_mcp.toolsmith.specification.values import Specification, Suite
+from alita_mcp.toolsmith.specification import Specification, Suite
 
 GOOD = {"arguments": {"number": 1}, "expected": 1}
 

@@ -49,14 +49,14 @@ class ToolsInCode:
         ]
 
     async def call(self, name: str, arguments: dict[str, Any]) -> RunResult:
-        """One call, journalled as a call of the client; raises as `Calls.run`.
+        """One call, journalled as a call of the client; raises as `Calls.run_tool`.
 
         A tool that may show little of itself shows no more when it refuses or fails.
         """
         manifest = self._library.entry(name).manifest
         seen = self._shown(manifest)
         try:
-            result = (await self._calls.run(name, arguments, chain=CHAIN, client=self._client)).result
+            result = (await self._calls.run_tool(name, arguments, chain=CHAIN, client=self._client)).result
         except InvalidArguments:
             if seen is not manifest:
                 plainly = partial(validate_arguments, seen.input_schema, arguments)
@@ -75,6 +75,6 @@ class ToolsInCode:
         if MODULE not in request.code and not request.session:
             yield inner
             return
-        await self._calls.prepare(named_tools(request.code), CHAIN)
+        await self._calls.prepare_tools(named_tools(request.code), CHAIN)
         async with open_tool_broker(self, inner) as outer:
             yield outer

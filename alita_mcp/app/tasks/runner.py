@@ -121,10 +121,10 @@ class TaskRunner:
             role_models = self._models.within(meter)
 
             def open_models(meter: Meter) -> tuple[Models, LanguageModel]:
-                models = role_models.open_on(meter)
+                models = role_models.open_models(meter)
                 return models, ToolCallingModel(models.role("implementer"))
 
-            flows = replace(self._flows, toolsmith=self._flows.toolsmith.using(role_models))
+            flows = replace(self._flows, models=role_models)
             with anyio.CancelScope() as scope:
                 self._scopes[run] = scope
                 try:

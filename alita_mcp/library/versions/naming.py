@@ -73,14 +73,11 @@ def _brings_back(name: str) -> str:
     return f"A person can bring it back: `alita tool enable {name}`."
 
 
-def why_not_callable(entry: CatalogueEntry) -> ToolUnavailable | None:
-    """The error for a tool whose state forbids calls, saying how it comes back; `EffectiveGrants` judges grants."""
-    name = entry.name
+def not_callable(entry: CatalogueEntry) -> ToolUnavailable:
+    """The error for a disabled or quarantined tool; the hint says how it comes back."""
     if entry.state == "disabled":
-        return ToolUnavailable(f"{name} is disabled.", hint=_brings_back(name))
-    if entry.state == "quarantined":
-        return quarantined(name, entry.manifest.version, "a file differs from what was verified")
-    return None
+        return ToolUnavailable(f"{entry.name} is disabled.", hint=_brings_back(entry.name))
+    return quarantined(entry.name, entry.manifest.version, "a file differs from what was verified")
 
 
 def existing_version(entry: CatalogueEntry, version: int | None) -> int:

@@ -92,7 +92,7 @@ class GrantedBroker(Broker):
             self._note(service, words, status, started, (moved[0], moved[1]))
         return value
 
-    def cleaned(self, result: RunResult) -> RunResult:
+    def redact_result(self, result: RunResult) -> RunResult:
         """The result as it may leave: without the secrets, and with the limit that ended the call's connections."""
         values = [
             self._services.secrets[name] for name in self._grants.secrets if name in self._services.secrets

@@ -28,7 +28,7 @@ _SOURCES = (
     "runner/tool/failures.py", "runner/tool/grants.py", "runner/tool/shapes.py", "runner/tool/workspace.py",
 )  # fmt: skip
 """Sources of the sandbox package that go into it besides `guest/`."""
-_PROGRAM = _HERE.parents[1] / "interpreter" / "program.py"
+_PROGRAM = _HERE.parents[1] / "runs" / "program.py"
 """Makes the program that runs code once: it is compiled with the component, since each run imports it anew."""
 _ENTRY = "from alita_mcp.sandbox.wasm.guest.entry import WitWorld\n"
 _PACKAGES = ("alita_mcp", "alita_mcp/sandbox", "alita_mcp/sandbox/wasm")

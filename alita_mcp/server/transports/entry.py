@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, NoReturn
 from alita_mcp.server.transports.wire import Wire, claim_standard_streams
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from alita_mcp.server.transports.greeting import Greeting
 
 USAGE = """usage: alita-mcp-server [--help] [--version]
@@ -27,14 +25,28 @@ Settings come from ALITA_* environment variables. The command for people is `ali
 def main() -> NoReturn:
     """Serves until the client is gone.
 
-    Ends with 0 (end of input, orphaned), 2 (bad settings or words), 130 (SIGINT) or 143 (SIGTERM).
+    Exits with 0 (end of input, orphaned), 2 (bad settings or arguments), 130 (SIGINT) or 143 (SIGTERM).
     """
     parent = os.getppid()
-    _answer_words(sys.argv[1:])
+    match sys.argv[1:]:
+        case []:
+            pass
+        case ["--help" | "-h"]:
+            sys.stdout.write(USAGE)
+            sys.exit(0)
+        case ["--version"]:
+            from alita_mcp import __version__
+
+            sys.stdout.write(f"alita-mcp-server {__version__}\n")
+            sys.exit(0)
+        case arguments:
+            sys.stderr.write(f"alita-mcp-server: unexpected arguments {arguments!r}\n\n{USAGE}")
+            sys.exit(2)
     wire = claim_standard_streams()
     for number in (signal.SIGTERM, signal.SIGINT):
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _leave_before_serving)
+            # Nothing is open yet, so nothing needs a clean-up.
+            signal.signal(number, lambda number, _frame: os._exit(128 + number))
     serve_over_stdio(wire, parent)
 
 
@@ -48,7 +60,7 @@ def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
     from alita_mcp.server.transports.shutdown import leave
 
     try:
-        leave(_serve(wire, parent, greeting))
+        _serve(wire, parent, greeting)
     except KeyboardInterrupt:
         leave(130)
     except BaseException as failed:  # noqa: BLE001 - the outermost edge: a blocked reader must not hold up the exit
@@ -60,10 +72,10 @@ def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
         leave(first.exit_status)
 
 
-def _serve(wire: Wire, parent: int, greeting: Greeting) -> int:
+def _serve(wire: Wire, parent: int, greeting: Greeting) -> NoReturn:
     import gc
 
-    gc.disable()  # imports make much and leave nothing behind: a tenth of the start would go into looking for it
+    gc.disable()  # imports allocate much and free nothing: collecting would take a tenth of the start
 
     from alita_mcp.settings import keep_warnings_harmless, read_settings
 
@@ -86,26 +98,7 @@ def _serve(wire: Wire, parent: int, greeting: Greeting) -> int:
         leave(await serve_stdio(build_server(settings), wire, greeting, parent=parent))
 
     anyio.run(serve)
-
-
-def _answer_words(words: list[str]) -> None:
-    if not words:
-        return
-    if words in (["--help"], ["-h"]):
-        sys.stdout.write(USAGE)
-        sys.exit(0)
-    if words == ["--version"]:
-        from alita_mcp import __version__
-
-        sys.stdout.write(f"alita-mcp-server {__version__}\n")
-        sys.exit(0)
-    sys.stderr.write(f"alita-mcp-server: unknown words {words!r}\n\n{USAGE}")
-    sys.exit(2)
-
-
-def _leave_before_serving(number: int, _frame: FrameType | None) -> None:
-    """Nothing is open yet, so nothing needs a clean-up."""
-    os._exit(128 + number)
+    raise AssertionError("`leave` ends the process")
 
 
 if __name__ == "__main__":

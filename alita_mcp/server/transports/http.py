@@ -7,7 +7,6 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from http import HTTPStatus
 from typing import Any
 
 import anyio
@@ -15,26 +14,31 @@ import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from mcp.server.subscriptions import ListenHandler
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
-from alita_mcp.server.api.problems import Refusal, is_api
-from alita_mcp.server.transports.bearer_auth import BearerAuthMiddleware, is_loopback, token_for
+from alita_mcp.server.api.problems import Refusal
 from alita_mcp.server.transports.connections import (
     ACCEPTED_AT_ONCE,
     MAX_UNACCEPTED,
     ConnectionLimits,
-    bounded,
-    usual_limits,
+    connection_factory,
 )
-from alita_mcp.server.transports.replay import ResumableSessions
-from alita_mcp.server.transports.shutdown import ending_signal, leaving_at_latest
+from alita_mcp.server.transports.guard import (
+    HEALTH_PATH,
+    Guard,
+    host_names,
+    in_brackets,
+    is_loopback,
+    token_for,
+)
+from alita_mcp.server.transports.sessions import ResumableSessions
+from alita_mcp.server.transports.shutdown import exit_deadline, wait_for_signal
 from alita_mcp.settings import Settings
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -44,15 +48,13 @@ RETRY_MS = 500
 """How soon a client that lost its stream is asked to come back."""
 GRACE_S = 0.5
 """How long running requests may go on once the end is known."""
-LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
-EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - recognised here, not bound to
 
 
 async def until_signal(url: str) -> int:
     """Writes where the server listens and waits for a signal; returns the exit status."""
     sys.stderr.write(f"alita: serving MCP at {url}\n")
     sys.stderr.flush()
-    return await ending_signal()
+    return await wait_for_signal()
 
 
 async def serve_http(
@@ -72,102 +74,103 @@ async def serve_http(
     Port 0 takes a free port. `pages` are further routes, behind the same checks of host, origin and token.
 
     Raises:
-        UsageError: the address cannot be had, or it is open to other machines and there is no token.
+        UsageError: the address cannot be bound, or other machines can reach it and there is no token.
     """
+    from alita_mcp.server.api.routes import api_routes
+    from alita_mcp.server.build import DualEraServer
+
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
     token = token_for(settings, host)
     with _listen(host, port) as listener, ExitStack() as deadline:
-        server = server or _built(settings, host)
-        security = _security((*LOCAL_NAMES, *_names_of(host), *allowed_hosts))
-        sessions = _sessions(server, security)
-        pages = [*pages, *_api(server, needs_token=token is not None)]
-        requests = OpenRequests(_routes(sessions, pages, security))
-        web = _Web(BearerAuthMiddleware(requests, token), limits or usual_limits())
+        server = server or build_http_server(settings, host)
+        sessions = ResumableSessions(
+            server,
+            retry_interval=RETRY_MS,
+            session_idle_timeout=SESSION_IDLE_S,
+            max_request_body_size=MAX_BODY_BYTES,
+            max_sessions=MAX_SESSIONS,
+        )
+        routes: list[BaseRoute] = [
+            Route("/mcp", endpoint=StreamableHTTPASGIApp(sessions)),
+            Route(HEALTH_PATH, _health),
+            *pages,
+        ]
+        if isinstance(server, DualEraServer):
+            routes += api_routes(server.shared, needs_token=token is not None)
+        requests = OpenRequests(Starlette(routes=routes))
+        web = _Web(Guard(requests, token, [*host_names(host), *allowed_hosts]), limits)
         async with sessions.run(), anyio.create_task_group() as tasks:
             tasks.start_soon(web.serve, [listener])
             await web.wait_until_started(listener)
-            status = await until(_url(listener))
-            deadline.enter_context(leaving_at_latest(status))
-            _close_listen_streams(server)
-            await requests.drain(GRACE_S)
+            bound_host, bound_port = listener.getsockname()[:2]
+            status = await until(f"http://{in_brackets(bound_host)}:{bound_port}/mcp")
+            deadline.enter_context(exit_deadline(status))
+            # The listen streams of 2026-07-28 end with a final frame of their own; GET streams of 2025 never do.
+            listen = server.get_request_handler("subscriptions/listen")
+            if listen is not None and isinstance(listen.handler, ListenHandler):
+                listen.handler.close()
             web.should_exit = True
+            await requests.finish(GRACE_S)
     return status
 
 
-class OpenRequests:
-    """ASGI middleware that knows the requests under way and can end them.
+def build_http_server(settings: Settings, host: str) -> Server[Any]:
+    """A server for clients that share a port: nothing unreviewed is listed in full, and only users here are asked."""
+    from alita_mcp.server.build import build_server
 
-    The stream that a client of the 2025 protocol keeps open never ends by itself and would hold up the
-    server's end.
-    """
+    elicit = is_loopback(host) if settings.elicit is None else settings.elicit
+    return build_server(
+        settings.model_copy(update={"review": settings.review or "describe", "elicit": elicit})
+    )
+
+
+class OpenRequests:
+    """ASGI middleware that knows the requests under way and can end them with complete responses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._open: set[anyio.CancelScope] = set()
-        self._closing = False
-        self._idle = anyio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves a request; one that is ended from outside still gets a complete response."""
-        response = _Response(send)
-        if self._closing:
-            await response.finish(scope, receive)
-            return
+        """Serves a request."""
+        last: Message | None = None
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal last
+            last = message
+            await send(message)
+
         with anyio.CancelScope() as mine:
             self._open.add(mine)
             try:
-                await self._app(scope, receive, response.send)
+                await self._app(scope, receive, send_and_note)
             finally:
-                self._discard(mine)
-        if mine.cancelled_caught:
-            await response.finish(scope, receive)
+                self._open.discard(mine)
+        if not mine.cancelled_caught:
+            return
+        # Ended by `finish`: nothing was sent yet, or a stream is open that needs its last chunk.
+        if last is None:
+            await Refusal(503, "ending", "The server is shutting down.").response()(scope, receive, send)
+        elif last["type"] == "http.response.start" or last.get("more_body", False):
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def drain(self, grace_s: float) -> None:
-        """Refuses new requests, waits a little for the open ones, then ends them."""
-        self._closing = True
-        if self._open:
-            with anyio.move_on_after(grace_s):
-                await self._idle.wait()
+    async def finish(self, grace_s: float) -> None:
+        """Waits a little for the open requests, then ends them."""
+        with anyio.move_on_after(grace_s):
+            while self._open:  # noqa: ASYNC110 - half a second, once in a server's life
+                await anyio.sleep(0.01)
         for scope in list(self._open):
             scope.cancel()
-
-    def _discard(self, scope: anyio.CancelScope) -> None:
-        self._open.discard(scope)
-        if self._closing and not self._open:
-            self._idle.set()
-
-
-class _Response:
-    """Watches how far a response has come."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._started = False
-        self._complete = False
-
-    async def send(self, message: Message) -> None:
-        self._started = True
-        self._complete = message["type"] == "http.response.body" and not message.get("more_body", False)
-        await self._send(message)
-
-    async def finish(self, scope: Scope, receive: Receive) -> None:
-        if not self._started:
-            gone: Response = JSONResponse({"error": "the server is shutting down"}, status_code=503)
-            if is_api(scope["path"]):
-                gone = Refusal(503, "ending", "The server is shutting down.").response()
-            await gone(scope, receive, self._send)
-        elif not self._complete:
-            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 class _Web(uvicorn.Server):
     """uvicorn without its signal handlers, which would end the process by the signal itself."""
 
-    def __init__(self, app: ASGIApp, limits: ConnectionLimits) -> None:
+    def __init__(self, app: ASGIApp, limits: ConnectionLimits | None) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
-                http=bounded(limits),
+                http=connection_factory(limits),
                 backlog=ACCEPTED_AT_ONCE,
                 lifespan="off",
                 ws="none",
@@ -191,87 +194,13 @@ class _Web(uvicorn.Server):
         listener.listen(MAX_UNACCEPTED)
 
 
-def _built(settings: Settings, host: str) -> Server[Any]:
-    from alita_mcp.server.build import build_server
-
-    asks = is_loopback(host) if settings.elicit is None else settings.elicit
-    closed = {"review": settings.review or "describe", "elicit": asks}
-    return build_server(settings.model_copy(update=closed))
-
-
-def _api(server: Server[Any], *, needs_token: bool) -> Sequence[Route]:
-    """The API over the App of a server; none over a server that has no App of ours."""
-    from alita_mcp.server.api.routes import api_routes
-    from alita_mcp.server.build import DualEraServer
-
-    return api_routes(server.shared, needs_token=needs_token) if isinstance(server, DualEraServer) else []
-
-
-def _sessions(server: Server[Any], security: TransportSecuritySettings) -> ResumableSessions:
-    return ResumableSessions(
-        server,
-        retry_interval=RETRY_MS,
-        security_settings=security,
-        session_idle_timeout=SESSION_IDLE_S,
-        max_request_body_size=MAX_BODY_BYTES,
-        max_sessions=MAX_SESSIONS,
-    )
-
-
-def _routes(
-    sessions: ResumableSessions, pages: Sequence[Route], security: TransportSecuritySettings
-) -> Starlette:
-    async def health(_request: Request) -> JSONResponse:
-        return JSONResponse({"status": "ok", "version": __version__})
-
-    fixed = [Route("/mcp", endpoint=StreamableHTTPASGIApp(sessions)), Route("/healthz", health)]
-    guarded = [
-        Route(page.path, endpoint=_SameHost(page.app, security), methods=page.methods) for page in pages
-    ]
-    return Starlette(routes=[*fixed, *guarded])
-
-
-class _SameHost:
-    """ASGI middleware that lets a page of another name or origin see nothing, as the SDK does for `/mcp`."""
-
-    def __init__(self, app: ASGIApp, security: TransportSecuritySettings) -> None:
-        self._app = app
-        self._check = TransportSecurityMiddleware(security)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves a request whose host and origin are ours."""
-        refused = await self._check.validate_request(Request(scope))
-        if refused is not None and is_api(scope["path"]):
-            what = "origin" if refused.status_code == HTTPStatus.FORBIDDEN else "host"
-            told = Refusal(refused.status_code, f"unknown_{what}", f"The {what} is not one of this server's.")
-            refused = told.response()
-        await (refused or self._app)(scope, receive, send)
-
-
-def _security(names: tuple[str, ...]) -> TransportSecuritySettings:
-    """Hosts and origins that a request may name, each with any port; all others are refused."""
-    hosts = [pattern for name in names for pattern in (name, f"{name}:*")]
-    return TransportSecuritySettings(
-        allowed_hosts=hosts,
-        allowed_origins=[f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts],
-    )
-
-
-def _names_of(host: str) -> tuple[str, ...]:
-    """Names by which clients may call the address; listening on all: this machine's name and addresses."""
-    if host not in EVERY_ADDRESS:
-        return (_bracketed(host),)
-    name = socket.gethostname()
-    try:
-        found = {str(address[0]) for *_, address in socket.getaddrinfo(name, None)}
-    except OSError:
-        found = set()
-    return (name, *sorted(_bracketed(address) for address in found))
+async def _health(_request: Request) -> JSONResponse:
+    return JSONResponse({"status": "ok", "version": __version__})
 
 
 def _listen(host: str, port: int) -> socket.socket:
     if not 0 <= port <= 65_535:
-        raise UsageError(f"Cannot listen on port {port}: there is none of that number.")
+        raise UsageError(f"Cannot listen on port {port}: ports go from 0 to 65535.")
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)
@@ -279,19 +208,3 @@ def _listen(host: str, port: int) -> socket.socket:
         raise UsageError(
             f"Cannot listen on {host!r} port {port}: {refused}.", hint="Choose another address or port."
         ) from refused
-
-
-def _url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://{_bracketed(host)}:{port}/mcp"
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def _close_listen_streams(server: Server[Any]) -> None:
-    """Ends every `subscriptions/listen` stream with its final frame."""
-    entry = server.get_request_handler("subscriptions/listen")
-    if entry is not None and isinstance(entry.handler, ListenHandler):
-        entry.handler.close()

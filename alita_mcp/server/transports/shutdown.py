@@ -27,11 +27,11 @@ def leave(status: int) -> NoReturn:
 
 
 @contextmanager
-def leaving_at_latest(status: int) -> Iterator[None]:
+def exit_deadline(status: int) -> Iterator[None]:
     """Ends the process after `END_WITHIN_S` unless the block ends first, whatever the event loop is doing."""
 
     def overdue() -> None:
-        _log.error("The clean-up took longer than %s s; leaving without the rest of it.", END_WITHIN_S)
+        _log.error("The clean-up took longer than %s s; exiting without finishing it.", END_WITHIN_S)
         leave(status)
 
     timer = threading.Timer(END_WITHIN_S, overdue)
@@ -43,7 +43,7 @@ def leaving_at_latest(status: int) -> Iterator[None]:
         timer.cancel()
 
 
-async def ending_signal() -> int:
+async def wait_for_signal() -> int:
     """Waits for a signal that asks the process to end; returns the exit status to end with.
 
     A signal that the parent process chose to ignore (`nohup`, a shell's background job) stays ignored.
@@ -62,7 +62,7 @@ async def ending_signal() -> int:
     raise AssertionError("a signal receiver never ends by itself")
 
 
-async def orphaned(parent: int, poll_s: float = 0.4) -> None:
-    """Waits until `parent` is no longer our parent: it died, even if another process still holds our stdin open."""
+async def wait_until_orphaned(parent: int, poll_s: float = 0.4) -> None:
+    """Waits until `parent` has died, even if another process still holds our stdin open."""
     while os.getppid() == parent:  # noqa: ASYNC110 - no event tells of a parent's death
         await anyio.sleep(poll_s)

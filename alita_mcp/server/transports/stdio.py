@@ -1,10 +1,18 @@
-"""Stdio transport for one client, in both protocol eras, until the client or the parent is gone."""
+"""Stdio transport for one client, in both protocol eras, until the client or the parent is gone.
+
+Pipes are read and written on the event loop itself: a thread for each line would cost more than most calls. Windows,
+regular files, terminals and full pipes use a thread.
+"""
 
 from __future__ import annotations
 
-import io
 import json
-from typing import Any
+import os
+import select
+import stat
+import sys
+from collections.abc import AsyncIterator
+from typing import Any, cast
 
 import anyio
 import anyio.to_thread
@@ -12,24 +20,27 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from alita_mcp.server.transports.greeting import NO_GREETING, Greeting
-from alita_mcp.server.transports.nonblocking_pipe import PipeReader, PipeWriter
-from alita_mcp.server.transports.shutdown import ending_signal, leaving_at_latest, orphaned
+from alita_mcp.server.transports.shutdown import exit_deadline, wait_for_signal, wait_until_orphaned
 from alita_mcp.server.transports.wire import Wire
 
+CHUNK_BYTES = 65_536
 
-class _FromClient(anyio.AsyncFile[str]):
-    """Lines from the client; ends with the pipe, or at once when `end` is called.
+
+class LineReader:
+    """Lines from the client; they end with the pipe, or at once when `end` is called.
 
     Ending the input, instead of cancelling the server, lets the server answer what it still can and run
     its clean-up uncancelled. Where a thread has to block in `read`, it is left behind.
     """
 
-    def __init__(self, descriptor: int, read: bytes) -> None:
-        raw = io.FileIO(descriptor, "rb", closefd=False)
-        text = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8", errors="replace", newline="\n")
-        super().__init__(text, limiter=anyio.CapacityLimiter(1))
-        self._pipe = PipeReader(descriptor, read) if PipeReader.can_read(descriptor) else None
+    def __init__(self, descriptor: int, already_read: bytes = b"") -> None:
+        """`already_read` came from the descriptor before."""
+        self._descriptor = descriptor
+        self._already_read = already_read
+        mode = os.fstat(descriptor).st_mode
+        self._is_pollable = sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
         self._reading = anyio.CancelScope()
+        self._thread = anyio.CapacityLimiter(1)
         self.ended = anyio.Event()
 
     def end(self) -> None:
@@ -37,59 +48,82 @@ class _FromClient(anyio.AsyncFile[str]):
         self.ended.set()
         self._reading.cancel()
 
-    async def readline(self) -> str:
-        """The next line, or an empty string at the end."""
-        line = ""
-        if not self.ended.is_set():
-            with anyio.CancelScope() as self._reading:
-                line = await (self._pipe.line() if self._pipe else self._line_in_thread())
-        if not line:
-            self.ended.set()
-        return line
+    async def __aiter__(self) -> AsyncIterator[str]:
+        """Each line without its end, and what is left where the last one has none."""
+        line, chunk = bytearray(), self._already_read
+        while chunk or not self.ended.is_set():
+            head, *following = chunk.split(b"\n")
+            line += head
+            for part in following:
+                if self.ended.is_set():
+                    return
+                yield line.decode("utf-8", "replace")
+                line = bytearray(part)
+            chunk = await self._read_chunk()
+            if not chunk:
+                break
+        if line and not self.ended.is_set():
+            yield line.decode("utf-8", "replace")
+        self.ended.set()
 
-    async def _line_in_thread(self) -> str:
-        return await anyio.to_thread.run_sync(
-            self.wrapped.readline, abandon_on_cancel=True, limiter=self.limiter
-        )
+    async def _read_chunk(self) -> bytes:
+        """The next bytes; none at the end of the input."""
+        if self.ended.is_set():
+            return b""
+        with anyio.CancelScope() as self._reading:
+            if not self._is_pollable:
+                return await anyio.to_thread.run_sync(
+                    os.read, self._descriptor, CHUNK_BYTES, abandon_on_cancel=True, limiter=self._thread
+                )
+            while True:
+                await anyio.wait_readable(self._descriptor)
+                try:
+                    return os.read(self._descriptor, CHUNK_BYTES)
+                except BlockingIOError:  # another process shares the descriptor and was faster
+                    continue
+                except ConnectionError:
+                    break
+        return b""
 
 
-class _ToClient(anyio.AsyncFile[str]):
+class LineWriter:
     """Lines to the client; a client that no longer reads ends the input."""
 
-    def __init__(self, descriptor: int, input_: _FromClient, answered: int | str | None) -> None:
-        raw = io.FileIO(descriptor, "wb", closefd=False)
-        text = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", newline="\n")
-        super().__init__(text, limiter=anyio.CapacityLimiter(1))
-        self._pipe = PipeWriter(descriptor)
-        self._input = input_
+    def __init__(self, descriptor: int, lines: LineReader, answered: int | str | None = None) -> None:
+        """`answered` is the id of a request whose response the client has already, from the greeting."""
+        self._descriptor = descriptor
+        self._file = os.fdopen(descriptor, "wb", closefd=False)
+        self._thread = anyio.CapacityLimiter(1)
+        self._lines = lines
         self._answered = answered
+        self._poll = None
+        if sys.platform != "win32" and stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            self._poll = select.poll()
+            self._poll.register(descriptor, select.POLLOUT)
 
-    async def write(self, text: str) -> int:
-        """Writes and flushes in one go; returns the number of characters taken."""
-        if self._answered is not None and self._has_response(text):
-            return len(text)
+    async def write(self, text: str) -> None:
+        """Writes a line and flushes it."""
+        if self._answered is not None:
+            message = json.loads(text)
+            if message.get("id") == self._answered and "method" not in message:
+                self._answered = None
+                return
+        data = text.encode()
         try:
-            if not self._pipe.write(text):
-                await anyio.to_thread.run_sync(self._write_now, text, limiter=self.limiter)
+            # A pipe with space takes up to PIPE_BUF bytes whole and at once; all else may block.
+            if self._poll is not None and len(data) <= select.PIPE_BUF and self._poll.poll(0):
+                os.write(self._descriptor, data)
+            else:
+                await anyio.to_thread.run_sync(self._write_in_thread, data, limiter=self._thread)
         except OSError:
-            self._input.end()
-            return 0
-        return len(text)
-
-    def _has_response(self, text: str) -> bool:
-        """Whether the client has this response already, from the greeting."""
-        message = json.loads(text)
-        if message.get("id") != self._answered or "method" in message:
-            return False
-        self._answered = None
-        return True
+            self._lines.end()
 
     async def flush(self) -> None:
         """Nothing to do: `write` has flushed."""
 
-    def _write_now(self, text: str) -> None:
-        self.wrapped.write(text)
-        self.wrapped.flush()
+    def _write_in_thread(self, data: bytes) -> None:
+        self._file.write(data)
+        self._file.flush()
 
 
 async def serve_stdio(
@@ -98,33 +132,32 @@ async def serve_stdio(
     """Serves until end of input, a signal, or the death of `parent`; returns the exit status.
 
     The server's lifespan closes what it opened. From the moment that the end is known, the process has
-    `ending.END_WITHIN_S` seconds left.
+    `shutdown.END_WITHIN_S` seconds left.
     """
-    lines = _FromClient(wire.reads, greeting.read)
+    lines = LineReader(wire.reads, greeting.read)
+    writer = LineWriter(wire.writes, lines, greeting.answered)
     status = 0
 
-    async def on_signal() -> None:
+    async def end_on_signal() -> None:
         nonlocal status
-        status = await ending_signal()
+        status = await wait_for_signal()
         lines.end()
 
-    async def on_orphaned() -> None:
-        await orphaned(parent)
+    async def end_when_orphaned() -> None:
+        await wait_until_orphaned(parent)
         lines.end()
 
-    async def on_end() -> None:
+    async def exit_in_time() -> None:
         await lines.ended.wait()
-        with leaving_at_latest(status):
+        with exit_deadline(status):
             await anyio.sleep_forever()
 
     async with anyio.create_task_group() as watchers:
-        watchers.start_soon(on_signal)
-        watchers.start_soon(on_orphaned)
-        watchers.start_soon(on_end)
-        async with stdio_server(stdin=lines, stdout=_ToClient(wire.writes, lines, greeting.answered)) as (
-            incoming,
-            outgoing,
-        ):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+        watchers.start_soon(end_on_signal)
+        watchers.start_soon(end_when_orphaned)
+        watchers.start_soon(exit_in_time)
+        # The SDK only iterates over the one and calls `write` and `flush` of the other.
+        async with stdio_server(stdin=cast("Any", lines), stdout=cast("Any", writer)) as (reads, writes):
+            await server.run(reads, writes, server.create_initialization_options())
         watchers.cancel_scope.cancel()
     return status

@@ -20,7 +20,10 @@ def claim_standard_streams() -> Wire:
     Descriptor 0 becomes the null device and descriptor 1 becomes stderr, so whatever a library, a tool's
     child process or C code prints cannot reach the client. To be called before anything that may print.
     """
-    _fill_standard_descriptors()
+    # Where 0, 1 or 2 is closed, the null device takes its place, so that no duplicate lands there.
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
     wire = Wire(os.dup(0), os.dup(1))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -30,10 +33,3 @@ def claim_standard_streams() -> Wire:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
     sys.stdout = sys.stderr
     return wire
-
-
-def _fill_standard_descriptors() -> None:
-    """Opens the null device on each of 0, 1 and 2 that is closed, so that no duplicate lands there."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(descriptor)

@@ -1,19 +1,23 @@
-"""Journal entry of a synthesis: how it ended and what its models cost."""
+"""Journal of syntheses: how each ended, and what its models cost."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import anyio
+from pydantic import ValidationError
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.models.roles import Models, Role
-from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Outcome
+from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Published
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
+from alita_mcp.values import Usage
 
 EVENT = "synthesis"
 JOURNALLED = {"status", "stage", "reason", "trust", "breaks", "kept"}
@@ -23,8 +27,8 @@ PATIENCE_S = 10.0
 """How long the end of a cancelled synthesis waits for the disk."""
 
 
-class Ending:
-    """End of a synthesis; failed, unless its outcome is noted."""
+class SynthesisRecord:
+    """What the journal says of one synthesis; `failed`, unless its outcome is set."""
 
     def __init__(self, request: SynthesisRequest) -> None:
         self.tool = request.name or None
@@ -33,52 +37,101 @@ class Ending:
         self.agreed: bool | None = None
         """Whether candidates and suites agreed fully; None where they were not drawn."""
 
-    def note(self, outcome: Outcome) -> None:
+    def set_outcome(self, outcome: Outcome) -> None:
         """Keeps what the journal says of an outcome."""
         self.detail = outcome.model_dump(mode="json", include=JOURNALLED)
         for optional in ("breaks", "kept"):
             if not self.detail.get(optional):
                 self.detail.pop(optional, None)
-        if isinstance(outcome, Created | Exists | NeedsApproval):
+        if isinstance(outcome, Published | Exists):
             self.tool = outcome.tool
-        if isinstance(outcome, Created | NeedsApproval):
+        if isinstance(outcome, Published):
             self.version = outcome.version
 
 
 def writers_of(models: Models) -> dict[str, str]:
     """Names and server addresses of coder and tester; none for models that a client lends, or a script."""
-    return {role: models.identity(role) for role in WRITERS} if models.own else {}
+    return {role: identity for role, identity in models.identities.items() if role in WRITERS}
 
 
 def mark_request(description: str) -> str:
     """A mark of what a request asks for, whatever its layout and capitals."""
-    return hashlib.sha256(" ".join(description.casefold().split()).encode("utf-8", "replace")).hexdigest()[
-        :16
-    ]
+    words = " ".join(description.casefold().split())
+    return hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @asynccontextmanager
-async def journalled(
+async def journal_synthesis(
     library: Library, request: SynthesisRequest, models: Models | None
-) -> AsyncIterator[Ending]:
+) -> AsyncIterator[SynthesisRecord]:
     """Journals the synthesis in the block once it is over, however it ends."""
-    ending = Ending(request)
+    record = SynthesisRecord(request)
     try:
-        yield ending
+        yield record
     except anyio.get_cancelled_exc_class():
-        ending.detail = {"status": "cancelled"}
+        record.detail = {"status": "cancelled"}
         raise
     except AlitaError as failure:
-        ending.detail = {"status": "failed", "reason": failure.message}
+        record.detail = {"status": "failed", "reason": failure.message}
         raise
     finally:
         if models is not None and (models.usage.calls or models.usage.cached):
-            ending.detail["usage"] = models.usage.model_dump(mode="json", exclude={"by_role"})
-            if models.own:
-                ending.detail["models"] = writers_of(models)
-        if ending.agreed is not None:
-            ending.detail |= {"agreed": ending.agreed, "request": mark_request(request.description)}
+            record.detail["usage"] = models.usage.model_dump(mode="json", exclude={"by_role"})
+            if models.identities:
+                record.detail["models"] = writers_of(models)
+        if record.agreed is not None:
+            record.detail |= {"agreed": record.agreed, "request": mark_request(request.description)}
         if request.client:
-            ending.detail["client"] = request.client
+            record.detail["client"] = request.client
         with anyio.move_on_after(PATIENCE_S, shield=True):
-            await library.record(EVENT, ending.tool, ending.detail, ending.version)
+            await library.record(EVENT, record.tool, record.detail, record.version)
+
+
+@dataclass(frozen=True)
+class Spending:
+    """Cost of several syntheses: calls, tokens, dollars and seconds of models."""
+
+    syntheses: int = 0
+    model_calls: int = 0
+    tokens: int = 0
+    cost_usd: float | None = 0.0
+    """None where the price of one of them is not known."""
+    model_seconds: float = 0.0
+
+    def __add__(self, other: Spending) -> Spending:
+        costs = (self.cost_usd, other.cost_usd)
+        return Spending(
+            syntheses=self.syntheses + other.syntheses,
+            model_calls=self.model_calls + other.model_calls,
+            tokens=self.tokens + other.tokens,
+            cost_usd=None if costs[0] is None or costs[1] is None else costs[0] + costs[1],
+            model_seconds=round(self.model_seconds + other.model_seconds, 3),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+
+def spending_by_tool(rows: Iterable[Mapping[str, Any]]) -> dict[str, Spending]:
+    """Sums by tool of journal rows with `name` and `detail`; an empty name stands for syntheses without a tool.
+
+    What a tool cost includes the attempts that were made under its name and published nothing.
+    """
+    found: defaultdict[str, Spending] = defaultdict(Spending)
+    for row in rows:
+        spent = (row.get("detail") or {}).get("usage")
+        if not spent:
+            continue
+        try:
+            usage = Usage.model_validate(spent)
+        except ValidationError:
+            continue
+        found[row.get("name") or ""] += Spending(
+            syntheses=1,
+            model_calls=usage.calls,
+            tokens=usage.prompt_tokens + usage.completion_tokens,
+            cost_usd=usage.cost_usd,
+            model_seconds=usage.seconds,
+        )
+    return dict(found)

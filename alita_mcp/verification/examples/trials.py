@@ -1,10 +1,12 @@
-"""Calls of a draft's examples in the sandbox: one job per example, a few at a time."""
+"""Calls of a draft's examples in the sandbox, a few at a time, under a pinned clock and seed."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 import anyio
@@ -12,14 +14,49 @@ import anyio
 from alita_mcp.errors import AlitaError
 from alita_mcp.sandbox.interface import Environment, Job, RunResult, RunStatus, Sandbox
 from alita_mcp.sandbox.workers.hash_seeds import hash_seed
-from alita_mcp.values import Draft, Example, ToolContract
-from alita_mcp.verification.examples.clock_and_seed import (
-    SECOND_CLOCK_OFFSET_S,
-    ClockAndSeed,
-    clock_and_seed_of,
-)
+from alita_mcp.values import Draft, Example, ToolContract, Value
 from alita_mcp.verification.findings import encodable
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+
+SECOND_CLOCK_OFFSET_S = 400 * 86_400 + 5 * 3_600 + 1_234
+"""More than a year and some hours on: another year, month, weekday, hour and minute."""
+OTHER_REHEARSALS = 3
+"""Further rehearsals, each with another clock and seed, in which the examples of a draft that varies must hold."""
+
+
+class ClockAndSeed(Value):
+    """The clock and the random seed that a call begins with; None: not pinned."""
+
+    moment: int | None = None
+    """Seconds of the epoch."""
+    seed: int | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the clock or the seed is pinned."""
+        return self != ClockAndSeed()
+
+
+def clock_and_seed_of(draft: Draft, number: int = 0) -> ClockAndSeed:
+    """The pinned clock and seed of a draft's rehearsals; each `number` has another moment and another seed."""
+    whole = pin_clock_and_seed(draft.code, number)
+    return ClockAndSeed(
+        moment=whole.moment if "clock" in draft.varies else None,
+        seed=whole.seed if "random" in draft.varies else None,
+    )
+
+
+def pin_clock_and_seed(code: str, number: int = 0) -> ClockAndSeed:
+    """A pinned clock and a pinned seed; the seed cannot be foreseen outside this process."""
+    moment = _first_moment() + number * SECOND_CLOCK_OFFSET_S
+    return ClockAndSeed(moment=moment, seed=hash_seed(f"random numbers {number} {code}", 0))
+
+
+@cache
+def _first_moment() -> int:
+    """The start of the rehearsals' clock; one for this process, so that workers can be shared."""
+    return int(time.time())
+
 
 T = TypeVar("T")
 
@@ -27,12 +64,12 @@ AT_ONCE = 4
 
 FIXES: Mapping[RunStatus, str] = {
     "error": "Handle these arguments, or say `raises` in the example if the error is meant.",
-    "load_failed": "Mend what fails when the module is imported; declare the packages it needs.",
+    "load_failed": "Fix what fails when the module is imported, and declare the packages it needs.",
     "bad_result": "Return JSON only: str, int, finite float, bool, None, lists, dicts with string keys.",
     "timeout": "Use a faster algorithm, or a smaller example; check that loops end.",
-    "memory": "Build less at once: generators instead of lists, smaller tables.",
+    "memory": "Use less memory: generators instead of lists, smaller tables.",
     "output_flood": "Remove print calls: the result is what the function returns.",
-    "crashed": "The process died: avoid unbounded recursion and calls that end the process.",
+    "crashed": "Avoid unbounded recursion and calls that end the process.",
 }
 """What to change, by how a run ended."""
 
@@ -129,7 +166,7 @@ def job_of(
     )
 
 
-def failure_in_words(result: RunResult) -> str:
+def describe_failure(result: RunResult) -> str:
     """The end of a run without a value, in a few words."""
     message = encodable(result.message[:300])
     if result.status == "error":

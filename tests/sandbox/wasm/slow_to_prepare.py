@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from alita_mcp.sandbox.interface import Progress, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.compiled import CompiledFiles
 from alita_mcp.sandbox.wasm.component import Component
 from alita_mcp.settings import Settings
 from tests.sandbox.wasm.fake_compiler import MODULE
+from tests.scripted_sandbox import ScriptedSandbox
 
 
 class SlowToPrepare(ScriptedSandbox):
@@ -23,7 +23,7 @@ class SlowToPrepare(ScriptedSandbox):
 
     async def ready(self, progress: Progress) -> None:
         component = Component(path=self.folder / "component.json", sha256="c" * 64)
-        await CompiledFiles(self.folder / "compiled", MODULE).once(component, progress)
+        await CompiledFiles(self.folder / "compiled", MODULE).compile_once(component, progress)
 
 
 NAME = f"{__name__}:{SlowToPrepare.__name__}"

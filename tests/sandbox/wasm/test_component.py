@@ -217,8 +217,8 @@ def test_the_digest_names_every_source_and_tool(tmp_path: Path) -> None:
         "runner/tool/shapes.py",
     } <= names
     copy = tmp_path / "sandbox"
-    programs = Path(build.__file__).parents[2] / "interpreter"
-    shutil.copytree(programs, tmp_path / "interpreter")
+    programs = Path(build.__file__).parents[2] / "runs"
+    shutil.copytree(programs, tmp_path / "runs")
     for name, file in build.sources().items():
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (copy / name).write_bytes(file.read_bytes())
@@ -235,7 +235,7 @@ def test_the_digest_names_every_source_and_tool(tmp_path: Path) -> None:
         build.sources()["wasm/guest/waiting.py"].read_bytes()
     )
     assert digest() == before
-    (tmp_path / "interpreter" / "guest" / "script.py").write_text("")
+    (tmp_path / "runs" / "guest" / "script.py").write_text("")
     assert digest() != before
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-import anyio.lowlevel
-import httpx
 import pytest
 from pydantic import SecretStr
 from starlette.requests import Request
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.server.api.bodies import MAX_BODY_BYTES, read_new_task
 from alita_mcp.server.api.problems import Refusal
+from alita_mcp.server.api.requests import MAX_BODY_BYTES, read_new_task
 from alita_mcp.settings import Settings
 from tests.server.agents.scripted import serving
 from tests.server.api.calling import api, code_of
@@ -164,21 +162,6 @@ async def test_what_nobody_foresaw_is_a_number_in_the_log(
     assert "secret words" in caplog.text
 
 
-async def test_a_server_that_ends_answers_in_the_same_form(settings: Settings) -> None:
-    from alita_mcp.server.transports.http import OpenRequests
-
-    sent: list[Any] = []
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    requests = OpenRequests(lambda *_: anyio.lowlevel.checkpoint())  # type: ignore[arg-type]
-    await requests.drain(0)
-    await requests({"type": "http", "path": "/api/tasks", "method": "GET", "headers": []}, send, send)
-    assert sent[0]["status"] == 503
-    assert code_of(httpx.Response(503, content=sent[1]["body"])) == (503, "ending")
-
-
 async def test_a_body_without_end_is_not_read_for_ever() -> None:
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b" " * (1 << 20), "more_body": True}
@@ -187,13 +170,3 @@ async def test_a_body_without_end_is_not_read_for_ever() -> None:
     with pytest.raises(Refusal, match="more than") as refused:
         await read_new_task(Request({"type": "http", "method": "POST", "headers": headers}, receive))
     assert (refused.value.status, refused.value.headers) == (413, {"connection": "close"})
-
-
-async def test_a_sender_that_leaves_is_no_error_of_ours() -> None:
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.disconnect"}
-
-    headers = [(b"content-type", b"application/json")]
-    with pytest.raises(Refusal) as refused:
-        await read_new_task(Request({"type": "http", "method": "POST", "headers": headers}, receive))
-    assert refused.value.status == 400

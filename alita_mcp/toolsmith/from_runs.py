@@ -1,0 +1,195 @@
+"""Tools from recorded runs of code.
+
+What a run gave is an example, and no evidence that it is right: what no caller has confirmed is marked as recorded.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+import anyio.to_thread
+
+from alita_mcp.errors import AlitaError, UsageError
+from alita_mcp.library.versions.files import mark_of
+from alita_mcp.progress import ReportStage
+from alita_mcp.runs.annotations import NoFunctionError
+from alita_mcp.runs.function import RunFunction, function_of
+from alita_mcp.runs.recorded_run import RecordedRun
+from alita_mcp.toolsmith.carried_examples import is_decided_by, make_record, without_confirmed
+from alita_mcp.toolsmith.context import SynthesisContext
+from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
+from alita_mcp.toolsmith.requests.request import (
+    NEEDS_SHAPE,
+    SynthesisRequest,
+    grant_problem,
+    grants_of,
+    name_and_description_in_code,
+    name_problem,
+)
+from alita_mcp.values import StoredVersion
+from alita_mcp.verification.code.source import parse_code
+from alita_mcp.verification.findings import ContractError
+
+_DEFINES = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def is_script(request: SynthesisRequest) -> bool:
+    """Whether the code does its work at the top level instead of in a function that a tool could be.
+
+    With a function of the tool's name and tests it is meant as a tool, whatever else stands in it.
+    """
+    try:
+        tree = parse_code(request.code)
+    except ContractError:
+        return False
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    if request.name in functions and request.tests:
+        return False
+    acts = False
+    for statement in tree.body:
+        match statement:
+            case ast.Expr(value=ast.Constant()):
+                continue  # a docstring
+            case ast.Assign() | ast.AnnAssign():
+                acts = acts or _reads_or_prints(statement)
+            case _:
+                acts = acts or not isinstance(statement, _DEFINES)
+    return acts and (request.name not in functions or _reads_or_prints(tree))
+
+
+def _reads_or_prints(tree: ast.AST) -> bool:
+    return any(
+        (isinstance(node, ast.Name) and node.id in ("input", "print"))
+        or (isinstance(node, ast.Attribute) and node.attr in ("argv", "stdin", "stdout"))
+        for node in ast.walk(tree)
+    )
+
+
+MAX_CALL = 20_000
+"""Longest example that a run becomes, in characters of its JSON."""
+_BY_HAND = "Name runs of one program that differ in literals or arguments only, or send code and tests."
+_SEEN = (
+    "The code now gives another result than in its run. Make what the result depends on (clock, chance, files, earlier "
+    "steps) an argument of the code."
+)
+_THERE = "it was made of these runs; send tests of your own to confirm it, or update=true for a new version"
+Make = Callable[[SynthesisRequest, ReportStage], Awaitable[Outcome]]
+
+
+class FromRuns:
+    """Makes tools of recorded runs; `make` takes them through the gates."""
+
+    def __init__(self, context: SynthesisContext, make: Make) -> None:
+        self._context = context
+        self._make = make
+
+    async def make(self, request: SynthesisRequest, on_stage: ReportStage) -> Outcome:
+        """The outcome; a request for the tool that was made of these runs before brings that more examples.
+
+        Raises:
+            ToolNotFound: there is no such run.
+            SandboxError: the sandbox failed.
+        """
+        unfit = name_problem(request.name) or grant_problem(request)
+        if unfit is not None:
+            return unfit
+        published = None
+        if not request.update:
+            with suppress(AlitaError):
+                published = await self._context.library.read(request.name)
+        recorded = published.report.recorded if published else None
+        if published and recorded and recorded.runs == make_record(request.from_run).runs:
+            return await self._confirm(request, published, on_stage)  # its runs need not be kept any longer
+        store = self._context.advice.runs
+        if store is None:
+            raise UsageError(
+                "This server keeps no runs of code.", hint="Send code and tests instead of from_run."
+            )
+        await on_stage("runs")
+        runs = [await anyio.to_thread.run_sync(store.find, each) for each in dict.fromkeys(request.from_run)]
+        unfit = _unfit(runs, request)
+        if unfit is not None:
+            return unfit
+        try:
+            found = await anyio.to_thread.run_sync(function_of, runs, request.name, request.description)
+        except NoFunctionError as none:
+            return Rejected(stage="static", reason=f"from_run: {none.message}.", fix=_BY_HAND)
+        outcome = await self._submit(request, runs, found, on_stage)
+        only_named_so = isinstance(outcome, Exists) and outcome.tool == request.name
+        if isinstance(outcome, Created | NeedsApproval | Exists) and not only_named_so:
+            await anyio.to_thread.run_sync(store.record_made, found.key)
+        return outcome
+
+    async def _confirm(
+        self, request: SynthesisRequest, published: StoredVersion, on_stage: ReportStage
+    ) -> Outcome:
+        """More examples for the tool that is there; the caller's word goes before what a run showed."""
+        draft, recorded = published.draft, published.report.recorded
+        marks = recorded.examples if recorded else ()
+        seen = [each for each in published.examples if mark_of(each) in marks]
+        tests = (*request.tests, *(each for each in seen if not is_decided_by(request.tests, each)))
+        if not tests:
+            return Exists(tool=draft.name, version=published.manifest.version, why=_THERE)
+        fields = ("name", "description", "code", "packages", "varies")
+        again = {field: getattr(draft, field) for field in fields}
+        again |= {"from_run": (), "tests": tests, "recorded": without_confirmed(request.tests, recorded)}
+        return await self._make(request.model_copy(update=again | draft.grants.model_dump()), on_stage)
+
+    async def _submit(
+        self,
+        request: SynthesisRequest,
+        runs: Sequence[RecordedRun],
+        found: RunFunction,
+        on_stage: ReportStage,
+    ) -> Outcome:
+        """The function through the gates, with the runs as examples where the caller does not say otherwise."""
+        calls = [call for call in found.calls if len(json.dumps(call.as_json())) <= MAX_CALL]
+        seen = tuple(call for call in calls if not is_decided_by(request.tests, call))
+        if not calls:
+            reason = f"from_run: every run has more than {MAX_CALL:,} characters of arguments and result."
+            return Rejected(stage="examples", reason=reason, fix="Name runs with smaller values.")
+        packages = tuple(dict.fromkeys(each for run in runs for each in run.packages))
+        update = {
+            "from_run": (),
+            "code": found.code,
+            "tests": (*request.tests, *seen),
+            "recorded": make_record(request.from_run, seen),
+            "packages": request.packages or packages,
+        }
+        made = request.model_copy(update=update)
+        outcome = await self._make(made.model_copy(update=name_and_description_in_code(made)), on_stage)
+        if isinstance(outcome, Rejected):
+            told = {"reason": f"made of {len(runs)} runs: {outcome.reason}"}
+            if outcome.stage in ("examples", "determinism") and outcome.case in [
+                call.arguments for call in seen
+            ]:
+                told["fix"] = _SEEN
+            outcome = outcome.model_copy(update=told)
+        return outcome
+
+
+def _unfit(runs: Sequence[RecordedRun], request: SynthesisRequest) -> Rejected | None:
+    """Why no tool can be made of these runs, whatever their code does."""
+    if not any(run.ok for run in runs):
+        said = f"{runs[-1].error_type}: {runs[-1].error}".strip(": ")[:200] or runs[-1].status
+        reason = f"from_run: all of these runs failed, the last one with {said}."
+        return Rejected(
+            stage="examples", reason=reason, fix="Run the code until it works, then name that run."
+        )
+    secret = next((run.id for run in runs if run.holds_secret), "")
+    if secret:
+        reason = f"from_run: run {secret} holds what looks like a key or a password."
+        return Rejected(
+            stage="static",
+            reason=reason,
+            fix="Run the code without it: a tool's examples can be read by others.",
+        )
+    impure = next((run for run in runs if not run.pure and not run.session), None)
+    if impure is None or not grants_of(request).is_pure:
+        return None
+    what = f"calls {', '.join(impure.tools[:5])}" if impure.tools else "was given rights"
+    reason = f"from_run: run {impure.id} {what}, but the request has no needs."
+    return Rejected(stage="policy", reason=reason, fix=f"Send the same needs. {NEEDS_SHAPE}")

@@ -1,1 +1,0 @@
-"""Revision of a published tool by models, from a complaint about it."""

@@ -1,1 +1,0 @@
-"""Tools made of plain scripts and of recorded runs."""

@@ -1,1 +1,0 @@
-"""Specifications, suites and code that models write, with assumptions and aliases."""

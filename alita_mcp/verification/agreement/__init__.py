@@ -1,1 +1,0 @@
-"""Agreement of independently written candidates, judged by their pass matrix."""

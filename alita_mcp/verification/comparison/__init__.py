@@ -1,1 +1,0 @@
-"""Comparison of two JSON results, and the first difference between them."""

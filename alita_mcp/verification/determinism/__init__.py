@@ -1,1 +1,0 @@
-"""Determinism gate: repeats calls and compares their results."""

@@ -1,0 +1,144 @@
+"""Several back ends as one search: order, duplicates, failures and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_mcp.errors import UsageError
+from alita_mcp.research.search.merged_search import MergedSearch, canonical_url, merge_hits
+from alita_mcp.research.search.package_index import keywords
+from alita_mcp.research.values import SearchHit
+
+pytestmark = pytest.mark.anyio
+
+
+def hit(url: str, backend: str = "one", snippet: str = "", published: str = "") -> SearchHit:
+    return SearchHit(
+        url=url, title=f"{backend} {url}", snippet=snippet, backends=(backend,), published=published
+    )
+
+
+class Scripted:
+    def __init__(self, name: str, *urls: str, fails: Exception | None = None, hangs: bool = False) -> None:
+        self.name = name
+        self._urls, self._fails, self._hangs = urls, fails, hangs
+        self.asked: list[tuple[str, int]] = []
+
+    async def search(self, query: str, limit: int) -> Sequence[SearchHit]:
+        self.asked.append((query, limit))
+        if self._hangs:
+            await anyio.sleep_forever()
+        if self._fails:
+            raise self._fails
+        return [hit(url, self.name) for url in self._urls]
+
+
+async def test_what_several_back_ends_found_comes_first() -> None:
+    one = Scripted("one", "https://a.org/1", "https://a.org/2", "https://a.org/3")
+    two = Scripted("two", "https://a.org/9", "http://A.org:80/3/?utm_source=x#part")
+    found = await MergedSearch([one, two]).search("owls", 3)
+    assert [each.url for each in found.hits] == [
+        "http://A.org:80/3/?utm_source=x#part",
+        "https://a.org/1",
+        "https://a.org/9",
+    ]
+    assert found.hits[0].backends == ("two", "one")
+    assert one.asked == [("owls", 3)]
+
+
+async def test_back_ends_of_one_name_are_both_heard() -> None:
+    found = await MergedSearch(
+        [Scripted("one", "https://a.org/1"), Scripted("one", "https://a.org/2")]
+    ).search("owls")
+    assert [each.url for each in found.hits] == ["https://a.org/1", "https://a.org/2"]
+
+
+async def test_failures_are_told_and_the_rest_is_answered() -> None:
+    search = MergedSearch(
+        [
+            Scripted("good", "https://a.org/1"),
+            Scripted("refuses", fails=UsageError("refuses answered 401.", hint="Check it.")),
+            Scripted("breaks", fails=KeyError("a secret word")),
+            Scripted("hangs", hangs=True),
+        ],
+        timeout_s=0.05,
+    )
+    with anyio.fail_after(60):
+        found = await search.search("owls")
+    assert [each.url for each in found.hits] == ["https://a.org/1"]
+    assert {each.backend: each.reason for each in found.failed} == {
+        "refuses": "refuses answered 401. Check it.",
+        "breaks": "breaks failed: KeyError.",
+        "hangs": "hangs did not answer within 0.05 s.",
+    }
+
+
+async def test_an_empty_query_asks_nobody() -> None:
+    one = Scripted("one", "https://a.org/1")
+    assert (await MergedSearch([one]).search(" \n\u200b")).hits == ()
+    assert one.asked == []
+
+
+async def test_limits_are_kept_within_reason() -> None:
+    one = Scripted("one", *(f"https://a.org/{number}" for number in range(200)))
+    assert len((await MergedSearch([one]).search("owls", 1_000)).hits) == 50
+    assert len((await MergedSearch([one]).search("owls", 0)).hits) == 1
+
+
+def test_texts_of_the_best_ranked_are_kept_and_filled_up() -> None:
+    first = [hit("https://a.org/1", "one")]
+    second = [hit("https://b.org/"), hit("https://a.org/1", "two", "Words", "2026-01-02")]
+    joined = next(each for each in merge_hits([("one", first), ("two", second)]) if "a.org" in each.url)
+    assert (joined.title, joined.snippet, joined.published) == ("one https://a.org/1", "Words", "2026-01-02")
+
+
+def test_what_leads_nowhere_is_left_out() -> None:
+    assert merge_hits([("own", [hit("javascript:alert(1)"), hit("http://[bad/"), hit("https://a.org/")])])[
+        0
+    ].url == ("https://a.org/")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("http://example.org", "https://example.org/"),
+        ("https://Example.ORG:443/a/", "http://example.org:80/a"),
+        ("https://example.org/a#part", "https://example.org/a"),
+        ("https://example.org/a?utm_source=x&b=1&fbclid=9", "https://example.org/a?b=1"),
+        ("https://example.org/a?b=1&c=2", "https://example.org/a?c=2&b=1"),
+        ("https://example.org/%7Eowl", "https://example.org/~owl"),
+    ],
+)
+def test_ways_to_write_one_address_have_one_key(one: str, other: str) -> None:
+    assert canonical_url(one) == canonical_url(other) != ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://example.org/a", "https://example.org/A"),
+        ("https://example.org/a", "https://example.org:8443/a"),
+        ("https://example.org/?a=1", "https://example.org/?a=2"),
+        ("https://example.org/?a=1%26b=2", "https://example.org/?a=1&b=2"),
+        ("https://www.example.org/", "https://example.org/"),
+    ],
+)
+def test_other_pages_have_other_keys(one: str, other: str) -> None:
+    assert canonical_url(one) != canonical_url(other)
+
+
+@given(st.text() | st.from_regex(r"https?://[a-z\[\]:@%.0-9]{0,20}(/.{0,20})?", fullmatch=True))
+def test_any_text_has_a_key_or_none(url: str) -> None:
+    assert not canonical_url(url) or urlsplit(url).scheme in ("http", "https")
+
+
+def test_key_words_are_those_that_tell_something() -> None:
+    assert keywords("What is the best Python library to read RINEX files?", 5) == ["python", "rinex", "files"]
+    assert keywords("how to do it", 5) == ["how", "to", "do", "it"]
+    assert keywords("user:admin OR repo:x", 5) == ["user", "admin"]
