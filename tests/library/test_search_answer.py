@@ -48,6 +48,13 @@ def test_a_provisional_tool_yields_to_a_verified_one_that_is_nearly_as_likely(
     assert said.fit == fit
 
 
+def test_a_near_tie_goes_to_the_tool_that_works_and_a_clear_lead_stays() -> None:
+    failing = entry("failing", "verified", calls=50).model_copy(update={"failures": 50})
+    entries = {"failing": failing, "good": entry("good", "verified", calls=50)}
+    for good, first in ((0.79, "good"), (0.60, "failing")):
+        assert search_answer({"failing": 0.8, "good": good}, entries, 5, 2).results[0].name == first
+
+
 def test_where_nothing_fits_others_are_shown_in_their_order() -> None:
     said = search_answer({}, {}, 5, 2, (ENTRIES["good"], ENTRIES["thin"]))
     assert said.fit == "none"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
 from alita_mcp.library.rows import CatalogueEntry
@@ -12,32 +12,18 @@ from alita_mcp.library.versions.files import quarantined
 NEAREST = 3
 NEAR_FROM = 0.6
 """How much of two names must be alike, of 1, for one to be offered in the place of the other."""
-_SAME_STEM = 4
-"""So many letters in common at their beginning make two words one: count, counter, counts."""
 
 
 def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Those known names that are near to `name`, by their letters or by their words: three at most, best first."""
-    said = name[:64].lower()
-    likeness = {other: _likeness(said, other) for other in known}
-    near = [other for other, alike in likeness.items() if alike >= NEAR_FROM]
-    return tuple(sorted(near, key=lambda other: (-likeness[other], other))[:NEAREST])
+    """At most three known names near to `name` by their letters, in whatever order their words stand."""
+    by_words = {sort_words(other): other for other in known}
+    near = get_close_matches(sort_words(name[:64].lower()), by_words, NEAREST, NEAR_FROM)
+    return tuple(by_words[words] for words in near)
 
 
-def _likeness(said: str, other: str) -> float:
-    matcher = SequenceMatcher(None, said, other)
-    # both are bounds from above, and cheap
-    near = matcher.real_quick_ratio() >= NEAR_FROM and matcher.quick_ratio() >= NEAR_FROM
-    letters = matcher.ratio() if near else 0.0
-    words, others = (list(filter(None, each.split("_"))) for each in (said, other))
-    shared = sum(any(_is_same_word(word, each) for each in others) for word in words)
-    in_common = shared / max(len(words), len(others), 1)
-    return max(letters, NEAR_FROM if words and shared == len(words) else in_common)
-
-
-def _is_same_word(one: str, other: str) -> bool:
-    shorter = min(len(one), len(other))
-    return one == other or (shorter >= _SAME_STEM and one[:shorter] == other[:shorter])
+def sort_words(name: str) -> str:
+    """The words of a name in the order of the alphabet."""
+    return "_".join(sorted(filter(None, name.split("_"))))
 
 
 def not_found(name: str, known: Sequence[str]) -> ToolNotFound:
