@@ -211,7 +211,7 @@ class App:
         await self.library.settle()
         entry = self.library.entry(name)
         stored = await self.library.read(name, version)
-        kinds = self.library.tools.proved_in(name, stored.manifest.version)
+        kinds = self.library.tools.sandboxes_of(name, stored.manifest.version)
         report = stored.report
         if report.written_from is not None and not source:
             shown = WrittenFrom(request="", signature="", assumed=report.written_from.assumed)

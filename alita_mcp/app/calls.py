@@ -17,7 +17,7 @@ from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
 from alita_mcp.library.results import ResultCache, call_key
-from alita_mcp.library.versions.naming import superseded
+from alita_mcp.library.versions.naming import not_current_error
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN
 from alita_mcp.sandbox.choose import UNCHOSEN, expected_kind
 from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
@@ -140,7 +140,7 @@ class Calls:
         stored = await self._library.read(name, version)
         manifest = stored.manifest
         if manifest.version != entry.manifest.version and not manifest.grants.is_pure:
-            raise superseded(name, manifest.version, entry.manifest.version)
+            raise not_current_error(name, manifest.version, entry.manifest.version)
 
         # 2. Check the arguments.
         fits = partial(validate_arguments, manifest.input_schema, arguments)

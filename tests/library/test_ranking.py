@@ -12,7 +12,7 @@ import pytest
 from alita_mcp.library.search.answer import band
 from alita_mcp.library.search.ranking import Ranking, shipped_calibration
 from alita_mcp.library.words.documents import Document, compose
-from alita_mcp.library.words.text import bounded_query
+from alita_mcp.library.words.text import clean_query
 from tests.library.searching import ranked
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +42,7 @@ TRADES = [
 def test_no_need_and_no_size_of_library_breaks_the_ranking(query: str, size: int) -> None:
     documents = dict(list(TOOLS.items())[:size])
     for cosines in (None, {name: 0.1 * at for at, name in enumerate(documents)} | {"gone": 0.9}):
-        ranking = ranked(bounded_query(query), documents, cosines)
+        ranking = ranked(clean_query(query), documents, cosines)
         assert {hit.name for hit in ranking.hits} <= documents.keys()
         assert all(0 <= hit.probability <= 1 and math.isfinite(hit.score) for hit in ranking.hits)
         assert all(map(math.isfinite, ranking.features.values()))

@@ -13,7 +13,7 @@ from alita_mcp.library.search.answer import band
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.library.words.documents import Document
-from alita_mcp.library.words.text import bounded_query, split_words
+from alita_mcp.library.words.text import clean_query, split_words
 from tests.library.factory import accepted, opened, publish_six, simple
 from tests.library.searching import ranked
 
@@ -179,7 +179,7 @@ words = st.text(st.characters(codec="utf-8"), max_size=40)
 def test_probabilities_are_probabilities_in_falling_order(texts: dict[str, str], query: str) -> None:
     documents = {name: Document(name, text, requests=(text[::-1],)) for name, text in texts.items()}
     for cosines in (None, dict.fromkeys([*texts, "gone"], 0.5)):
-        hits = ranked(bounded_query(query), documents, cosines).hits
+        hits = ranked(clean_query(query), documents, cosines).hits
         values = [hit.probability for hit in hits]
         assert values == sorted(values, reverse=True)
         assert all(0 <= value <= 1 for value in values)

@@ -128,7 +128,7 @@ async def cache(
             library.entry(name)
         removed = await results.clear(name) if action in ("off", "clear") else 0
         kept, size = await results.size()
-        off = library.tools.uncached()
+        off = library.tools.names_without_cache()
     value = {"kept": kept, "bytes": size, "limit_mb": MAX_BYTES >> 20, "removed": removed, "off": off}
     parts = [f"{kept} results kept, {size:,} bytes of {MAX_BYTES >> 20} MB."]
     if removed:

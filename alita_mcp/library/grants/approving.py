@@ -121,9 +121,9 @@ def difference(now: Manifest, before: Manifest | None) -> list[str]:
     return lines + [f"  {right}" for right in in_words(now.grants) if right in known]
 
 
-async def approved_last(library: Versions, name: str) -> StoredVersion | None:
+async def last_approved_version(library: Versions, name: str) -> StoredVersion | None:
     """The version that was approved last, if its files are as they were."""
-    digest = library.tools.approved_last(name)
+    digest = library.tools.last_approved_digest(name)
     if digest is None:
         return None
     try:

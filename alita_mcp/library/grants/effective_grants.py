@@ -90,13 +90,13 @@ class EffectiveGrants:
             self._file.refresh()
             return self._file.changes
 
-    def filed(self) -> Iterable[str]:
+    def names_in_file(self) -> Iterable[str]:
         """Names of the tools that the file names."""
         with self._lock:
             self._file.refresh()
             return self._file.names()
 
-    def judged(self, entry: CatalogueEntry) -> CatalogueEntry:
+    def with_approval(self, entry: CatalogueEntry) -> CatalogueEntry:
         """A tool, approved exactly when all that it asks for is granted."""
         if entry.manifest.grants.is_pure:
             return entry
@@ -117,7 +117,7 @@ class EffectiveGrants:
             approval = self._approval(manifest.name, manifest.digest)
             if approval is not None and approval.part is not None:
                 return approval.part
-            filed = self._file.granted_to(manifest)
+            filed = self._file.grants_for(manifest)
         return in_force(manifest.grants, approved=approval is not None, filed=filed)
 
     def is_bound(self, manifest: Manifest) -> bool:
@@ -131,7 +131,7 @@ class EffectiveGrants:
         if not may_hold_grants(manifest):
             return too_thin(manifest, how_to_grant(manifest))
         with self._lock:
-            filed, problem = self._file.granted_to(manifest), self._file.problem
+            filed, problem = self._file.grants_for(manifest), self._file.problem
             approved = self._approval(manifest.name, manifest.digest) is not None
             lacks = missing(manifest.grants, approved=approved, filed=filed)
         said = f" {problem}" if problem else ""

@@ -11,7 +11,7 @@ from anyio.abc import TaskGroup
 from alita_mcp.library.search.ranking import Ranking, rank
 from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.search.vectors import PAUSES, VectorIndex
-from alita_mcp.library.words.text import bounded_query
+from alita_mcp.library.words.text import clean_query
 from alita_mcp.models.embedder_choice import search_embedder
 from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.models.litellm.backoff import Patience
@@ -56,7 +56,7 @@ class Finder:
         Raises:
             LibraryError: the search index is damaged.
         """
-        need = bounded_query(query)
+        need = clean_query(query)
         cosines: Mapping[str, float] | None = None
         if self._vectors is not None and any(letter.isalnum() for letter in need):
             cosines = await self._vectors.cosines(need)

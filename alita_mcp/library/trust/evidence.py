@@ -92,7 +92,7 @@ def evidence_rows(report: VerificationReport, sandboxes: Sequence[str] = ()) -> 
     if report.usage:
         rows.append(("models", _of_usage(report.usage)))
     if report.written_from:
-        rows += [("assumed", _shown(line)) for line in report.written_from.assumed[:MAX_ASSUMED]]
+        rows += [("assumed", _shorten(line)) for line in report.written_from.assumed[:MAX_ASSUMED]]
     rows += _of_looked_up(report.looked_up or LookedUp())
     if report.recorded:
         made = f"{len(report.recorded.runs)} runs of code; {len(report.recorded.examples)} of its examples"
@@ -125,13 +125,13 @@ def _stages(report: VerificationReport) -> Iterator[StageEvidence]:
 def _of_stage(stage: StageEvidence) -> str:
     checks = "1 check" if stage.checks == 1 else f"{stage.checks} checks"
     said = f"{stage.outcome}, {checks}, {stage.seconds:.3g} s"
-    return _shown(f"{said}: {'; '.join(stage.findings)}" if stage.findings else said)
+    return _shorten(f"{said}: {'; '.join(stage.findings)}" if stage.findings else said)
 
 
 def _of_mutants(mutation: MutationScore) -> Iterator[Row]:
     yield "mutants", f"{mutation.killed} of {mutation.total} noticed by the examples"
     for survivor in mutation.survivors[:MAX_SURVIVORS]:
-        yield "survivor", _shown(f"line {survivor.line}: {survivor.was} → {survivor.now}")
+        yield "survivor", _shorten(f"line {survivor.line}: {survivor.was} → {survivor.now}")
     more = len(mutation.survivors) - MAX_SURVIVORS
     if more > 0:
         yield "survivor", f"and {more} more"
@@ -149,17 +149,17 @@ def _of_agreement(agreement: Agreement) -> Iterator[Row]:
         test = json.dumps(each.test, ensure_ascii=False, default=str)
         yield (
             "dropped",
-            _shown(f"{_shown(test)}, but the chosen one gives {json.dumps(each.got, default=str)}"),
+            _shorten(f"{_shorten(test)}, but the chosen one gives {json.dumps(each.got, default=str)}"),
         )
 
 
 def _of_looked_up(looked_up: LookedUp) -> Iterator[Row]:
     for source in looked_up.sources[:MAX_SOURCES]:
-        yield "source", _shown(" ".join((source.url, source.title, source.retrieved_at[:19])))
+        yield "source", _shorten(" ".join((source.url, source.title, source.retrieved_at[:19])))
     for facts in looked_up.packages[:MAX_SOURCES]:
-        yield "package", _shown(_of_package(facts))
+        yield "package", _shorten(_of_package(facts))
     for note in looked_up.notes[:MAX_FAILED]:
-        yield "not found", _shown(note)
+        yield "not found", _shorten(note)
 
 
 def _of_package(facts: PackageFacts) -> str:
@@ -185,5 +185,5 @@ def _of_time(report: VerificationReport) -> str:
     return f"{took}; {software}" if software else took
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     return one_line(text, MAX_TEXT)

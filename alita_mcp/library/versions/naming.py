@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
 from alita_mcp.library.rows import CatalogueEntry
-from alita_mcp.library.versions.files import quarantined
+from alita_mcp.library.versions.files import quarantine_error
 
 NEAREST = 3
 NEAR_FROM = 0.6
@@ -26,7 +26,7 @@ def sort_words(name: str) -> str:
     return "_".join(sorted(filter(None, name.split("_"))))
 
 
-def not_found(name: str, known: Sequence[str]) -> ToolNotFound:
+def not_found_error(name: str, known: Sequence[str]) -> ToolNotFound:
     """The error for a name that no tool has."""
     nearest = nearest_names(name, known)
     hint = "A search finds tools by what they do." if known else "There are no tools yet."
@@ -35,19 +35,19 @@ def not_found(name: str, known: Sequence[str]) -> ToolNotFound:
     return ToolNotFound(f"There is no tool {name[:64]!r}.", hint=hint, nearest=nearest)
 
 
-def deleted(name: str) -> ToolUnavailable:
+def deletion_error(name: str) -> ToolUnavailable:
     """The error for a tool with a tombstone."""
     return ToolUnavailable(f"{name} was deleted.", hint=_brings_back(name))
 
 
-def not_as_seen(name: str) -> ToolUnavailable:
+def not_as_seen_error(name: str) -> ToolUnavailable:
     """The error for an approval of what stands otherwise by now."""
     return ToolUnavailable(
         f"{name} is not as it was a moment ago; nothing was approved.", hint="Look at it again."
     )
 
 
-def superseded(name: str, version: int, current: int) -> ToolUnavailable:
+def not_current_error(name: str, version: int, current: int) -> ToolUnavailable:
     """The error for a version that was given grants and is not the current one any more."""
     return ToolUnavailable(
         f"{name} v{version} asks for grants, which only the current version holds: v{current}.",
@@ -63,10 +63,10 @@ def not_callable(entry: CatalogueEntry) -> ToolUnavailable:
     """The error for a disabled or quarantined tool; the hint says how it comes back."""
     if entry.state == "disabled":
         return ToolUnavailable(f"{entry.name} is disabled.", hint=_brings_back(entry.name))
-    return quarantined(entry.name, entry.manifest.version, "a file differs from what was verified")
+    return quarantine_error(entry.name, entry.manifest.version, "a file differs from what was verified")
 
 
-def existing_version(entry: CatalogueEntry, version: int | None) -> int:
+def find_version(entry: CatalogueEntry, version: int | None) -> int:
     """The version that is meant, the current one when none is named.
 
     Raises:

@@ -22,7 +22,7 @@ def split_words(identifier: str) -> str:
     return re.sub(r"[_.\-/]+", " ", text)
 
 
-def bounded_query(query: str) -> str:
+def clean_query(query: str) -> str:
     """The query as any model can take it: bounded, no lone surrogates, no control characters."""
     text = query[:MAX_QUERY_CHARACTERS].encode("utf-8", "replace").decode()
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
