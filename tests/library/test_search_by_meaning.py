@@ -20,7 +20,7 @@ from alita_mcp.library.search.vector_table import VectorTable
 from alita_mcp.library.search.vectors import unit
 from alita_mcp.library.words.documents import compose
 from alita_mcp.models.embedder_choice import choose_embedder, search_embedder
-from alita_mcp.models.embedding.interface import checked
+from alita_mcp.models.embedding.interface import check_vectors
 from alita_mcp.models.embedding.model2vec import BUILT_IN
 from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.settings import Settings
@@ -209,7 +209,7 @@ async def test_a_table_takes_vectors_of_its_length_only_and_errors_are_the_libra
 )
 def test_answers_that_are_no_vectors_are_refused(answer: list[list[float]]) -> None:
     with pytest.raises(ModelError):
-        checked("an embedder", answer, 2)
+        check_vectors("an embedder", answer, 2)
 
 
 def test_settings_name_the_embedder(tmp_path: Path) -> None:

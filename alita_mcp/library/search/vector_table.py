@@ -19,7 +19,7 @@ import anyio.to_thread
 from alita_mcp.errors import ExtraMissing, LibraryError
 from alita_mcp.extras import importing
 from alita_mcp.file_locks import awaited
-from alita_mcp.models.embedding.interface import Vector, same_length
+from alita_mcp.models.embedding.interface import Vector, check_length
 from alita_mcp.settings import quiet_lancedb
 
 FRAGMENTS_BEFORE_FOLDING = 20
@@ -109,7 +109,7 @@ class VectorTable:
             ModelError: the vector is not of this table's length.
             LibraryError: the table cannot be read.
         """
-        same_length(self.name, vector, self.length)
+        check_length(self.name, vector, self.length)
         with self._translate_errors():
             search = self._rows.query().nearest_to(list(vector)).distance_type("cosine").limit(limit)
             if only is not None:
