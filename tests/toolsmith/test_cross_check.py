@@ -212,12 +212,6 @@ HOSTILE = {
     "another result": answer(value(12, "three"), value(13, [4]), value(14, None)),
     "nonsense": {"tests": [1, None, {"arguments": 5}, {"expected": 3}, value(3, 3)]},
     "large": answer({"arguments": {"number": 3}, "check": "result == 3 or 'x' * 9" + "9" * 1_000}, value(3, 3)),
-    "files": answer(
-        *({"arguments": {"number": 3}, "check": check} for check in (
-            "open('/etc/passwd').read() == result", "__import__('os').system('id') == result", "result ==",
-            "().__class__.__base__.__subclasses__() and result == open('/proc/self/environ').read()",
-        )),
-    ),
     "torn": answer(value(3, 4), value(3, 5), value(5, 5)),
 }  # fmt: skip
 
