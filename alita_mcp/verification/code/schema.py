@@ -27,34 +27,36 @@ GENERAL_ADVICE = (
 
 FLATTEN = "Flatten the type, or carry the inner part as JSON text in a str."
 
-_LIST = "Write list[str] (or another item type)."
-_DICT = "Write dict[str, str] (or another value type), or a TypedDict when the keys are known."
-_ANY = "Write the concrete type; for JSON of any shape take or return its text as a str."
-_TIME = "Write str and use ISO 8601 text."
-_TEXT = "Write str and convert inside the function."
-_LITERAL = 'Write Literal["a", "b"] of the values.'
-_RECORD = "Write a TypedDict with the same keys."
-
 _ADVICE = {
-    **dict.fromkeys(
-        ("list", "List", "set", "Set", "frozenset", "FrozenSet", "tuple", "Tuple", "Sequence"), _LIST
-    ),
-    **dict.fromkeys(
-        ("Iterable", "Iterator", "Generator", "Collection", "AsyncIterator", "deque", "ndarray"), _LIST
-    ),
-    **dict.fromkeys(
-        ("dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "Counter"), _DICT
-    ),
-    **dict.fromkeys(("Any", "object", "JSON", "DataFrame"), _ANY),
-    **dict.fromkeys(("datetime", "date", "time", "timedelta", "tzinfo"), _TIME),
-    **dict.fromkeys(("Decimal", "Fraction", "UUID", "Path", "PurePath", "Pattern"), _TEXT),
-    **dict.fromkeys(("bytes", "bytearray", "memoryview"), "Write str and use base64 text."),
-    **dict.fromkeys(("Enum", "StrEnum", "IntEnum", "Flag"), _LITERAL),
-    **dict.fromkeys(("NamedTuple", "BaseModel", "namedtuple"), _RECORD),
-    "complex": "Write two floats, or list[float].",
-    "Callable": "Functions cannot be sent as JSON: take a str that names the choice.",
-    "Literal": _LITERAL,
+    name: advice
+    for names, advice in (
+        (
+            "list List set Set frozenset FrozenSet tuple Tuple Sequence",
+            "Write list[str] (or another item type).",
+        ),
+        (
+            "Iterable Iterator Generator Collection AsyncIterator deque ndarray",
+            "Write list[str] (or another item type).",
+        ),
+        (
+            "dict Dict Mapping MutableMapping OrderedDict defaultdict Counter",
+            "Write dict[str, str] (or another value type), or a TypedDict when the keys are known.",
+        ),
+        (
+            "Any object JSON DataFrame",
+            "Write the concrete type; for JSON of any shape take or return its text as a str.",
+        ),
+        ("datetime date time timedelta tzinfo", "Write str and use ISO 8601 text."),
+        ("Decimal Fraction UUID Path PurePath Pattern", "Write str and convert inside the function."),
+        ("bytes bytearray memoryview", "Write str and use base64 text."),
+        ("Enum StrEnum IntEnum Flag Literal", 'Write Literal["a", "b"] of the values.'),
+        ("NamedTuple BaseModel namedtuple", "Write a TypedDict with the same keys."),
+        ("complex", "Write two floats, or list[float]."),
+        ("Callable", "Functions cannot be sent as JSON: take a str that names the choice."),
+    )
+    for name in names.split()
 }
+"""What to write instead of a type, by its name."""
 
 
 def advice_for(name: str, bases: Sequence[str] = ()) -> str:
