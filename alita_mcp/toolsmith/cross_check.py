@@ -29,7 +29,7 @@ from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.selection import RAISE, agreement_of_one
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Agreement, Check, Draft, Example, ToolContract, Trust
-from alita_mcp.verification.agreement import Prepared, Row, prepare, run_row
+from alita_mcp.verification.agreement import Prepared, Row, prepare_draft, run_row
 from alita_mcp.verification.code.function import promise_in
 from alita_mcp.verification.comparison import difference
 from alita_mcp.verification.examples.suite import MAX_EXAMPLES, distinct_examples, suite_checks
@@ -248,7 +248,7 @@ class CrossCheck:
         if not weak & RAISED_BY_TESTS:
             return draft, verdict
         try:
-            found = await self._ask_testers(await prepare(draft, self._rehearsal, self._on_stage))
+            found = await self._ask_testers(await prepare_draft(draft, self._rehearsal, self._on_stage))
         except SandboxError as failure:
             await self._journal({"status": "failed", "reason": failure.message})
             found = None
@@ -281,7 +281,7 @@ class CrossCheck:
                 known = None  # quarantined: a new version is the way out
         if known is not None and known == draft.model_copy(update={"examples": known.examples}):
             return await publisher.submit(known, self._on_stage, update=True)  # is there, word for word
-        prepared = await prepare(draft, self._rehearsal, self._on_stage)
+        prepared = await prepare_draft(draft, self._rehearsal, self._on_stage)
         if prepared.failure is not None:
             return rejection(prepared.failure)
         found = await self._ask_testers(prepared)

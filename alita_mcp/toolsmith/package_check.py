@@ -45,7 +45,7 @@ class PackageCheck:
         missing = [name for name in names if self._fresh_answer(name) is None]
         limiter = anyio.CapacityLimiter(AT_ONCE)
 
-        async def ask(index: WebAgent, name: str, python_tag: str) -> None:
+        async def look_up(index: WebAgent, name: str, python_tag: str) -> None:
             async with limiter:
                 try:
                     self._store_answer(name, await index.package(name, python_tag))
@@ -59,7 +59,7 @@ class PackageCheck:
         with anyio.move_on_after(PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 for name in missing:
-                    tasks.start_soon(ask, self._index, name, python_tag)
+                    tasks.start_soon(look_up, self._index, name, python_tag)
         for name in missing:
             if self._fresh_answer(name) is None:
                 self._store_answer(name, f"no answer within {PATIENCE_S:g} s")

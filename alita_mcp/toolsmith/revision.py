@@ -44,7 +44,7 @@ from alita_mcp.values import (
     ToolContract,
     WrittenFrom,
 )
-from alita_mcp.verification.agreement import CANNOT_RUN, Prepared, Row, pool_tests, prepare, run_row
+from alita_mcp.verification.agreement import CANNOT_RUN, Prepared, Row, pool_tests, prepare_draft, run_row
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.code.function import signature_in
 from alita_mcp.verification.code.source import normal_form
@@ -215,7 +215,7 @@ class Proof:
         """Takes one code through all checks; `insists` when its writer will not change it any more."""
         base, work = self._base, self._work
         draft = make_revised_draft(base.version, candidate.written, work.request)
-        prepared = await prepare(draft, self._rehearsal, work.on_stage)
+        prepared = await prepare_draft(draft, self._rehearsal, work.on_stage)
         if prepared.failure is not None or prepared.contract is None:
             return rejection(prepared.failure or CANNOT_RUN)
         other = self._signature_problem(prepared.contract, insists=insists)
@@ -395,7 +395,7 @@ class Revision:
             fix = "Send the whole code with update=true, or ask a person to roll back."
             return Rejected(stage="policy", reason=damaged.message, fix=fix)
         manifest, tests = version.manifest, self._request.tests
-        prepared = await prepare(version.draft, self._rehearsal, self._work.on_stage)
+        prepared = await prepare_draft(version.draft, self._rehearsal, self._work.on_stage)
         prepared, row = await run_row(prepared, tests, self._rehearsal)
         contract = read_contract(version.code, manifest.name, manifest.description)
         base = Predecessor(version, contract, prepared, row.checks if row else ())

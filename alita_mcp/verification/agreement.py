@@ -171,7 +171,7 @@ class PassMatrix:
         return Matrix(tuple(Candidate(row.outputs, row.passes) for row in known), self.suites)
 
 
-async def prepare(draft: Draft, rehearsal: Rehearsal, on_stage: ReportStage) -> Prepared:
+async def prepare_draft(draft: Draft, rehearsal: Rehearsal, on_stage: ReportStage) -> Prepared:
     """Reads a draft and builds its environment, without running the draft.
 
     Raises:

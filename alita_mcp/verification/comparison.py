@@ -168,13 +168,17 @@ def difference(expected: Any, got: Any, width: int, before: int = CONTEXT) -> Di
         for parent in (_at(expected, parents), _at(got, parents)):
             if not (last in parent if isinstance(parent, dict) else int(last) < len(parent)):
                 shared = parents
-    ones, others = _text(expected), _text(got)
+    ones, others = _json_text(expected), _json_text(got)
     one, other = _position(expected, shared), _position(got, shared)
     common = _common(ones[one:], others[other:])
     before = min(before, width // 2)
     parts = _window(ones, one + common, before, width), _window(others, other + common, before, width)
     steps = (
-        f"[{step}]" if isinstance(step, int) else f".{step}" if step.isidentifier() else f"[{_text(step)}]"
+        f"[{step}]"
+        if isinstance(step, int)
+        else f".{step}"
+        if step.isidentifier()
+        else f"[{_json_text(step)}]"
         for step in path or ()
     )
     where = _visible("result" + "".join(steps)) if path else ""
@@ -231,15 +235,15 @@ def _position(value: Any, path: _Path) -> int:
     for step in path:
         if isinstance(value, dict):
             before: Any = {key: part for key, part in value.items() if key < step}
-            position += len(_text(step)) + len(": ")
+            position += len(_json_text(step)) + len(": ")
         else:
             before = value[:step]
-        position += len(_text(before)) - 1 + (len(", ") if before else 0)
+        position += len(_json_text(before)) - 1 + (len(", ") if before else 0)
         value = value[step]
     return position
 
 
-def _text(value: Any) -> str:
+def _json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=repr)
 
 

@@ -84,7 +84,7 @@ def _problems(schema: Schema, instance: Any, *, strict_integers: bool) -> list[s
 
 @lru_cache(maxsize=512)
 def _validator(schema_text: str, strict_integers: bool, fail_fast: bool) -> SchemaValidator:
-    return SchemaValidator(_Reader(strict_integers, fail_fast).read(json.loads(schema_text)))
+    return SchemaValidator(_Reader(strict_integers, fail_fast).validator_of(json.loads(schema_text)))
 
 
 class _Reader(NamedTuple):
@@ -93,7 +93,7 @@ class _Reader(NamedTuple):
     strict_integers: bool
     fail_fast: bool
 
-    def read(self, schema: Schema) -> core_schema.CoreSchema:
+    def validator_of(self, schema: Schema) -> core_schema.CoreSchema:
         """The validator of one node; a node without `type` takes anything.
 
         Raises:
@@ -119,7 +119,7 @@ class _Reader(NamedTuple):
                 either = core_schema.union_schema([_real(), whole], mode="left_to_right")
                 return _with_message(either, "a number")
             case "array":
-                items = self.read(schema.get("items", {}))
+                items = self.validator_of(schema.get("items", {}))
                 return core_schema.list_schema(items, strict=True, fail_fast=self.fail_fast)
             case "object":
                 return self._object(schema)
@@ -140,14 +140,18 @@ class _Reader(NamedTuple):
     def _object(self, schema: Schema) -> core_schema.CoreSchema:
         nodes, required = schema.get("properties", {}), schema.get("required", [])
         fields = {
-            name: core_schema.typed_dict_field(self.read(nodes.get(name, {})), required=name in required)
+            name: core_schema.typed_dict_field(
+                self.validator_of(nodes.get(name, {})), required=name in required
+            )
             for name in dict.fromkeys([*nodes, *required])
         }
         more = schema.get("additionalProperties", True)
         if isinstance(more, dict) and not fields:
             keys = core_schema.str_schema(strict=True)
-            return core_schema.dict_schema(keys, self.read(more), strict=True, fail_fast=self.fail_fast)
-        extras = self.read(more) if isinstance(more, dict) else None
+            return core_schema.dict_schema(
+                keys, self.validator_of(more), strict=True, fail_fast=self.fail_fast
+            )
+        extras = self.validator_of(more) if isinstance(more, dict) else None
         return core_schema.typed_dict_schema(
             fields, strict=True, extra_behavior="allow", extras_schema=extras
         )

@@ -203,7 +203,7 @@ class Jobs:
             raise UsageError(f"{job_id[:80]!r} is a job of {job.tool}.", hint=f"Call {job.tool} with it.")
         return job
 
-    async def answer(
+    async def wait_for_outcome(
         self,
         job: Job[T],
         within_s: float,

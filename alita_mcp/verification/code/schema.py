@@ -223,7 +223,7 @@ class SchemaReader:
         self._direction = direction
         self._readings = 0
 
-    def read(self, annotation: ast.expr, place: Place) -> TypeNode:
+    def read_type(self, annotation: ast.expr, place: Place) -> TypeNode:
         """The type of an annotation.
 
         Raises:
@@ -249,7 +249,7 @@ class SchemaReader:
 
     def node(self, annotation: ast.expr, place: Place, *, may_leave_out: bool = False) -> Schema:
         """The schema of a nested type, in which null has to be a type of its own."""
-        found = self.read(annotation, place)
+        found = self.read_type(annotation, place)
         if self._direction == "input" and found.nullable:
             if not may_leave_out or not found.schema:
                 fix = "Leave None out; a key may be NotRequired[T], a dataclass field may have a default."
@@ -268,7 +268,7 @@ class SchemaReader:
         if annotation.value is None:
             return TypeNode(nullable=True)
         if isinstance(annotation.value, str):
-            return self.read(parse_expression(annotation.value), place)
+            return self.read_type(parse_expression(annotation.value), place)
         raise place.refuse(f"{excerpt(annotation)} is not a type", GENERAL_ADVICE)
 
     def _name(self, annotation: ast.expr, place: Place) -> TypeNode:
@@ -278,7 +278,7 @@ class SchemaReader:
         local = annotation.id if isinstance(annotation, ast.Name) else ""
         alias = self._names.aliases.get(local)
         if alias is not None:
-            return self.read(alias, place.inside(name))
+            return self.read_type(alias, place.inside(name))
         definition = self._names.classes.get(local)
         if definition is not None:
             record = record_type_of(definition, self._names)
@@ -297,11 +297,11 @@ class SchemaReader:
         arguments = inner.elts if isinstance(inner, ast.Tuple) else [inner]
         match base:
             case "typing.Optional" if len(arguments) == 1:
-                return replace(self.read(arguments[0], place), nullable=True)
+                return replace(self.read_type(arguments[0], place), nullable=True)
             case "typing.Union" if arguments:
                 return self._union(arguments, place)
             case "typing.Annotated" if len(arguments) > 1:
-                found = self.read(arguments[0], place)
+                found = self.read_type(arguments[0], place)
                 texts = [each.value for each in arguments[1:] if isinstance(each, ast.Constant)]
                 note = next((text for text in texts if isinstance(text, str)), found.note)
                 return replace(found, note=" ".join(note.split()))
@@ -317,7 +317,7 @@ class SchemaReader:
             case _ if base in _LISTS and len(arguments) == 1:
                 return TypeNode({"type": "array", "items": self.node(arguments[0], place.below("[]"))})
             case _ if base in _DICTS and len(arguments) == 2:
-                if self.read(arguments[0], place) != TypeNode({"type": "string"}):
+                if self.read_type(arguments[0], place) != TypeNode({"type": "string"}):
                     raise place.refuse("keys of a JSON object are strings", "Write dict[str, T].")
                 values_node = self.node(arguments[1], place.below("{}"))
                 return TypeNode({"type": "object", "additionalProperties": values_node})
@@ -335,7 +335,7 @@ class SchemaReader:
         raise place.refuse(f"{excerpt(annotation)} is not a JSON type", advice_for(base))
 
     def _union(self, members: list[ast.expr], place: Place) -> TypeNode:
-        found = [self.read(member, place) for member in members]
+        found = [self.read_type(member, place) for member in members]
         nullable = any(each.nullable for each in found)
         note = next((each.note for each in found if each.note), "")
         schemas = [each.schema for each in found if each.schema]
