@@ -113,10 +113,18 @@ class _Reader(NamedTuple):
             case "boolean":
                 return _with_message(core_schema.bool_schema(strict=True), "true or false")
             case "integer":
-                return self._integer(schema)
+                least, most = schema.get("minimum"), schema.get("maximum")
+                bounds = (f" from {least}" * (least is not None)) + (f" to {most}" * (most is not None))
+                whole: core_schema.CoreSchema = core_schema.int_schema(strict=True, ge=least, le=most)
+                if not self.strict_integers:
+                    real = _real(ge=least, le=most)
+                    integral = core_schema.no_info_after_validator_function(_integral, real)
+                    whole = core_schema.union_schema([whole, integral], mode="left_to_right")
+                return _with_message(whole, f"an integer{bounds}")
             case "number":
-                whole = core_schema.int_schema(strict=True)
-                either = core_schema.union_schema([_real(), whole], mode="left_to_right")
+                either = core_schema.union_schema(
+                    [_real(), core_schema.int_schema(strict=True)], mode="left_to_right"
+                )
                 return _with_message(either, "a number")
             case "array":
                 items = self.validator_of(schema.get("items", {}))
@@ -127,15 +135,6 @@ class _Reader(NamedTuple):
                 return core_schema.any_schema()
             case other:
                 raise ValueError(f"no schema of a tool has the type {other!r}")
-
-    def _integer(self, schema: Schema) -> core_schema.CoreSchema:
-        least, most = schema.get("minimum"), schema.get("maximum")
-        bounds = (f" from {least}" * (least is not None)) + (f" to {most}" * (most is not None))
-        whole: core_schema.CoreSchema = core_schema.int_schema(strict=True, ge=least, le=most)
-        if not self.strict_integers:
-            integral = core_schema.no_info_after_validator_function(_integral, _real(ge=least, le=most))
-            whole = core_schema.union_schema([whole, integral], mode="left_to_right")
-        return _with_message(whole, f"an integer{bounds}")
 
     def _object(self, schema: Schema) -> core_schema.CoreSchema:
         nodes, required = schema.get("properties", {}), schema.get("required", [])
