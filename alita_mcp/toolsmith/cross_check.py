@@ -261,8 +261,8 @@ class CrossCheck:
             better = await verify(whole, self._context.sandbox, self._on_stage, self._context.library.read)
             if better.report.trust == "verified":
                 self._written = len(new)
-                said = f"{len(new)} tests that {found.writers} writers wrote blind to the code hold too"
-                stands = Check(stage="agreement", passed=True, hard=False, message=said)
+                message = f"{len(new)} tests that {found.writers} writers wrote blind to the code hold too"
+                stands = Check(stage="agreement", passed=True, hard=False, message=message)
                 return whole, self._amend(better, found.agreement(), stands)
         return draft, self._amend(verdict, found.agreement())
 
@@ -290,14 +290,14 @@ class CrossCheck:
         kept = found.trustworthy_tests[: MAX_EXAMPLES - len(known.examples if known else ())]
         if found.is_refuted or not kept:
             counts = f"{len(found.contradictions)} of {len(found.results)}"
-            said = f"no tests were sent, and {counts} that {writers} wrote from the description fail"
-            return Rejected(stage="agreement", reason=f"{said}: {'; '.join(self._questions)}", fix=FIX)
+            message = f"no tests were sent, and {counts} that {writers} wrote from the description fail"
+            return Rejected(stage="agreement", reason=f"{message}: {'; '.join(self._questions)}", fix=FIX)
         self._written = len(kept)
-        said = (
+        message = (
             f"no tests were sent; {len(kept)} of {len(found.results)} that {writers} wrote blind to the code "
             "are used instead"
         )
-        thin = Check(stage="agreement", passed=False, hard=False, message=said, fix=RAISE)
+        thin = Check(stage="agreement", passed=False, hard=False, message=message, fix=RAISE)
 
         async def amend(draft: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
             return draft, self._amend(verdict, found.agreement(), thin, trust="provisional")
@@ -362,7 +362,7 @@ class CrossCheck:
     def _amend(
         self, verdict: Verdict, agreement: Agreement | None, *checks: Check, trust: Trust | None = None
     ) -> Verdict:
-        """The verdict with what models said and cost."""
+        """The verdict with what models message and cost."""
         report, usage = verdict.report, self._models.usage
         added = {
             "trust": trust or report.trust,

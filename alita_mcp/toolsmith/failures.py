@@ -85,8 +85,8 @@ def classify(rejected: Rejected) -> FailureClass:
 
 def signature(rejected: Rejected) -> str:
     """Returns a key that is equal for failures which differ in numbers and names only: repairing leads nowhere then."""
-    said = _VARYING.sub("…", rejected.reason)
-    return json.dumps([rejected.stage, said, rejected.case, rejected.got], default=repr)
+    reason = _VARYING.sub("…", rejected.reason)
+    return json.dumps([rejected.stage, reason, rejected.case, rejected.got], default=repr)
 
 
 def shows(case: Mapping[str, Any] | None, hidden: Example) -> bool:

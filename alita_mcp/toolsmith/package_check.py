@@ -82,14 +82,14 @@ class PackageCheck:
 
     def _fresh_answer(self, name: str) -> PackageFacts | str | None:
         """What is known of a package and fresh."""
-        asked_at, said = self._known.get(name, (0.0, None))
-        lasts = SILENT_S if isinstance(said, str) else FRESH_S
-        return said if said is not None and anyio.current_time() - asked_at < lasts else None
+        asked_at, answer = self._known.get(name, (0.0, None))
+        lasts = SILENT_S if isinstance(answer, str) else FRESH_S
+        return answer if answer is not None and anyio.current_time() - asked_at < lasts else None
 
-    def _store_answer(self, name: str, said: PackageFacts | str) -> None:
+    def _store_answer(self, name: str, answer: PackageFacts | str) -> None:
         if len(self._known) >= MAX_KEPT:
             self._known.clear()
-        self._known[name] = (anyio.current_time(), said)
+        self._known[name] = (anyio.current_time(), answer)
 
 
 def problem_of(facts: PackageFacts) -> Check | None:

@@ -118,14 +118,14 @@ class Predecessor:
 
 def make_revised_draft(version: StoredVersion, written: WrittenCode, request: SynthesisRequest) -> Draft:
     """Makes the next version's draft: the request's own examples, and all that the request does not change."""
-    before, asked = version.draft, grants_of(request)
+    before, grants = version.draft, grants_of(request)
     return before.model_copy(
         update={
             "code": written.code,
             "examples": request.tests,
             "use_when": tuple(dict.fromkeys((*before.use_when, *request.use_when)))[:MAX_REQUESTS],
             "packages": request.packages or written.packages or before.packages,
-            "grants": before.grants if asked.is_pure else asked,
+            "grants": before.grants if grants.is_pure else grants,
             "varies": tuple(sorted(set(request.varies))) or before.varies,
         }
     )
@@ -422,10 +422,10 @@ class Revision:
             for test, check in zip(tests, base.own_checks or (None,) * len(tests), strict=True)
         ]
         held += [old.as_json() for old in base.examples_held(self._request)]
-        asked = prompts.revise(brief, base.version.code, self._request.description.strip(), held)
-        answered = await ask_model(
-            self._models.role("coder"), asked, RevisedCode, temperature=REPAIR_TEMPERATURE, seed=seed(1, 0)
+        messages = prompts.revise(brief, base.version.code, self._request.description.strip(), held)
+        answer = await ask_model(
+            self._models.role("coder"), messages, RevisedCode, temperature=REPAIR_TEMPERATURE, seed=seed(1, 0)
         )
-        written = WrittenCode(code=answered.value.code, packages=answered.value.packages)
-        candidate = CandidateCode(index=0, written=written, asked=tuple(asked), text=answered.text)
-        return candidate, answered.value.rules
+        written = WrittenCode(code=answer.value.code, packages=answer.value.packages)
+        candidate = CandidateCode(index=0, written=written, messages=tuple(messages), text=answer.text)
+        return candidate, answer.value.rules

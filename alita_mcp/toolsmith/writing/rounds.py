@@ -167,11 +167,11 @@ class Rounds:
         prepared = await prepare_draft(draft, self._rehearsal, self._work.on_stage)
         if prepared.failure is not None or prepared.contract is None:
             return prepared
-        wanted, found = (
+        specified, declared = (
             {name: node.get("type") for name, node in contract.input_schema["properties"].items()}
             for contract in (self._specification.contract(), prepared.contract)
         )
-        if wanted == found:
+        if specified == declared:
             return prepared
         fix = f"Write `{self._specification.signature}` word for word."
         message = "the signature is not the specified one"
