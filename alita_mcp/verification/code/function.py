@@ -155,8 +155,8 @@ def signature_in(code: str, name: str) -> str:
 def promise_in(code: str, name: str) -> str:
     """The same with the docstring."""
     used, bare = _interface(code, name)
-    said = ast.get_docstring(find_function(parse_code(code), name), clean=False)
-    bare.body = [ast.Expr(ast.Constant(... if said is None else said))]
+    docstring = ast.get_docstring(find_function(parse_code(code), name), clean=False)
+    bare.body = [ast.Expr(ast.Constant(... if docstring is None else docstring))]
     return "\n".join(map(ast.unparse, (*used, bare)))
 
 
