@@ -62,7 +62,7 @@ def matches_error(name: str, result: RunResult) -> bool:
     modules = module.split(".")
 
     def may_hold(home: str) -> bool:
-        # the module that is modules for is (1) the tool, (2) of the standard library, or (3) any other
+        # the module in the name is (1) the tool, (2) of the standard library, or (3) any other
         own = [part.lstrip("_") for part in home.split(".")]
         if modules[0] == "tool":
             return modules == own
