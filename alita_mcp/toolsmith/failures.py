@@ -66,6 +66,7 @@ NEAR = 0.7
 
 def classify(rejected: Rejected) -> FailureClass:
     """Returns the failure class, which decides the instruction for the author."""
+    # some stages are a class of their own; the others are told apart by the words of the reason
     reason = rejected.reason.lower()
     match rejected.stage:
         case "environment":

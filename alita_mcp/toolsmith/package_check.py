@@ -75,6 +75,7 @@ class PackageCheck:
 
         Where `pinned_are_meant`, one with an exact version is what its author wants, whatever it looks like.
         """
+        # a package that does not exist fails even where its version is pinned
         meant = {name_of(text) for text in packages if pinned_are_meant and is_pinned(text)}
         found, _ = await self.facts(packages)
         problems = (problem_of(fact) for fact in found if fact.name not in meant or not fact.exists)

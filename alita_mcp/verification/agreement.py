@@ -177,6 +177,7 @@ async def prepare_draft(draft: Draft, rehearsal: Rehearsal, on_stage: ReportStag
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft.
     """
+    # only packages need an environment; a draft without them is ready once it is read
     checks, contract = await static_gate(draft, rehearsal.sandbox)
     failure = _hard_failure(checks)
     if failure is not None or contract is None or not draft.packages:

@@ -60,6 +60,7 @@ def wrap_result(value: Any, *, wraps_result: bool) -> Any:
 
 def _problems(schema: Schema, instance: Any, *, strict_integers: bool) -> list[str]:
     """Problems in words; of a large value only the first in each list, for a million would be written down."""
+    # unknown names first, with the name that may be meant; then what the compiled validator refuses
     problems: list[str] = []
     if schema.get("additionalProperties") is False and isinstance(instance, dict):  # the root alone is closed
         known = list(schema.get("properties", {}))

@@ -290,6 +290,7 @@ class Jobs:
 
 def _counts(job: Job[Any], holds: Callable[[Any], bool]) -> bool:
     """Whether asking again means this job: it runs, or it ended well and its outcome was or may have been missed."""
+    # The job (1) is being cancelled, (2) runs, (3) ended without an outcome that still holds, or (4) was not heard of.
     if job.scope.cancel_called:
         return False
     if job.finished is None:

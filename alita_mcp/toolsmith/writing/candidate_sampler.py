@@ -185,6 +185,7 @@ async def draw_all(draw: Callable[[int], Awaitable[T]], count: int, at_once: int
                 if ends_all(failure):
                     group.cancel_scope.cancel()
 
+    # one failed draw is left out; a spent budget, or anything but a model's failure, ends them all
     async with anyio.create_task_group() as group:
         for index in range(count):
             group.start_soon(one, index)

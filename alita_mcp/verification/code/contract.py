@@ -212,6 +212,7 @@ def _output_schema(function: Function, reader: SchemaReader) -> tuple[Schema, bo
         raise place.refuse(
             "the tool returns None, which tells its caller nothing", "Return what was found or done."
         )
+    # an object is the result itself, anything else is wrapped as `{"result": …}`
     if found.schema["type"] == "object" and not found.nullable:
         described = {"description": found.note} if found.note else {}
         return {"properties": {}, **found.schema, **described}, False

@@ -89,6 +89,7 @@ def several_public(public: Sequence[Function], name: str = "") -> ContractError:
 
 def check_shape(function: Function, names: Names) -> None:
     """Refuses parameters that cannot be passed by name, generators, and decorators that may change the call."""
+    # a client sends an object of named arguments and gets one value
     arguments = function.args
     line = function.lineno
     if arguments.vararg or arguments.kwarg:

@@ -272,6 +272,7 @@ class SchemaReader:
         raise place.refuse(f"{excerpt(annotation)} is not a type", GENERAL_ADVICE)
 
     def _name(self, annotation: ast.expr, place: Place) -> TypeNode:
+        # A name is (1) an alias, (2) a class of the module, or (3) a scalar.
         name = self._names.full_name(annotation)
         if name in place.within:
             raise place.refuse(f"{name} refers to itself", FLATTEN)
@@ -335,6 +336,8 @@ class SchemaReader:
         raise place.refuse(f"{excerpt(annotation)} is not a JSON type", advice_for(base))
 
     def _union(self, members: list[ast.expr], place: Place) -> TypeNode:
+        # A union is (1) null alone, (2) one choice of strings, (3) a number that may be whole, (4) one type with null,
+        # or a choice that no client can express.
         found = [self.read_type(member, place) for member in members]
         nullable = any(each.nullable for each in found)
         note = next((each.note for each in found if each.note), "")

@@ -148,6 +148,7 @@ def _problem(number: int, example: Example, contract: ToolContract) -> Check | N
 
 def contradict(one: Example, other: Example) -> bool:
     """Whether two examples with the same arguments exclude each other."""
+    # (1) an error and a result, (2) two errors, (3) a condition, which may hold of any result, or (4) two results
     if (one.raises is None) != (other.raises is None):
         return True
     if one.raises is not None and other.raises is not None:

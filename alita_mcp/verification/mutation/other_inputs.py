@@ -120,6 +120,7 @@ class OtherInputs:
             left -= result.wall_seconds
             if behaviours is not None and left > 0:
                 kept += part
+        # where most inputs end the process, or one process for all gives other results, none are used
         if 2 * len(kept) < len(self._inputs):
             return
         _, _, got = await self._run(self._draft.code, kept)

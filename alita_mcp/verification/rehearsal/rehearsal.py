@@ -132,6 +132,7 @@ def value_of(name: str, result: RunResult) -> Any:
     """
     if result.ok:
         return result.value
+    # the called tool (1) raised an error that its caller may know, or (2) ended in another way
     kinds = kinds_of(result) if result.status == "error" else ()
     kind = next((_PASSED_ON[each] for each in kinds if each in _PASSED_ON), None)
     how = result.error_type if result.status == "error" else result.status
