@@ -116,21 +116,6 @@ class Predecessor:
         return [old for old in self.version.examples if not has_arguments(old, *request.breaks)]
 
 
-def make_revised_draft(version: StoredVersion, written: WrittenCode, request: SynthesisRequest) -> Draft:
-    """Makes the next version's draft: the request's own examples, and all that the request does not change."""
-    before, grants = version.draft, grants_of(request)
-    return before.model_copy(
-        update={
-            "code": written.code,
-            "examples": request.tests,
-            "use_when": tuple(dict.fromkeys((*before.use_when, *request.use_when)))[:MAX_REQUESTS],
-            "packages": request.packages or written.packages or before.packages,
-            "grants": before.grants if grants.is_pure else grants,
-            "varies": tuple(sorted(set(request.varies))) or before.varies,
-        }
-    )
-
-
 @dataclass(frozen=True)
 class BlindTests:
     """Blind tests with the rows of the old and the new code; no row for code that cannot run."""
@@ -214,7 +199,19 @@ class Proof:
     async def _try(self, candidate: CandidateCode, rules: tuple[str, ...], *, insists: bool) -> Outcome:
         """Takes one code through all checks; `insists` when its writer will not change it any more."""
         base, work = self._base, self._work
-        draft = make_revised_draft(base.version, candidate.written, work.request)
+        request, written, before = work.request, candidate.written, base.version.draft
+        grants = grants_of(request)
+        # the request's own examples, and all that the request does not change
+        draft = before.model_copy(
+            update={
+                "code": written.code,
+                "examples": request.tests,
+                "use_when": tuple(dict.fromkeys((*before.use_when, *request.use_when)))[:MAX_REQUESTS],
+                "packages": request.packages or written.packages or before.packages,
+                "grants": before.grants if grants.is_pure else grants,
+                "varies": tuple(sorted(set(request.varies))) or before.varies,
+            }
+        )
         prepared = await prepare_draft(draft, self._rehearsal, work.on_stage)
         if prepared.failure is not None or prepared.contract is None:
             return rejection(prepared.failure or CANNOT_RUN)
