@@ -87,7 +87,7 @@ async def test_cancelling_the_call_cancels_the_job_and_waits_for_its_clean_up() 
     with anyio.fail_after(120):
         async with open_jobs() as jobs, anyio.create_task_group() as callers:
             job = jobs.start(work)
-            callers.start_soon(jobs.answer, job, 60, nobody)
+            callers.start_soon(jobs.wait_for_outcome, job, 60, nobody)
             await started.wait()
             callers.cancel_scope.cancel()
         assert cleaned.is_set()
