@@ -31,8 +31,8 @@ from alita_mcp.models.roles import RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.web_agent import open_web_agent
-from alita_mcp.runs.noticing import Noticing
-from alita_mcp.runs.store import open_run_store
+from alita_mcp.runs.history.hints import Noticing
+from alita_mcp.runs.history.store import open_run_store
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings, retired_settings

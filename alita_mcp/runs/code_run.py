@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field, JsonValue
 
 from alita_mcp.errors import InvalidArguments
-from alita_mcp.runs.recorded_run import ResultKind
+from alita_mcp.runs.history.run import ResultKind
 from alita_mcp.values import Grants, Value
 
 MAX_CODE_BYTES = 100_000

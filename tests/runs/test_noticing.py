@@ -11,9 +11,9 @@ import pytest
 
 from alita_mcp.library.bounded_folder import BoundedFolder
 from alita_mcp.runs import noticing as noticing_module
-from alita_mcp.runs.noticing import Noticing
-from alita_mcp.runs.recorded_run import RecordedRun
-from alita_mcp.runs.store import RunStore
+from alita_mcp.runs.history.hints import Noticing
+from alita_mcp.runs.history.run import RecordedRun
+from alita_mcp.runs.history.store import RunStore
 from tests.runs.runs import key_of, ran
 
 PROGRAM = "words = {words!r}\nlongest = {longest}\n[word.upper() for word in words if len(word) <= longest]\n"

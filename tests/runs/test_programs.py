@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alita_mcp.runs.programs import MAX_CODE, program_of
+from alita_mcp.runs.history.program import MAX_CODE, program_of
 from tests.runs.runs import key_of
 
 SAME = [

@@ -21,15 +21,15 @@ from alita_mcp.errors import (
     UsageError,
 )
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
-from alita_mcp.runs.session import MAX_QUEUED, Patience, Place, SessionLimits
-from alita_mcp.runs.sessions import (
+from alita_mcp.runs.sessions.registry import (
     MAX_OWN,
     MAX_SESSIONS,
     Sessions,
     most_sessions,
     open_sessions,
 )
-from alita_mcp.runs.step_broker import NEXT_STEP, StepBroker
+from alita_mcp.runs.sessions.session import MAX_QUEUED, Patience, Place, SessionLimits
+from alita_mcp.runs.sessions.step_broker import NEXT_STEP, StepBroker
 from alita_mcp.runs.tool_broker import CleaningBroker
 from alita_mcp.sandbox.interface import EgressPolicy, RunResult
 from alita_mcp.settings import Settings

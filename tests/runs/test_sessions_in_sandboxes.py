@@ -11,8 +11,8 @@ import pytest
 
 from alita_mcp.errors import UsageError
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
-from alita_mcp.runs.session import Patience, Place
-from alita_mcp.runs.sessions import Sessions, open_sessions
+from alita_mcp.runs.sessions.registry import Sessions, open_sessions
+from alita_mcp.runs.sessions.session import Patience, Place
 from alita_mcp.sandbox.choose import load_sandbox
 from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.settings import Settings

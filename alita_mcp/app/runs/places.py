@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 
 from alita_mcp.progress import ReportStage
-from alita_mcp.runs.session import Place
+from alita_mcp.runs.sessions.session import Place
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import Environment, Sandbox
 

@@ -16,7 +16,7 @@ from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.library.library import Library
 from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import CodeRequest
-from alita_mcp.runs.running import LIMITS
+from alita_mcp.runs.execution import LIMITS
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.jobs.person_questions import Decision, PendingQuestions

@@ -23,11 +23,11 @@ from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
 from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
-from alita_mcp.runs.noticing import Noticing
-from alita_mcp.runs.recorded_run import RecordedRun
-from alita_mcp.runs.running import run_once
-from alita_mcp.runs.session import Place
-from alita_mcp.runs.sessions import Sessions, open_sessions
+from alita_mcp.runs.execution import run_once
+from alita_mcp.runs.history.hints import Noticing
+from alita_mcp.runs.history.run import RecordedRun
+from alita_mcp.runs.sessions.registry import Sessions, open_sessions
+from alita_mcp.runs.sessions.session import Place
 from alita_mcp.runs.tool_broker import MODULE, CleaningBroker, ToolBroker
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.workers.bounds import CALLS_PER_KEY, WAITING

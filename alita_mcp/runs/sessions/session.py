@@ -21,9 +21,9 @@ from pydantic import Field
 from alita_mcp.errors import AlitaError, InvalidArguments, SandboxBusy, SandboxError, UsageError
 from alita_mcp.event_loop import LARGE_BYTES, off_loop
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
+from alita_mcp.runs.execution import LIMITS, code_run
 from alita_mcp.runs.program import SESSION, program
-from alita_mcp.runs.running import LIMITS, code_run
-from alita_mcp.runs.step_broker import BROKEN, NEXT_STEP, StepBroker
+from alita_mcp.runs.sessions.step_broker import BROKEN, NEXT_STEP, StepBroker
 from alita_mcp.runs.tool_broker import CleaningBroker
 from alita_mcp.sandbox.interface import Environment, Job, RunResult, Sandbox
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict

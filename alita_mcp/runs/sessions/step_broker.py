@@ -9,7 +9,7 @@ import anyio
 from anyio.abc import ByteStream
 from pydantic import ConfigDict, ValidationError
 
-from alita_mcp.runs.running import LIMITS
+from alita_mcp.runs.execution import LIMITS
 from alita_mcp.sandbox.interface import Broker, EgressPolicy
 from alita_mcp.sandbox.network.egress_policies import NoHosts
 from alita_mcp.sandbox.runner.tool.grants import lacks

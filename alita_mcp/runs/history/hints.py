@@ -9,11 +9,11 @@ import json
 import threading
 from collections import OrderedDict
 
-from alita_mcp.runs.annotations import NoFunctionError
-from alita_mcp.runs.function import function_of
-from alita_mcp.runs.programs import program_of
-from alita_mcp.runs.recorded_run import RecordedRun
-from alita_mcp.runs.store import RunStore
+from alita_mcp.runs.history.annotations import NoFunctionError
+from alita_mcp.runs.history.function import function_of
+from alita_mcp.runs.history.program import program_of
+from alita_mcp.runs.history.run import RecordedRun
+from alita_mcp.runs.history.store import RunStore
 
 AFTER = 3
 """So many runs with different values make a hint."""

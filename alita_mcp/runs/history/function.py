@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from alita_mcp.runs.annotations import Annotations, NoFunctionError
-from alita_mcp.runs.programs import Program, program_of, slot_name
-from alita_mcp.runs.recorded_run import RecordedRun
+from alita_mcp.runs.history.annotations import Annotations, NoFunctionError
+from alita_mcp.runs.history.program import Program, program_of, slot_name
+from alita_mcp.runs.history.run import RecordedRun
 from alita_mcp.syntax import expression_of, module_of, symbols_of
 from alita_mcp.values import Example, Value
 

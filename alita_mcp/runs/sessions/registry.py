@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 
 from alita_mcp.errors import InvalidArguments, SandboxBusy, UsageError
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
-from alita_mcp.runs.session import Patience, Place, Session, gone
+from alita_mcp.runs.sessions.session import Patience, Place, Session, gone
 from alita_mcp.runs.tool_broker import CleaningBroker
 from alita_mcp.settings import Settings
 
