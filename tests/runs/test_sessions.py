@@ -30,7 +30,7 @@ from alita_mcp.runs.sessions.registry import (
 )
 from alita_mcp.runs.sessions.session import MAX_QUEUED, Patience, Place, SessionLimits
 from alita_mcp.runs.sessions.step_broker import NEXT_STEP, StepBroker
-from alita_mcp.runs.tool_broker import CleaningBroker
+from alita_mcp.runs.tool_broker import RedactingBroker
 from alita_mcp.sandbox.interface import EgressPolicy, RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants
@@ -70,11 +70,11 @@ class Client:
         code: str = "1",
         name: str = "one",
         owner: str = "me",
-        broker: CleaningBroker | None = None,
+        broker: RedactingBroker | None = None,
         **request: Any,
     ) -> CodeRun:
         asked = CodeRequest(code=code, session=name, **request)
-        return await self.sessions.step(asked, owner, self.opened, broker)
+        return await self.sessions.run_step(asked, owner, self.opened, broker)
 
     async def refused(self, kind: type[AlitaError], **words: Any) -> str:
         with pytest.raises(kind) as raised:
@@ -116,21 +116,21 @@ async def test_the_same_name_is_another_session_for_another_client() -> None:
 
 async def test_a_client_that_nothing_tells_from_others_has_no_sessions() -> None:
     async with client() as one:
-        assert "Nothing tells this client from others" in await one.refused(InvalidArguments, owner="")
+        assert "a client that can be identified" in await one.refused(InvalidArguments, owner="")
         assert one.inside.jobs == []
 
 
 @pytest.mark.parametrize("name", [" ", "a b", "../x", "-x", "x" * 65, "é", "a\n"])
 def test_names_of_sessions_are_plain(name: str) -> None:
-    with pytest.raises(InvalidArguments, match="no name for a session"):
-        CodeRequest(code="1", session=name).checked()
+    with pytest.raises(InvalidArguments, match="Invalid session name"):
+        CodeRequest(code="1", session=name).check()
 
 
 def test_a_session_changes_no_workspace() -> None:
     asked = CodeRequest(code="1", session="a", grants=Grants(workspace="write"))
-    with pytest.raises(InvalidArguments, match="changes no files"):
-        asked.checked()
-    assert CodeRequest(code="1", session="a", grants=Grants(workspace="read")).checked()
+    with pytest.raises(InvalidArguments, match="cannot write"):
+        asked.check()
+    CodeRequest(code="1", session="a", grants=Grants(workspace="read")).check()
 
 
 async def test_the_first_step_fixes_packages_and_rights() -> None:
@@ -317,7 +317,7 @@ async def test_a_session_that_could_not_begin_has_lost_nothing() -> None:
 
     async with client() as one:
         with pytest.raises(PackagesRejected):
-            await one.sessions.step(CodeRequest(code="1", session="one"), "me", no_packages)
+            await one.sessions.run_step(CodeRequest(code="1", session="one"), "me", no_packages)
         assert (await one.step()).step == 1
 
     async def cannot_start(_ask: Ask) -> None:

@@ -49,7 +49,7 @@ class Steps:
 
     async def __call__(self, code: str, name: str = "one", **arguments: Any) -> CodeRun:
         request = CodeRequest(code=code, arguments=arguments, session=name)
-        return await self.sessions.step(request, "me", self.opened)
+        return await self.sessions.run_step(request, "me", self.opened)
 
     async def result(self, code: str, name: str = "one", **arguments: Any) -> Any:
         run = await self(code, name, **arguments)

@@ -14,7 +14,7 @@ from alita_mcp.app.learning import UNIDENTIFIED
 from alita_mcp.errors import SandboxBusy, ToolUnavailable
 from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
-from alita_mcp.runs.tool_broker import CleaningBroker, named_tools, open_tool_broker
+from alita_mcp.runs.tool_broker import RedactingBroker, imported_tools, open_tool_broker
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
@@ -52,7 +52,7 @@ class OneTool:
         return self._result
 
 
-class Inner(CleaningBroker):
+class Inner(RedactingBroker):
     """Whom the run's own rights belong to."""
 
     egress_policy: EgressPolicy | None = object()  # type: ignore[assignment]
@@ -115,8 +115,8 @@ async def test_the_end_of_a_run_ends_its_calls() -> None:
             assert await broker.answer("tools.start", START)
         assert await broker.answer("tools.start", START) is None
         assert await broker.answer("tools.wait", {}) is None
-        late = broker.told(CodeRun(status="timeout", error="took more than 30 s"))
-        assert late.error == "took more than 30 s; the time of tools counts (under way: slugify)"
+        late = broker.add_calls(CodeRun(status="timeout", error="took more than 30 s"))
+        assert late.error == "took more than 30 s, including the time of tool calls (still running: slugify)"
         assert late.tools == ("slugify",)
     assert tools.cancelled == 8
 
@@ -145,9 +145,9 @@ async def test_what_fails_during_a_run_leaves_as_it_is() -> None:
 
 def test_the_tools_that_code_names_are_known_before_it_runs() -> None:
     code = "from alita_tools import one, two as b\nif one:\n    from alita_tools.aio import three, one\nfrom x import y"
-    assert named_tools(code) == ("one", "two", "three")
-    assert named_tools("from alita_tools import (") == ()
-    assert named_tools("from alita_tools import *\0") == ()
+    assert imported_tools(code) == ("one", "two", "three")
+    assert imported_tools("from alita_tools import (") == ()
+    assert imported_tools("from alita_tools import *\0") == ()
 
 
 class Holding(ScriptedSandbox):

@@ -28,7 +28,7 @@ from alita_mcp.runs.history.hints import Noticing
 from alita_mcp.runs.history.run import RecordedRun
 from alita_mcp.runs.sessions.registry import Sessions, open_sessions
 from alita_mcp.runs.sessions.session import Place
-from alita_mcp.runs.tool_broker import MODULE, CleaningBroker, ToolBroker
+from alita_mcp.runs.tool_broker import MODULE, RedactingBroker, ToolBroker
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.workers.bounds import CALLS_PER_KEY, WAITING
 from alita_mcp.settings import Settings
@@ -106,7 +106,7 @@ class CodeRunner:
             SandboxBusy: too many runs or calls wait already, or too many sessions work.
             SandboxError: the sandbox failed, not the code.
         """
-        request = request.checked()
+        request.check()
         if files is None or request.grants != FILES:
             waits = await self._parts.rights.waits(request, identity, person, on_stage)
             if waits is not None:
@@ -130,14 +130,14 @@ class CodeRunner:
     async def _step(self, asked: _Asked) -> CodeRunResult:
         """A step of a session."""
         opened = partial(self._places.of, asked.request.packages, asked.on_stage)
-        step = partial(self._parts.sessions.step, asked.request, asked.identity.key, opened)
+        step = partial(self._parts.sessions.run_step, asked.request, asked.identity.key, opened)
         return await self._recorded(asked, *await self._brokered(asked, step))
 
     async def _run_alone(self, asked: _Asked) -> tuple[CodeRun, list[dict[str, Any]]]:
         """One run of a script, and what it asked for beyond computing."""
         place: Place = await self._places.of(asked.request.packages, asked.on_stage)
 
-        async def once(outer: CleaningBroker | None) -> CodeRun:
+        async def once(outer: RedactingBroker | None) -> CodeRun:
             try:
                 return await run_once(asked.request, *place, outer)
             except SandboxError:
@@ -147,14 +147,14 @@ class CodeRunner:
         return await self._brokered(asked, once)
 
     async def _brokered(
-        self, asked: _Asked, work: Callable[[CleaningBroker | None], Awaitable[CodeRun]]
+        self, asked: _Asked, work: Callable[[RedactingBroker | None], Awaitable[CodeRun]]
     ) -> tuple[CodeRun, list[dict[str, Any]]]:
         """A run with a broker for its rights and the library's tools, and what it asked for."""
         broker = self._parts.rights.broker(asked.request, asked.files)
         tools = ToolsInCode(self._parts.library, self._parts.calls, asked.identity.client, asked.shown)
         async with tools.broker(asked.request, broker) as outer:
             run = await work(outer)
-            run = outer.told(run) if isinstance(outer, ToolBroker) else run
+            run = outer.add_calls(run) if isinstance(outer, ToolBroker) else run
         return _without_secrets(run, broker), _events(broker)
 
     async def _recorded(self, asked: _Asked, run: CodeRun, events: list[dict[str, Any]]) -> CodeRunResult:

@@ -15,7 +15,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.runs.code_run import CodeRequest
-from alita_mcp.runs.tool_broker import MODULE, CleaningBroker, named_tools, open_tool_broker
+from alita_mcp.runs.tool_broker import MODULE, RedactingBroker, imported_tools, open_tool_broker
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Manifest
 from alita_mcp.verification.json_schema import validate_arguments
@@ -69,12 +69,12 @@ class ToolsInCode:
 
     @asynccontextmanager
     async def broker(
-        self, request: CodeRequest, inner: CleaningBroker | None
-    ) -> AsyncIterator[CleaningBroker | None]:
+        self, request: CodeRequest, inner: RedactingBroker | None
+    ) -> AsyncIterator[RedactingBroker | None]:
         """The broker of a run: the inner one, with these tools where its code may speak of them."""
         if MODULE not in request.code and not request.session:
             yield inner
             return
-        await self._calls.prepare_tools(named_tools(request.code), CHAIN)
+        await self._calls.prepare_tools(imported_tools(request.code), CHAIN)
         async with open_tool_broker(self, inner) as outer:
             yield outer

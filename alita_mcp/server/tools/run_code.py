@@ -60,13 +60,15 @@ def _read(asked: Mapping[str, Any]) -> CodeRequest:
     unfit = rights if isinstance(rights, Rejected) else unfit_grants(rights)
     if unfit is not None or isinstance(rights, Rejected):
         raise InvalidArguments(unfit.reason if unfit else "", hint=unfit.fix if unfit else "")
-    return CodeRequest(
+    request = CodeRequest(
         code=asked.get("code", ""),
         arguments=asked.get("arguments", {}),
         packages=rights.packages,
         grants=grants_of(rights),
         session=asked.get("session", ""),
-    ).checked()
+    )
+    request.check()
+    return request
 
 
 def _outcome_result(call: ToolCall, outcome: CodeRunResult | CodeWaits | Working) -> types.CallToolResult:
