@@ -11,10 +11,10 @@ from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity, Learning, open_learning
-from alita_mcp.app.runs.runner import CodeRunner, open_code_runner
+from alita_mcp.app.code_runner import CodeRunner, open_code_runner
 from alita_mcp.app.sandbox_lifespan import prepare_early, sandbox_lifespan
-from alita_mcp.app.tasks.abilities import Flows
-from alita_mcp.app.tasks.runner import TaskRunner, open_task_runner
+from alita_mcp.app.task_abilities import Flows
+from alita_mcp.app.task_runner import TaskRunner, open_task_runner
 from alita_mcp.errors import AlitaError, ExtraMissing
 from alita_mcp.library.background import background
 from alita_mcp.library.command import alita_command

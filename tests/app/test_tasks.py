@@ -115,7 +115,7 @@ async def test_a_job_is_a_run_and_its_end_is_the_runs(settings: Settings) -> Non
             if "run_code" in stage:
                 began.set()
 
-        job = app.tasks.begin(TaskRequest(task="Loop."), client="a client")
+        job = app.tasks.begin_task(TaskRequest(task="Loop."), client="a client")
         job.listeners.append(listen)
         await began.wait()
         await app.jobs.cancel(job)

@@ -166,7 +166,7 @@ async def test_steps_run_in_the_order_of_their_coming_and_few_of_them_wait() -> 
             for number in range(1, MAX_QUEUED + 1):
                 tasks.start_soon(step, str(number))
             await anyio.wait_all_tasks_blocked()
-            assert f"{MAX_QUEUED} steps of the session 'one' wait" in await one.refused(SandboxBusy)
+            assert f"{MAX_QUEUED} steps of the session 'one' are waiting" in await one.refused(SandboxBusy)
             go.set()
         assert order == [str(number) for number in range(MAX_QUEUED + 1)]
 
@@ -202,7 +202,7 @@ async def test_a_session_that_works_is_not_evicted() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(one.step)
             await anyio.wait_all_tasks_blocked()
-            assert "1 sessions work already" in await one.refused(SandboxBusy, name="two")
+            assert "All sessions are busy: 1 run" in await one.refused(SandboxBusy, name="two")
             tasks.cancel_scope.cancel()
 
 

@@ -55,7 +55,7 @@ class StoredRuns:
         self._used = 0
         self._room = threading.Lock()
 
-    async def begin(self, run: str, request: TaskRequest) -> None:
+    async def begin_run(self, run: str, request: TaskRequest) -> None:
         """Records that a run of this process begins, and removes the oldest ended runs to make room.
 
         Raises:

@@ -11,7 +11,7 @@ from alita_mcp.progress import ReportStage
 
 if TYPE_CHECKING:
     from alita_mcp.agent.runs.store import StoredRuns
-    from alita_mcp.app.tasks.runner import TaskRunner
+    from alita_mcp.app.task_runner import TaskRunner
     from alita_mcp.settings import Settings
 
 

@@ -23,7 +23,7 @@ from alita_mcp.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
-    from alita_mcp.app.tasks.runner import TaskRunner
+    from alita_mcp.app.task_runner import TaskRunner
 
 Opened = Callable[["Settings", ReportStage], AbstractAsyncContextManager["TaskRunner"]]
 

@@ -91,7 +91,7 @@ class Sessions:
         idle = next((session for session in crowded if not session.busy), None)
         if idle is None:
             raise SandboxBusy(
-                f"All {len(crowded)} sessions are busy.",
+                f"All sessions are busy: {len(crowded)} run a step.",
                 hint="Try again in a moment, or run without `session`.",
             )
         idle.end("it made room for another session")

@@ -93,7 +93,7 @@ def _begun(call: ToolCall, request: TaskRequest) -> Job[Solution]:
     known: Job[Solution] | None = call.app.jobs.known(key)
     if known is not None:
         return known
-    job = call.app.tasks.begin(
+    job = call.app.tasks.begin_task(
         request,
         client=name_of_client(call.ctx),
         person=person,
@@ -106,12 +106,15 @@ def _begun(call: ToolCall, request: TaskRequest) -> Job[Solution]:
 
 def asking(person: PendingQuestions) -> AskPerson:
     """Function that asks a person one question of a task, in a form of one line."""
-    from alita_mcp.app.asking import filled_form  # the application is loaded by then
+    from alita_mcp.toolsmith.jobs.person_questions import FilledForm  # loaded by then
 
     async def ask(question: str) -> str | None:
         text = _QUESTION.format(question=printable(question, MAX_QUESTION))
-        filled = await filled_form(person, text, [_FIELD])
-        said = filled.texts.get(_FIELD.key, "").strip() if filled is not None else ""
+        try:
+            answer = await person.ask_form(text, [_FIELD])
+        except ModelError:  # nobody answered
+            return None
+        said = answer.texts.get(_FIELD.key, "").strip() if isinstance(answer, FilledForm) else ""
         return said[:MAX_ANSWER] or None
 
     return ask

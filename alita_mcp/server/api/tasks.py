@@ -66,7 +66,7 @@ class TaskEndpoints:
         folder = await staged(asked.files)
         try:
             request = _request_of(asked, folder, app.settings)
-            job = app.tasks.begin(request, client=CLIENT, shown=partial(shown, app))
+            job = app.tasks.begin_task(request, client=CLIENT, shown=partial(shown, app))
         except BaseException:
             await removed(folder)
             raise

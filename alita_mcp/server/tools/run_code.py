@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 
-from alita_mcp.app.runs.runner import CodeRunResult
+from alita_mcp.app.code_runner import CodeRunResult
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.command import spelled
 from alita_mcp.progress import ReportStage
@@ -23,7 +23,7 @@ from alita_mcp.toolsmith.requests.outcomes import Rejected, Working
 from alita_mcp.toolsmith.requests.request import grants_of, read_request, unfit_grants
 
 if TYPE_CHECKING:
-    from alita_mcp.app.runs.rights import CodeWaits
+    from alita_mcp.app.code_rights import CodeWaits
     from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.toolsmith.jobs.jobs import Job

@@ -30,7 +30,7 @@ async def test_runs_are_listed_with_how_they_ended(capsys: Captured) -> None:
     await solved(ScriptedFlow(step(1), cost=0.25), "Sum\x1b[31m the\nsales.")
     other = "6" * 32
     runs = kept_runs(read_settings())
-    await runs.begin(other, TaskRequest(task="another"))
+    await runs.begin_run(other, TaskRequest(task="another"))
     capsys.readouterr()
     await shown()
     first, second = capsys.readouterr().out.splitlines()
@@ -71,7 +71,7 @@ async def test_a_log_that_is_followed_ends_with_the_run(capsys: Captured) -> Non
 async def test_a_run_is_named_by_its_beginning_where_that_is_one(capsys: Captured) -> None:
     runs = kept_runs(read_settings())
     for end in "ab":
-        await runs.begin("5" * 31 + end, TaskRequest(task="x"))
+        await runs.begin_run("5" * 31 + end, TaskRequest(task="x"))
     for prefix, said in (("55", "Several"), ("", "no run"), ("../", "no run"), ("7", "no run")):
         with pytest.raises(ToolNotFound, match=said):
             await shown(prefix)

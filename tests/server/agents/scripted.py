@@ -181,7 +181,7 @@ class ScriptedTasks:
         numbers = iter(range(1, 1_000))
         for path in request.files:
             self.files[path.name] = await anyio.Path(path).read_bytes()
-        await self.runs.begin(run, request)
+        await self.runs.begin_run(run, request)
 
         async def tell(kind: Any, text: str, data: dict[str, Any] | None = None) -> None:
             event = TaskEvent(run=run, number=next(numbers), at=AT, kind=kind, text=text, data=data or {})

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from alita_mcp.app.calls import Calls
-from alita_mcp.app.runs.rights import CHAIN
+from alita_mcp.app.code_rights import CHAIN
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
@@ -20,15 +20,15 @@ from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Manifest
 from alita_mcp.verification.json_schema import validate_arguments
 
-Shown = Callable[[Manifest], Manifest]
+ShowManifest = Callable[[Manifest], Manifest]
 """Reduces a manifest to what the client may read of it; returns the same object where it may read all."""
 MAX_PLAIN_TEXT = 200
 
 
 class ToolsInCode:
-    """Library as one client's code run sees it."""
+    """The library as a client's code sees it."""
 
-    def __init__(self, library: Library, calls: Calls, client: str, shown: Shown) -> None:
+    def __init__(self, library: Library, calls: Calls, client: str, shown: ShowManifest) -> None:
         self._library = library
         self._calls = calls
         self._client = client
@@ -42,10 +42,10 @@ class ToolsInCode:
         """Tools for a need, journalled as a search of the client; nothing is learned from what follows it."""
         found = await self._library.search(query, limit)
         self._library.calls.record_search(query, found, self._client)
-        told = [(hit, self._shown(hit.entry.manifest)) for hit in found.results]
+        shown = [(hit, self._shown(hit.entry.manifest)) for hit in found.results]
         return [
             hit.model_copy(update={"signature": signature_of(seen), "summary": seen.summary})
-            for hit, seen in told
+            for hit, seen in shown
         ]
 
     async def call(self, name: str, arguments: dict[str, Any]) -> RunResult:
@@ -68,10 +68,10 @@ class ToolsInCode:
         return result.model_copy(update={"message": " ".join(result.message.split())[:MAX_PLAIN_TEXT]})
 
     @asynccontextmanager
-    async def broker(
+    async def open_broker(
         self, request: CodeRequest, inner: RedactingBroker | None
     ) -> AsyncIterator[RedactingBroker | None]:
-        """The broker of a run: the inner one, with these tools where its code may speak of them."""
+        """Opens the broker of a run: the inner one, and these tools in front of it where the code may use them."""
         if MODULE not in request.code and not request.session:
             yield inner
             return
