@@ -74,7 +74,7 @@ def contents() -> str:
         within = sorted(graph.find_children(f"{PACKAGE}.{package}"))
         named = [name.rpartition(".")[2] for name in within if graph.find_children(name)]
         rows.append(f"| `{package}` | {', '.join(named) or 'none'} |")
-    return "\n".join(["| package | packages in it |", "|---|---|", *rows, ""])
+    return "\n".join(["| package | subpackages |", "|---|---|", *rows, ""])
 
 
 def picture() -> str:

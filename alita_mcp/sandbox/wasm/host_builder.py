@@ -1,17 +1,15 @@
 """Builder of environments on the host, for the sandbox that cannot run uv; wheels are unpacked, never executed.
 
 It sees no configuration and no variables of the user's, a temporary folder of its own, and the index alone, through a
-proxy. What it may use is bounded by itself and by the proxy, for no sandbox does it here.
+proxy. What it may use is bounded by the proxy and by its own process (`packages/host_build.py`).
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from importlib import resources
 from pathlib import Path
 
 import anyio
@@ -27,7 +25,7 @@ from alita_mcp.sandbox.network.proxy import serve
 from alita_mcp.sandbox.packages.builder import MAX_RESULT_BYTES, BuilderFailed, Lines
 from alita_mcp.sandbox.packages.uv_binary import own_uv
 from alita_mcp.sandbox.wasm.build import PYTHON
-from alita_mcp.sandbox.wasm.process import helper_process
+from alita_mcp.sandbox.wasm.process import command, helper_process
 
 PLATFORM = "x86_64-manylinux_2_28"
 """Whose wheels are taken where a package has no pure one: the modules in Python are used, native ones left out."""
@@ -38,7 +36,9 @@ _GONE = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
 class HostBuilder:
-    """Builder that runs only our own builder program, on the host."""
+    """Builder that runs only our own builder program, on the host; the process confines itself (`host_build`)."""
+
+    find_uv = staticmethod(own_uv)
 
     async def run_builder(
         self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
@@ -51,7 +51,7 @@ class HostBuilder:
             SandboxUnavailable: uv is not installed with this package.
         """
         del program, environment, memory_bytes  # another program than ours is never run here
-        uv = await to_thread.run_sync(own_uv)
+        uv = await to_thread.run_sync(self.find_uv)
         if uv is None:
             raise SandboxUnavailable(
                 "uv, which fetches packages, is not installed.", hint="pip install --force-reinstall uv"
@@ -73,11 +73,9 @@ class HostBuilder:
 
 
 async def _run(work: Path, payload: bytes, wall_seconds: float, lines: Lines) -> bytes:
-    source, asked, answered = work / "builder.py", work / "payload", work / "result"
-    program = resources.files("alita_mcp.sandbox.packages").joinpath("builder_program.py")
-    await to_thread.run_sync(source.write_bytes, program.read_bytes())
+    asked, answered = work / "payload", work / "result"
     await to_thread.run_sync(asked.write_bytes, payload)
-    argv = [sys.executable, "-I", "-X", "utf8", str(source), str(asked), str(answered)]
+    argv = command("alita_mcp.sandbox.packages.host_build", str(asked), str(answered))
     status: int | None = None
     with anyio.move_on_after(wall_seconds):
         async with _process(argv, work) as process:

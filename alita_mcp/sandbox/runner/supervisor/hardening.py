@@ -13,7 +13,7 @@ PR_SET_DUMPABLE = 4
 PR_SET_SECCOMP = 22
 PR_SET_NO_NEW_PRIVS = 38
 PR_GET_NO_NEW_PRIVS = 39
-_libc = ctypes.CDLL(None, use_errno=True)
+libc = ctypes.CDLL(None, use_errno=True)
 
 # name: (x86_64, aarch64); None where the architecture has no such call
 _DENIED: dict[str, tuple[int, int | None]] = {
@@ -57,21 +57,21 @@ _KILL: Instruction = (_RETURN, 0, 0, 0x80000000)
 
 def prctl(option: int, value: int) -> None:
     """Calls prctl; raises OSError when it fails."""
-    if _libc.prctl(*(ctypes.c_ulong(word) for word in (option, value, 0, 0, 0))) != 0:
+    if libc.prctl(*(ctypes.c_ulong(word) for word in (option, value, 0, 0, 0))) != 0:
         raise OSError(ctypes.get_errno(), f"prctl({option}, {value})")
 
 
 def has_no_new_privileges() -> bool:
     """Whether the kernel denies new privileges to all programs that this process starts."""
-    return bool(_libc.prctl(*(ctypes.c_ulong(word) for word in (PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0))) == 1)
+    return bool(libc.prctl(*(ctypes.c_ulong(word) for word in (PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0))) == 1)
 
 
 def filter_program(machine: str) -> bytes:
     """Seccomp filter as a BPF program for `x86_64` or `aarch64`; KeyError on other machines, which get no sandbox."""
-    return assembled(machine, _rules)
+    return assembled(machine, tool_rules)
 
 
-def assembled(machine: str, rules: Callable[[int], list[Instruction]]) -> bytes:
+def assembled(machine: str, rules: Callable[[int], Iterable[Instruction]]) -> bytes:
     """BPF program for a machine of rules on the number of a system call; `rules(column)` takes it from the tables."""
     column, architecture = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}[machine]
     head = [(LOAD, 0, 0, _ARCHITECTURE), (EQUAL, 1, 0, architecture), _KILL, (LOAD, 0, 0, _NUMBER)]
@@ -101,7 +101,8 @@ def where(
     return [(EQUAL, 0, 4, number), (LOAD, 0, 0, argument), (operation, 0, 1, value), yes, no]
 
 
-def _rules(column: int) -> list[Instruction]:
+def tool_rules(column: int) -> list[Instruction]:
+    """Rules for processes that run strangers' code, supervisor included; the last one allows the rest."""
     rules = [
         *each_of(_DENIED.values(), column, refused()),
         # clone3 hides its flags in memory, where no filter can look: without it the C library uses clone
@@ -151,7 +152,7 @@ def install_filter(program: bytes | None = None) -> None:
     header = _Program(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     mode = ctypes.c_ulong(2)
-    if _libc.prctl(ctypes.c_ulong(PR_SET_SECCOMP), mode, ctypes.byref(header), ctypes.c_ulong(0), 0) != 0:
+    if libc.prctl(ctypes.c_ulong(PR_SET_SECCOMP), mode, ctypes.byref(header), ctypes.c_ulong(0), 0) != 0:
         raise OSError(ctypes.get_errno(), "seccomp")
 
 
