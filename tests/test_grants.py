@@ -131,7 +131,7 @@ async def test_a_server_does_not_start_with_a_grants_file_that_is_missing_or_doe
 def test_secrets_that_others_can_use_are_refused(tmp_path: Path, mode: int) -> None:
     path = write_json(tmp_path / "secrets.json", {"token": "hunter2-hunter2"})
     path.chmod(mode)
-    with pytest.raises(UsageError, match=f"others can use it .mode {mode:o}") as caught:
+    with pytest.raises(UsageError, match=f"others can access it .mode {mode:o}") as caught:
         SecretsFile(path)
     assert "chmod 600" in caught.value.hint
 
@@ -166,7 +166,7 @@ def test_a_secrets_file_that_does_not_fit_is_refused_and_no_message_shows_a_valu
 def test_a_missing_secrets_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="secrets file"):
         SecretsFile(tmp_path / "nowhere.json")
-    with pytest.raises(UsageError, match=r"no plain file|directory"):
+    with pytest.raises(UsageError, match=r"not a regular file|directory"):
         SecretsFile(tmp_path)
 
 
@@ -176,18 +176,17 @@ def test_secrets_are_read_again_when_their_file_changes_and_not_at_all_once_it_i
     path = write_json(tmp_path / "secrets.json", {"token": "hunter2-hunter2"})
     path.chmod(0o600)
     opened = SecretsFile(path)
-    assert opened.value("token") == "hunter2-hunter2"
-    assert opened.value("other") is None
+    assert opened.values() == {"token": "hunter2-hunter2"}
     write_json(path, {"token": "another-and-longer"})
-    assert opened.value("token") == "another-and-longer"
+    assert opened.values() == {"token": "another-and-longer"}
     path.chmod(0o644)
-    assert opened.value("token") is None
+    assert opened.values() == {}
     path.chmod(0o600)
-    assert opened.value("token") == "another-and-longer"
+    assert opened.values() == {"token": "another-and-longer"}
     path.unlink()
-    assert opened.value("token") is None
+    assert opened.values() == {}
     assert "hunter2" not in repr(vars(opened))
-    assert SecretsFile(None).value("token") is None
+    assert SecretsFile(None).values() == {}
 
 
 # --- what covers what
@@ -671,7 +670,7 @@ async def test_a_workspace_through_which_a_tool_could_grant_itself_rights_is_ref
 async def test_a_workspace_that_is_no_folder_or_lies_in_the_library_is_refused(
     home: Path, tmp_path: Path
 ) -> None:
-    for workspace, said in ((tmp_path / "nowhere", "no folder"), (home / "generated_tools", "ALITA_HOME")):
+    for workspace, said in ((tmp_path / "nowhere", "not a folder"), (home / "generated_tools", "ALITA_HOME")):
         settings = Settings(home=home, workspace=workspace)
         with pytest.raises(UsageError, match=said):
             async with open_library(settings, starters=no_starters) as library:

@@ -61,7 +61,7 @@ class PlanKeeper:
         named = [step.tool for plan in self._plans for step in plan.steps if step.tool]
         self.tools = tuple(dict.fromkeys(named))
         await self._note_tools(
-            [tool for name in self.tools if (tool := await self._run.parts.abilities.tool(name))]
+            [tool for name in self.tools if (tool := await self._run.parts.abilities.find_tool(name))]
         )
         if not self._run.parts.plans:  # plain ReAct
             self._plans = ()
@@ -102,7 +102,7 @@ class PlanKeeper:
     async def _ask_for_plans(self, failed: str) -> None:
         """Candidates of the planner's model besides those that there are; none where it gives none."""
         run = self._run
-        found = await run.parts.abilities.search(run.request.task[:2_000], TOOLS_SHOWN)
+        found = await run.parts.abilities.search_tools(run.request.task[:2_000], TOOLS_SHOWN)
         await self._note_tools(found.tools)
         self._asked += 1
         known = prompts.plan(

@@ -63,7 +63,7 @@ async def _worked(run: Run, recalled: Recalled) -> Ended:
     brief = Brief(task=run.request.task, recalled=prompts.remembered(recalled))
     agent = Agent(run, brief, agent_plan, Delegation(run))
     for name in agent_plan.tools:
-        tool = await run.parts.abilities.tool(name)
+        tool = await run.parts.abilities.find_tool(name)
         if tool is not None:
             agent.steps.offer(tool)
     return await agent.work()

@@ -123,16 +123,19 @@ class Steps:
     async def _library_tool(self, name: str, arguments: dict[str, Any]) -> Observation:
         abilities = self._run.parts.abilities
         if name not in self.offered:
-            known = await abilities.tool(name)
+            known = await abilities.find_tool(name)
             if known is None:
-                near = [*abilities.near(name), *(each for each in self._own if each.startswith(name[:5]))]
+                near = [
+                    *abilities.names_like(name),
+                    *(each for each in self._own if each.startswith(name[:5])),
+                ]
                 raise InvalidArguments(
                     f"There is no tool {name[:80]!r}.",
                     hint=f"Near it: {', '.join(near[:3])}." if near else "Search for one.",
                 )
             self.offer(known)
         self._run.used([name])
-        return await self._kept(await abilities.call(name, arguments))
+        return await self._kept(await abilities.call_tool(name, arguments))
 
     def offer(self, tool: FoundTool) -> None:
         """Offers a tool from the next turn on."""
@@ -152,7 +155,7 @@ class Steps:
         return await self._run.observations.keep(result.value, sources=sources, is_data=is_data)
 
     async def _search(self, said: dict[str, Any]) -> Observation:
-        found = await self._run.parts.abilities.search(_text(said, "query"))
+        found = await self._run.parts.abilities.search_tools(_text(said, "query"))
         for tool in reversed(found.tools):
             self.offer(tool)
         rows = [
@@ -176,16 +179,16 @@ class Steps:
         except ValidationError as unfit:
             first = unfit.errors(include_url=False)[0]
             raise InvalidArguments(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from unfit
-        result = await self._run.parts.abilities.build(request)
+        result = await self._run.parts.abilities.build_tool(request)
         self._run.made(result.made)
         observation = await self._kept(result, is_data=False)
         name = result.made or (result.value or {}).get("tool", "")
-        if name and (tool := await self._run.parts.abilities.tool(name)) is not None:
+        if name and (tool := await self._run.parts.abilities.find_tool(name)) is not None:
             self.offer(tool)
         return observation
 
     async def _research(self, said: dict[str, Any]) -> Observation:
-        found = await self._run.parts.abilities.research(_text(said, "query"))
+        found = await self._run.parts.abilities.research_web(_text(said, "query"))
         self._run.access.found(hit.url for hit in found.hits)
         self._run.access.found(passage.url for passage in found.passages)
         sources = tuple(
@@ -200,7 +203,7 @@ class Steps:
         if not self._run.access.is_allowed(url):
             raise InvalidArguments(self._run.access.why_not(url))
         may_follow = None if self._run.access.was_given(url) else self._run.access.is_allowed
-        page = await self._run.parts.abilities.fetch(url, may_follow=may_follow)
+        page = await self._run.parts.abilities.fetch_page(url, may_follow=may_follow)
         self._run.access.linked(page.url, [link.url for link in page.links])
         source = Source(url=page.url, title=page.title, retrieved_at=page.retrieved_at)
         self._run.read([source])

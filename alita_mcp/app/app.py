@@ -10,8 +10,8 @@ from typing import Any
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
-from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity, Learning, open_learning
 from alita_mcp.app.code_runner import CodeRunner, open_code_runner
+from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity, Learning, open_learning
 from alita_mcp.app.sandbox_lifespan import prepare_early, sandbox_lifespan
 from alita_mcp.app.task_abilities import Flows
 from alita_mcp.app.task_runner import TaskRunner, open_task_runner

@@ -18,9 +18,10 @@ from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
 from alita_mcp.library.results import ResultCache, call_key
 from alita_mcp.library.versions.naming import superseded
+from alita_mcp.runs.tool_broker import RedactingBroker
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN
 from alita_mcp.sandbox.choose import UNCHOSEN, expected_kind
-from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.values import Manifest, StoredVersion, Value
 from alita_mcp.verification.json_schema import validate_arguments, validate_result
 
@@ -28,16 +29,12 @@ MAX_EVENTS = 50
 """How many of a broker's events the journal keeps with one call."""
 
 
-class WatchedBroker(Broker, Protocol):
+class WatchedBroker(RedactingBroker, Protocol):
     """Broker that reports afterwards what it was asked for."""
 
     @property
     def events(self) -> Sequence[Value]:
         """What it did and what it refused, in order."""
-        ...
-
-    def redact_result(self, result: RunResult) -> RunResult:
-        """The result without the secrets that the call was given."""
         ...
 
 
@@ -77,12 +74,9 @@ class _Call:
     started: float = field(default_factory=time.monotonic)
 
     def journal_detail(self) -> dict[str, Any]:
-        detail: dict[str, Any] = {
-            "seconds": round(time.monotonic() - self.started, 6),
-            "sandbox": self.sandbox,
-        }
-        if self.client:
-            detail["client"] = self.client
+        seconds = round(time.monotonic() - self.started, 6)
+        detail: dict[str, Any] = {"seconds": seconds, "sandbox": self.sandbox}
+        detail |= {"client": self.client} if self.client else {}
         events = self.broker.events if self.broker else ()
         if events:
             detail["events"] = [event.model_dump(mode="json") for event in events[:MAX_EVENTS]]

@@ -66,7 +66,9 @@ class CodeRights:
         if request.grants.is_pure:
             return None
         if ANY in request.grants.network:
-            raise InvalidArguments("`needs` does not name its hosts.", hint="Name each host that the code reaches.")
+            raise InvalidArguments(
+                "`needs` does not name its hosts.", hint="Name each host that the code reaches."
+            )
         if self._settings.policy == "locked":
             raise ToolUnavailable(
                 "ALITA_POLICY=locked: code gets no rights beyond computing.", hint="Run it without `needs`."

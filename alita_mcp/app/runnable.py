@@ -1,4 +1,4 @@
-"""Decision whether a version can run in this process, with the reason why not."""
+"""Whether a version can run in this process, and why not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Runnable:
 
         What a person did not approve is no reason: ask for that apart.
         """
-        reasons = [*self._lacks(manifest.grants), *self._uncallable(manifest, (manifest.name,))]
+        reasons = [*self._lacks(manifest.grants), *self._uncallable_tools(manifest, (manifest.name,))]
         return "; ".join(reasons) or self._verifier.known_failure(manifest)
 
     def check(self, manifest: Manifest) -> None:
@@ -39,20 +39,20 @@ class Runnable:
         if missing:
             raise ToolUnavailable(
                 f"{manifest.name} cannot run here: it {missing}.",
-                hint="A person can change that; until then use another tool, or make one that does without.",
+                hint="A person can change that. Until then use another tool, or make one that does without.",
             )
 
-    def _uncallable(self, manifest: Manifest, chain: tuple[str, ...]) -> list[str]:
-        """Names the tools it needs and cannot call: those that are gone, not approved, or unable to run themselves."""
+    def _uncallable_tools(self, manifest: Manifest, chain: tuple[str, ...]) -> list[str]:
+        """The tools it needs and cannot call: those that do not exist, are not approved, or cannot run themselves."""
         reasons = []
         for name in manifest.grants.tools:
-            entry = None if name in chain else self._library.tools.entry(name)
             if name in chain:
                 continue
+            entry = self._library.tools.entry(name)
             if entry is None or entry.state != "enabled":
-                reasons.append(f"calls {name}, which is not there")
+                reasons.append(f"calls {name}, which does not exist")
             elif not entry.approved:
                 reasons.append(f"calls {name}, which waits for a person's approval")
-            elif self._lacks(entry.manifest.grants) or self._uncallable(entry.manifest, (*chain, name)):
+            elif self._lacks(entry.manifest.grants) or self._uncallable_tools(entry.manifest, (*chain, name)):
                 reasons.append(f"calls {name}, which cannot run here")
         return reasons

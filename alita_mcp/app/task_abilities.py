@@ -14,10 +14,10 @@ from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundT
 from alita_mcp.agent.actions.workspace import Workspace
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls
-from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.app.code_rights import CodeWaits
 from alita_mcp.app.code_runner import FILES, CodeRunner
 from alita_mcp.app.code_tools import ShowManifest
+from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import CatalogueEntry
@@ -197,4 +197,3 @@ class RunAbilities:
         from alita_mcp.research.reading.readers import read_file
 
         return await read_file(self._workspace.path(name), name, self._flows.readers)
-

@@ -174,7 +174,7 @@ async def test_a_run_that_is_cancelled_takes_its_calls_along(settings: Settings)
     async with open_app(changed, admit=lambda _manifest: (), sandbox=box) as app:
 
         async def run() -> None:
-            await app.code.run(CodeRequest(code="import alita_tools"), UNIDENTIFIED, _silent)
+            await app.code.run_code(CodeRequest(code="import alita_tools"), UNIDENTIFIED, _silent)
 
         with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 
 from alita_mcp.agent.values import Solution, TaskRequest
-from alita_mcp.errors import InvalidArguments, ToolNotFound, UsageError
+from alita_mcp.errors import InvalidArguments, ModelError, ToolNotFound, UsageError
 from alita_mcp.server.agents.requests import budget_within, uri_of
 from alita_mcp.server.agents.texts import guidance_text, solution_text, told_solution
 from alita_mcp.server.client.client_identity import key_of, name_of_client
@@ -19,7 +19,7 @@ from alita_mcp.server.results.building import printable, tool_result
 from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.server.results.unreviewed import shown
 from alita_mcp.server.rounds import Parked, asked_job_id, job_result, parked_job
-from alita_mcp.toolsmith.jobs.person_questions import FormField
+from alita_mcp.toolsmith.jobs.person_questions import FilledForm, FormField
 from alita_mcp.toolsmith.requests.outcomes import Working
 
 if TYPE_CHECKING:
@@ -106,7 +106,6 @@ def _begun(call: ToolCall, request: TaskRequest) -> Job[Solution]:
 
 def asking(person: PendingQuestions) -> AskPerson:
     """Function that asks a person one question of a task, in a form of one line."""
-    from alita_mcp.toolsmith.jobs.person_questions import FilledForm  # loaded by then
 
     async def ask(question: str) -> str | None:
         text = _QUESTION.format(question=printable(question, MAX_QUESTION))

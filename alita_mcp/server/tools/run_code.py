@@ -45,7 +45,7 @@ def _begun(call: ToolCall) -> Job[CodeRunResult | CodeWaits]:
     person = None if request.grants.is_pure else questions_to_person(call)
 
     async def work(enter: ReportStage) -> CodeRunResult | CodeWaits:
-        return await call.app.code.run(request, call.identity, enter, person, partial(shown, call.app))
+        return await call.app.code.run_code(request, call.identity, enter, person, partial(shown, call.app))
 
     return call.app.jobs.start_run(work, person)
 
