@@ -108,15 +108,15 @@ class Run:
         part.observations = Observations(self.id, task, parts.runs, prefix=f"p{agent.replace('.', '_')}o")
         part.outer = self
         for reference in references:
-            part.observations.adopt(self.observations.named(reference))
+            part.observations.adopt(self.observations.find(reference))
         return part
 
-    def take(self) -> int:
+    def reserve_step(self) -> int:
         """Reserves the number of the next step."""
         self._taken += 1
-        return self.outer.take() if self.outer is not None else self._taken
+        return self.outer.reserve_step() if self.outer is not None else self._taken
 
-    async def done(self, step: Step) -> None:
+    async def record_step(self, step: Step) -> None:
         """Records a step that was taken."""
         self.steps.append(step)
         reason = f" ({step.decision.way}: {step.decision.reason})" if step.decision else ""
@@ -144,16 +144,16 @@ class Run:
         await self.parts.runs.append(event)
         await self.parts.on_event(event)
 
-    def read(self, sources: Iterable[Source]) -> None:
-        """Records a source that was read."""
+    def record_sources(self, sources: Iterable[Source]) -> None:
+        """Records sources that were read."""
         for source in sources:
             self.sources.setdefault(source.url, source)
 
-    def used(self, tools: Iterable[str]) -> None:
+    def record_use(self, tools: Iterable[str]) -> None:
         """Records tools of the library that were called."""
         self.tools_used += [name for name in dict.fromkeys(tools) if name not in self.tools_used]
 
-    def made(self, tool: str) -> None:
+    def record_made(self, tool: str) -> None:
         """Records a tool that was built."""
         if tool and tool not in self.tools_made:
             self.tools_made.append(tool)

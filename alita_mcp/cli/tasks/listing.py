@@ -26,7 +26,7 @@ async def show_runs(options: argparse.Namespace, output: Output) -> int:
         newest = await runs.list(options.limit)
         output.result({"runs": newest}, runs_table(newest))
         return 0
-    run = await runs.named(options.run)
+    run = await runs.find_run(options.run)
     if not options.follow:
         events = await runs.events(run)
         told = {"run": await runs.summary(run), "events": events}

@@ -154,7 +154,7 @@ class ScriptedTasks:
     """Contents of the files that tasks came with, read when they began."""
     scopes: dict[str, anyio.CancelScope] = field(default_factory=dict)
 
-    def begin(
+    def begin_task(
         self,
         request: TaskRequest,
         *,
