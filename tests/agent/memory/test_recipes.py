@@ -15,6 +15,8 @@ from alita_mcp.agent.memory.recipes import (
     MOST_WORDINGS,
     KeptRecipe,
     learn,
+    make_recipe,
+    similarity,
 )
 from alita_mcp.agent.memory.wording.likeness import coverage, task_similarity
 from tests.agent.memory.labelled import KEPT, SEEN, UNLIKE_KEPT, UNLIKE_SEEN, Kind
