@@ -15,8 +15,7 @@ from typing import Any
 
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.runner.tool import failures, shapes
-from alita_mcp.sandbox.variants.code_on_call import brought_along, results_of
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
+from tests.scripted_sandbox import ScriptedSandbox, brought_along, results_of
 
 MOST_LINES = 100_000
 IN_PROCESS = "tests.in_process:InProcessSandbox"

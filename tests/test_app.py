@@ -25,12 +25,12 @@ from alita_mcp.errors import (
 from alita_mcp.models.interface import Completion, ToolCall
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.interface import Environment, Job, Progress, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import FixedLimits, Settings
 from alita_mcp.toolsmith.requests.outcomes import Created, Rejected, Working
 from alita_mcp.toolsmith.requests.request import read_request
 from alita_mcp.values import Lock
+from tests.scripted_sandbox import ScriptedSandbox
 
 CODE = '''def halve(number: int) -> float:
     """Halves a number.

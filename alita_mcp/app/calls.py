@@ -126,7 +126,7 @@ class Calls:
         # 1. Refuse what could only fail, before gates run or a person is asked.
         entry = self._library.entry(name)
         if entry.state == "enabled":
-            if not entry.manifest.grants.is_pure:
+            if entry.manifest.packages or not entry.manifest.grants.is_pure:
                 self.runnable.check(entry.manifest)
             if version is not None or not entry.sandboxes:
                 await self._verifier.verify_unproven(name, version, len(chain))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from alita_mcp.app.version_verifier import VersionVerifier
-from alita_mcp.errors import ToolUnavailable
+from alita_mcp.app.version_verifier import VersionVerifier, cannot_run_here
 from alita_mcp.library.library import Library
 from alita_mcp.values import Grants, Manifest
 
@@ -26,21 +25,21 @@ class Runnable:
 
         What a person did not approve is no reason: ask for that apart.
         """
-        reasons = [*self._lacks(manifest.grants), *self._uncallable_tools(manifest, (manifest.name,))]
+        reasons = [*self._missing(manifest), *self._uncallable_tools(manifest, (manifest.name,))]
         return "; ".join(reasons) or self._verifier.known_failure(manifest)
 
     def check(self, manifest: Manifest) -> None:
         """Refuses a call that could only fail.
 
         Raises:
-            ToolUnavailable: the settings do not give what the version needs.
+            ToolUnavailable: settings or sandbox do not give what the version needs.
         """
-        missing = "; ".join(self._lacks(manifest.grants))
-        if missing:
-            raise ToolUnavailable(
-                f"{manifest.name} cannot run here: it {missing}.",
-                hint="A person can change that. Until then use another tool, or make one that does without.",
-            )
+        if missing := self._missing(manifest):
+            raise cannot_run_here(manifest.name, missing)
+
+    def _missing(self, manifest: Manifest) -> list[str]:
+        """What it needs of the settings and of the sandbox, and does not find here."""
+        return [*self._lacks(manifest.grants), *self._verifier.lacks_of_sandbox(manifest)]
 
     def _uncallable_tools(self, manifest: Manifest, chain: tuple[str, ...]) -> list[str]:
         """The tools it needs and cannot call: those that do not exist, are not approved, or cannot run themselves."""
@@ -53,6 +52,6 @@ class Runnable:
                 reasons.append(f"calls {name}, which does not exist")
             elif not entry.approved:
                 reasons.append(f"calls {name}, which waits for a person's approval")
-            elif self._lacks(entry.manifest.grants) or self._uncallable_tools(entry.manifest, (*chain, name)):
+            elif self._missing(entry.manifest) or self._uncallable_tools(entry.manifest, (*chain, name)):
                 reasons.append(f"calls {name}, which cannot run here")
         return reasons

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -11,11 +12,19 @@ from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import claimed_less, is_unproven
 from alita_mcp.library.versions.naming import existing_version
-from alita_mcp.sandbox.choose import LazySandbox, expected_kind, silent
+from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, expected_kind, silent
 from alita_mcp.sandbox.interface import Environment, Sandbox
-from alita_mcp.sandbox.variants.nested import NestedSandbox
+from alita_mcp.sandbox.wasm.abilities import EMBEDDED, packages_with_sockets
 from alita_mcp.values import AcceptedVersion, Lock, Manifest, StoredVersion
 from alita_mcp.verification.verify import Verdict, verify
+
+
+def cannot_run_here(name: str, lacks: Sequence[str]) -> ToolUnavailable:
+    """The error for a call that could only fail here; `lacks` are what it needs, as in `needs a model: …`."""
+    return ToolUnavailable(
+        f"{name} cannot run here: it {'; '.join(lacks)}.",
+        hint="A person can change that. Until then use another tool, or make one that does without.",
+    )
 
 
 class VersionPlace(NamedTuple):
@@ -40,6 +49,12 @@ class VersionVerifier:
         """How a version failed its gates in the sandbox at hand since this process began; empty where it did not."""
         return self._failures.get((manifest.digest, expected_kind(self._sandbox)), "")
 
+    def lacks_of_sandbox(self, manifest: Manifest) -> list[str]:
+        """What a version needs of a sandbox and this kind does not have, as in `needs Docker or bubblewrap, …`."""
+        embedded_only = expected_kind(self._sandbox) == EMBEDDED
+        packages = packages_with_sockets(manifest.packages) if embedded_only else []
+        return [f"needs Docker or bubblewrap for the sockets of {' and '.join(packages)}"] if packages else []
+
     async def choose_sandbox(self) -> Sandbox:
         """The sandbox that calls run in; the first caller has it chosen.
 
@@ -58,6 +73,9 @@ class VersionVerifier:
             SandboxError: the sandbox failed.
         """
         sandbox, manifest = await self.choose_sandbox(), stored.manifest
+        # An older release may have proved it here, where its packages open no sockets: only its calls would fail.
+        if manifest.packages and (lacks := self.lacks_of_sandbox(manifest)):
+            raise cannot_run_here(manifest.name, lacks)
         evidence = self._library.tools.evidence(manifest.name, manifest.version)
         if sandbox.kind not in evidence:
             async with self._verifying.setdefault(manifest.digest, anyio.Lock()):

@@ -9,9 +9,8 @@ from typing import Any
 from alita_mcp import __version__
 from alita_mcp.cli.output import Output
 from alita_mcp.errors import SandboxError, SandboxUnavailable
-from alita_mcp.sandbox.choose import BACK_ENDS, load_sandbox, open_sandbox
+from alita_mcp.sandbox.choose import BACK_ENDS, Preparable, load_sandbox, open_sandbox
 from alita_mcp.sandbox.conformance import ConformanceReport, Verdict, VerdictKind, conform
-from alita_mcp.sandbox.preparation import Preparable
 from alita_mcp.settings import Settings
 
 ALL = "all"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from copy import copy
 from importlib import import_module
+from typing import Protocol, runtime_checkable
 
 import anyio
 
@@ -19,7 +21,6 @@ from alita_mcp.sandbox.interface import (
     RunResult,
     Sandbox,
 )
-from alita_mcp.sandbox.preparation import Preparable, Preparation
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
 
@@ -49,7 +50,7 @@ async def open_sandbox(settings: Settings, progress: Progress = silent) -> Sandb
     """
     reports = []
     for name in BACK_ENDS if settings.sandbox == "auto" else [settings.sandbox]:
-        sandbox, report = await _proved(name, settings, progress)
+        sandbox, report = await _open_proved(name, settings, progress)
         if sandbox is not None:
             return sandbox
         reports.append(report)
@@ -72,7 +73,7 @@ async def probe_all(settings: Settings, progress: Progress = silent) -> tuple[Pr
     reports: dict[str, ProbeReport] = {}
 
     async def probe(name: str) -> None:
-        sandbox, reports[name] = await _proved(name, settings, progress)
+        sandbox, reports[name] = await _open_proved(name, settings, progress)
         if sandbox is not None:
             await sandbox.aclose()
 
@@ -100,29 +101,108 @@ def load_sandbox(name: str, settings: Settings) -> Sandbox:
     return sandbox
 
 
-class _Choice:
-    """Attempt to choose a back end for all waiting callers; cancelled when the last of them leaves."""
+@runtime_checkable
+class Preparable(Protocol):
+    """Back end that has to be prepared once on a machine before it can prove anything."""
+
+    async def ready(self, progress: Progress) -> object:
+        """Prepares it; returns at once where that was done before.
+
+        Raises:
+            SandboxError: it cannot be prepared; the next call tries again.
+        """
+        ...
+
+
+class Preparation:
+    """Last progress line of a preparation that many callers wait for, entered as a block; empty outside of it."""
 
     def __init__(self) -> None:
-        self.scope = anyio.CancelScope()
+        self.line = ""
+        self._changed = anyio.Event()
+
+    def __enter__(self) -> None:
+        self.line = ""
+
+    def __exit__(self, *_how: object) -> None:
+        self.line = ""
+
+    async def report_line(self, line: str) -> None:
+        """Replaces the progress line."""
+        self.line = line
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def follow(self, progress: Progress) -> None:
+        """Passes on the present line and later ones until cancelled; a slow listener misses some."""
+        while True:
+            changed = self._changed
+            if self.line:
+                await progress(self.line)
+            await changed.wait()
+
+
+class SandboxWrapper(ABC):
+    """Sandbox that passes on to another one all but calls and its own end."""
+
+    @abstractmethod
+    async def chosen(self) -> Sandbox:
+        """The sandbox behind this one."""
+
+    async def probe(self) -> ProbeReport:
+        """Probes the sandbox behind; see the interface."""
+        return await (await self.chosen()).probe()
+
+    async def abilities(self) -> Abilities:
+        """Abilities of code in the sandbox behind; see the interface."""
+        return await (await self.chosen()).abilities()
+
+    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
+        """Exact versions and hashes; see the interface."""
+        return await (await self.chosen()).resolve(packages, progress)
+
+    async def prepare(self, lock: Lock, progress: Progress) -> Environment:
+        """The environment for a lock; see the interface."""
+        return await (await self.chosen()).prepare(lock, progress)
+
+
+class NestedSandbox(SandboxWrapper):
+    """Sandbox whose calls run `depth` calls deeper; its owner tends and closes the sandbox behind."""
+
+    def __init__(self, outer: Sandbox, depth: int) -> None:
+        self._outer = outer
+        self._depth = depth
+
+    @property
+    def kind(self) -> str:
+        """Kind of the sandbox behind."""
+        return self._outer.kind
+
+    async def chosen(self) -> Sandbox:
+        """The sandbox behind."""
+        return self._outer
+
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        """Runs one call at its depth; see the interface."""
+        return await self._outer.run(job.model_copy(update={"depth": job.depth + self._depth}), broker)
+
+    async def tend(self) -> None:
+        """Does nothing."""
+
+    async def aclose(self) -> None:
+        """Does nothing."""
+
+
+class _Attempt:
+    """Attempt to choose a back end, for all callers that wait for it."""
+
+    def __init__(self) -> None:
+        self.wanted = anyio.Event()
         self.ended = anyio.Event()
         self.failure: Exception | None = None
-        self._waiting = 0
-
-    async def wait(self) -> None:
-        """Returns when it ended; raises what it failed with."""
-        self._waiting += 1
-        try:
-            await self.ended.wait()
-        finally:
-            self._waiting -= 1
-            if not self._waiting:
-                self.scope.cancel()
-        if self.failure is not None:
-            raise copy(self.failure) from self.failure  # each caller adds to its own
 
 
-class LazySandbox:
+class LazySandbox(SandboxWrapper):
     """Sandbox that is chosen when it is first needed, once.
 
     When a chosen back end stops working its calls fail; another one is never slipped in.
@@ -135,9 +215,8 @@ class LazySandbox:
         self.preparation = Preparation()
         """How far the preparation is that the first callers wait for."""
         self._choosing = anyio.Lock()
-        self._choice: _Choice | None = None
+        self._attempt = _Attempt()
         self._is_tended = False
-        self._wanted = anyio.Event()
 
     @property
     def kind(self) -> str:
@@ -151,19 +230,21 @@ class LazySandbox:
         return self._chosen.kind if self._chosen else named if named in BACK_ENDS else UNCHOSEN
 
     async def chosen(self) -> Sandbox:
-        """The chosen back end; the first caller starts the choice, which goes on while any caller waits for it.
-
-        Without a task that tends this object, the first caller chooses; when it is cancelled the next one begins again.
+        """The chosen back end; the first caller starts the choice.
 
         Raises:
             SandboxUnavailable: none isolates here; the next call looks again.
             SandboxError: closed already.
         """
-        if self._is_tended and self._chosen is None:
-            if self._choice is None or self._choice.scope.cancel_called:
-                self._choice = _Choice()
-                self._wanted.set()
-            await self._choice.wait()
+        # 1. There is one: it is returned.
+        # 2. `tend` runs: it chooses for all callers, so that none of them takes the choice along when it is cancelled.
+        # 3. Nobody tends this object: the first caller chooses; when it is cancelled the next one begins again.
+        if self._chosen is None and self._is_tended:
+            attempt = self._attempt
+            attempt.wanted.set()
+            await attempt.ended.wait()
+            if attempt.failure is not None:
+                raise copy(attempt.failure) from attempt.failure  # each caller adds to its own
         return await self._choose()
 
     async def _choose(self) -> Sandbox:
@@ -172,56 +253,32 @@ class LazySandbox:
                 raise SandboxError("The sandbox is closed.")
             if self._chosen is None:
                 with self.preparation:
-                    self._chosen = await open_sandbox(self._settings, self.preparation.tell)
-                self._wanted.set()
+                    self._chosen = await open_sandbox(self._settings, self.preparation.report_line)
+                self._attempt.wanted.set()
             return self._chosen
 
-    async def probe(self) -> ProbeReport:
-        """The chosen back end's own."""
-        return await (await self.chosen()).probe()
-
-    async def abilities(self) -> Abilities:
-        """The chosen back end's own."""
-        return await (await self.chosen()).abilities()
-
-    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
-        """The chosen back end's own."""
-        return await (await self.chosen()).resolve(packages, progress)
-
-    async def prepare(self, lock: Lock, progress: Progress) -> Environment:
-        """The chosen back end's own."""
-        return await (await self.chosen()).prepare(lock, progress)
-
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
-        """The chosen back end's own."""
+        """Runs one call in the chosen back end; see the interface."""
         return await (await self.chosen()).run(job, broker)
 
     async def tend(self) -> None:
-        """Chooses for all callers, then the chosen back end's own."""
+        """Chooses for all callers, then tends the chosen back end, until cancelled."""
         self._is_tended = True
         try:
             while self._chosen is None:
-                await self._wanted.wait()
-                self._wanted = anyio.Event()
-                await self._choose_for(self._choice)
+                await self._attempt.wanted.wait()
+                attempt = self._attempt
+                try:
+                    await self._choose()
+                except Exception as failure:  # noqa: BLE001 - the callers that wait raise it
+                    attempt.failure = failure
+                finally:
+                    self._attempt = _Attempt()
+                    attempt.ended.set()
         finally:
             self._is_tended = False
-            if self._choice is not None:
-                self._choice.ended.set()
+            self._attempt.ended.set()
         await self._chosen.tend()
-
-    async def _choose_for(self, choice: _Choice | None) -> None:
-        if choice is None:
-            return
-        try:
-            with choice.scope:
-                await self._choose()
-        except Exception as failure:  # noqa: BLE001 - the callers that wait raise it
-            choice.failure = failure
-        finally:
-            choice.ended.set()
-            if self._choice is choice:
-                self._choice = None
 
     async def aclose(self) -> None:
         """Closes the back end if one was chosen."""
@@ -232,7 +289,9 @@ class LazySandbox:
                     await self._chosen.aclose()
 
 
-async def _proved(name: str, settings: Settings, progress: Progress) -> tuple[Sandbox | None, ProbeReport]:
+async def _open_proved(
+    name: str, settings: Settings, progress: Progress
+) -> tuple[Sandbox | None, ProbeReport]:
     """The opened back end and its report; None, and nothing left open, when it does not isolate."""
     try:
         sandbox = load_sandbox(name, settings)
@@ -254,13 +313,13 @@ async def _proved(name: str, settings: Settings, progress: Progress) -> tuple[Sa
 
 
 def _failed(name: str, problem: SandboxError) -> ProbeReport:
-    return ProbeReport(
-        kind=name, probes=(Probe(name="starts", passed=False, detail=problem.message),), hint=problem.hint
-    )
+    starts = Probe(name="starts", passed=False, detail=problem.message)
+    return ProbeReport(kind=name, probes=(starts,), hint=problem.hint)
 
 
 def _reason(report: ProbeReport) -> str:
+    """The failed probes in words, without the hint, which is shown beside them."""
     failed = [probe for probe in report.probes if not probe.passed]
     details = {probe.name: probe.detail.replace(report.hint, "").rstrip(" .") or "no" for probe in failed}
-    told = ", ".join(f"{name}: {detail}" for name, detail in details.items()) or "nothing was proved"
-    return f"{report.kind} ({told})"
+    words = ", ".join(f"{name}: {detail}" for name, detail in details.items()) or "nothing was proved"
+    return f"{report.kind} ({words})"

@@ -12,10 +12,10 @@ import pytest
 
 from alita_mcp.app import App, open_app
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import AcceptedVersion, Example
 from tests.library.factory import accepted
+from tests.scripted_sandbox import ScriptedSandbox
 
 INTEGERS = {
     "type": "object",

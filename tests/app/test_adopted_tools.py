@@ -14,11 +14,11 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.trust.trust import what_would_raise
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Example, Grants, Lock
 from alita_mcp.verification.static.static import static_gate
 from tests.library.factory import accepted, forge, no_starters
+from tests.scripted_sandbox import ScriptedSandbox
 
 DOUBLE = '''def double(number: int) -> int:
     """Doubles a number.

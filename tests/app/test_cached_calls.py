@@ -11,11 +11,11 @@ from alita_mcp.app import App
 from alita_mcp.errors import InvalidArguments, SandboxUnavailable, ToolQuarantined, ToolUnavailable
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants
 from tests.app.conftest import Open, adder, adding
 from tests.library.factory import found
+from tests.scripted_sandbox import ScriptedSandbox
 
 ONE_TWO = {"a": 1, "b": 2}
 

@@ -11,12 +11,12 @@ import pytest
 
 from alita_mcp.app import App
 from alita_mcp.app.calls import MAX_EVENTS, Calls
-from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused
+from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused, ToolUnavailable
 from alita_mcp.sandbox.broker_events import BrokerEvent
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Environment, Job, Progress, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.values import Grants, Lock, StoredVersion
 from tests.app.conftest import Open, adder, adding
+from tests.scripted_sandbox import ScriptedSandbox
 
 ASKS = Grants(tools=("sum_up",))
 
@@ -228,3 +228,21 @@ async def test_hundreds_of_calls_leave_no_memory_behind(open_with: Open) -> None
             tracemalloc.stop()
     assert bytes_after - bytes_before < 120_000  # 200 for each call; a buffer grows when it likes
     assert objects_after - objects_before < 600
+
+
+@pytest.mark.parametrize(
+    ("kind", "package"), [("wasm", "requests>=2"), ("wasm", "HTTPX"), ("docker", "requests")]
+)
+async def test_a_tool_with_packages_that_open_sockets_runs_in_docker_and_bubblewrap_only(
+    open_with: Open, kind: str, package: str
+) -> None:
+    box = ScriptedSandbox(adding, kind=kind)
+    async with open_with(box, adder(packages=(package,), sandbox=kind)) as app:
+        reason = app.why_not(app.library.entry("add").manifest)
+        if kind == "docker":
+            assert reason == ""
+            return
+        assert reason == f"needs Docker or bubblewrap for the sockets of {package.partition('>')[0]}"
+        with pytest.raises(ToolUnavailable, match="add cannot run here: it needs Docker or bubblewrap"):
+            await app.run_tool("add", {"a": 1, "b": 2})
+        assert box.jobs == []

@@ -25,10 +25,10 @@ import alita_mcp
 from alita_mcp.app import open_app
 from alita_mcp.library.versions import loaded
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.build import build_server
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
+from tests.scripted_sandbox import ScriptedSandbox
 
 CEILINGS = {"search": 100, "run": 85, "synthesize": 583}
 """Functions; lower them as the flows get shorter."""

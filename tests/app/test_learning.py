@@ -24,11 +24,11 @@ from alita_mcp.library.opening import open_library
 from alita_mcp.library.search.answer import Fit, SearchAnswer
 from alita_mcp.library.words.documents import LEAST_LEARNED, document_of
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.example_requests import MAX_CHARACTERS, says_nothing_new, worth_learning
 from tests.app.conftest import Open, adder
 from tests.library.factory import hit_of, simple
+from tests.scripted_sandbox import ScriptedSandbox
 
 WAIT_S = 300
 ASKED = "add the numbers of two zebra herds, say 3 and 4"

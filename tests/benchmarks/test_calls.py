@@ -17,11 +17,11 @@ import pytest
 from alita_mcp.errors import SandboxUnavailable
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from benchmarks import calls
 from benchmarks.calls import baselines, crowd, goals, latency, memory, over_stdio, peers, timing
+from tests.scripted_sandbox import ScriptedSandbox
 
 DRIVER = """
 import json, sys

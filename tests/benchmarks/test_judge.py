@@ -4,11 +4,11 @@ import pytest
 
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.values import Example
 from benchmarks.synthesis.judge import BrokenRequest, Unbroken, break_request
 from benchmarks.synthesis.mutate import drawn
 from benchmarks.synthesis.tool_requests import ToolRequest
+from tests.scripted_sandbox import ScriptedSandbox
 
 CODE = "def larger(a: int, b: int) -> bool:\n    return a > b\n"
 

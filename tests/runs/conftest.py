@@ -13,9 +13,9 @@ from mcp import Client
 
 from alita_mcp.runs.tool_broker import MAX_AT_ONCE
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.choose import NestedSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
-from alita_mcp.sandbox.variants.nested import NestedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from tests.runs.tools_to_call import stock

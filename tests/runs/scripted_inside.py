@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
+from tests.scripted_sandbox import ScriptedSandbox
 
 Ask = Callable[[str, dict[str, Any]], Awaitable[Any]]
 Program = Callable[[Ask], Awaitable[RunResult | None]]

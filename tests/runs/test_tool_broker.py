@@ -16,10 +16,10 @@ from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
 from alita_mcp.runs.tool_broker import RedactingBroker, imported_tools, open_tool_broker
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Manifest
 from tests.runs.tools_to_call import stock
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.manifests import manifest
 
 START = {"name": "slugify", "arguments": {}}

@@ -15,10 +15,10 @@ from anyio.abc import Process
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
+from tests.scripted_sandbox import ScriptedSandbox
 
 DRIVER = """
 import contextlib, io, json, sys

@@ -8,8 +8,8 @@ import anyio
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Probe, ProbeReport, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
+from tests.scripted_sandbox import ScriptedSandbox
 
 
 class Isolating(ScriptedSandbox):

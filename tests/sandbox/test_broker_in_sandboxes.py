@@ -31,7 +31,7 @@ LIBRARIES = (
     "typing_extensions",
 )  # fmt: skip
 GET = """
-import http.client, json, os, socket, ssl, urllib.error, urllib.request
+import http.client, json, os, urllib.error, urllib.request
 
 def attempt(what):
     try:
@@ -199,7 +199,7 @@ def f():
         )
         authority = trustme.CA()
         code = f"""{GET}
-import httpx, requests
+import httpx, requests, ssl
 def f(port, tls_port, authority):
     with open("/tmp/authority.pem", "w") as file:
         file.write(authority)
@@ -237,6 +237,7 @@ def f(port, tls_port, authority):
 
     async def test_a_tunnel_is_tls_for_the_granted_name_or_nothing(self, sandbox: IsolatedSandbox) -> None:
         code = f"""{GET}
+import socket, ssl
 def through(port, talk):
     with socket.create_connection(("127.0.0.1", 3128), 20) as connection:
         connection.sendall(f"CONNECT api.test:{{port}} HTTP/1.0\\r\\n\\r\\n".encode())

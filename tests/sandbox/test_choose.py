@@ -177,29 +177,6 @@ async def test_a_cancelled_first_user_leaves_the_choice_to_the_next(settings: Se
     assert [(made.closed, len(made.jobs)) for made in Isolating.made] == [(True, 0), (False, 1)]
 
 
-async def test_a_choice_that_nobody_waits_for_is_given_up_and_can_be_made_later(settings: Settings) -> None:
-    Isolating.held = anyio.Event()
-    lazy = LazySandbox(with_sandbox(settings, f"{HERE}:Isolating"))
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lazy.tend)
-            await anyio.wait_all_tasks_blocked()
-            with anyio.CancelScope() as left:
-                tasks.start_soon(_soon, left)
-                await lazy.run(JOB)
-            assert left.cancelled_caught
-            await anyio.wait_all_tasks_blocked()
-            assert [made.closed for made in Isolating.made] == [True]
-            Isolating.held.set()
-            assert (await lazy.run(JOB)).value == "tool"
-            tasks.cancel_scope.cancel()
-
-
-async def _soon(scope: anyio.CancelScope) -> None:
-    await anyio.wait_all_tasks_blocked()
-    scope.cancel()
-
-
 async def test_all_who_wait_for_a_choice_that_fails_hear_why_and_it_is_made_once(settings: Settings) -> None:
     lazy, told = LazySandbox(with_sandbox(settings, f"{HERE}:Leaky")), []
 

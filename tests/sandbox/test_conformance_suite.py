@@ -14,10 +14,10 @@ from alita_mcp.sandbox.conformance import ConformanceReport, Verdict, conform, p
 from alita_mcp.sandbox.conformance.claims import TRIALS
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from tests.sandbox.bad_back_ends import BareProcess, Boundless, Refusing, Stumbling, Swallowing
+from tests.scripted_sandbox import ScriptedSandbox
 
 WAIT_SECONDS = 400
 Make = Callable[[Settings], Sandbox]

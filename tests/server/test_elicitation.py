@@ -22,7 +22,6 @@ from alita_mcp.library.command import alita_command
 from alita_mcp.library.grants.approving import question_about, version_to_approve
 from alita_mcp.library.opening import open_library
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server import build as build_module
 from alita_mcp.server import elicitation, rounds
 from alita_mcp.server.rounds import read_state
@@ -32,6 +31,7 @@ from alita_mcp.settings import FixedLimits, Settings
 from alita_mcp.toolsmith.jobs.person_questions import Decision, FilledForm, FormField, Question
 from alita_mcp.values import Grants
 from tests.library.factory import no_starters, simple
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.connections import client_of
 from tests.server.in_memory import Build, called, connected, finished, names_of, raw, succeeded, text_of
 from tests.server.processes import ENTRY, SERVE_HTTP, environment, started

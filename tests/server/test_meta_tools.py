@@ -11,9 +11,9 @@ from mcp import Client
 from mcp.client.extension import advertise
 
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.settings import FixedLimits
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.drafts import VOWEL_SHARE, draft
 from tests.server.in_memory import (
     Build,

@@ -14,10 +14,10 @@ from alita_mcp.app import App, open_app
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.results.visibility import next_step
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.in_memory import Build, connected, names_of, refused, succeeded
 
 NO_MODEL = "needs a model: set ALITA_MODEL"

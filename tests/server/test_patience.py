@@ -17,10 +17,10 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.client import patience
 from alita_mcp.settings import FixedLimits, Settings
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.drafts import VOWEL_SHARE, draft
 from tests.server.in_memory import PATIENCE_S, Build, connected, names_of, refused, succeeded
 from tests.server.processes import INITIALIZE

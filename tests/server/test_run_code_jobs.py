@@ -10,9 +10,9 @@ import pytest
 
 from alita_mcp.errors import SandboxBusy
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import FixedLimits
 from alita_mcp.toolsmith.jobs import jobs
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.in_memory import (
     Build,
     called,

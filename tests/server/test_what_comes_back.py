@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from tests.library.factory import found
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.in_memory import Build, called, connected, succeeded, text_of
 
 CODE = "result = [word[:{cut}] for word in {words!r}]"

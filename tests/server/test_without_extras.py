@@ -17,9 +17,9 @@ from alita_mcp.library.opening import open_library
 from alita_mcp.research.fetching.fetcher import open_fetcher
 from alita_mcp.research.reading.readers import read_file
 from alita_mcp.sandbox.interface import RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from tests.research.local_site import Reply, local_site
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.in_memory import Build, connected, names_of, refused, succeeded
 
 pytestmark = pytest.mark.skipif(

@@ -11,7 +11,6 @@ import pytest
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.duplicates.comparison import (
     ENOUGH_LOST,
@@ -22,6 +21,7 @@ from alita_mcp.toolsmith.duplicates.comparison import (
 )
 from alita_mcp.values import Example, Limits
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+from tests.scripted_sandbox import ScriptedSandbox
 
 WAIT_S = 300
 NUMBERS = [{"number": number} for number in range(12)]

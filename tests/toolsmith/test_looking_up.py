@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from alita_mcp.errors import UsageError
 from alita_mcp.research.values import Passage, ResearchLimits
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.toolsmith.package_check import PackageCheck
 from alita_mcp.toolsmith.specification import MAX_LIBRARIES, MAX_QUESTIONS, Specification
 from alita_mcp.toolsmith.writing import lookup, prompts
@@ -21,6 +20,7 @@ from alita_mcp.toolsmith.writing.prompts import MAX_NOTES, Brief
 from alita_mcp.values import LookedUp, PackageFacts
 from tests.models.openai_server import ORDERS
 from tests.research.pretended import NOW, ScriptedWebAgent, TableIndex
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.toolsmith.authors import REQUEST, SPEC
 
 WAIT_S = 60

@@ -7,11 +7,11 @@ import pytest
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.interface import Job, Progress, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.toolsmith import package_check
 from alita_mcp.toolsmith.package_check import PackageCheck, is_pinned, name_of
 from alita_mcp.values import Lock, PackageFacts
 from tests.research.pretended import ScriptedWebAgent, TableIndex
+from tests.scripted_sandbox import ScriptedSandbox
 
 KNOWN = {
     "numpy": PackageFacts(name="numpy", exists=True, version="2.4", has_wheel=True),

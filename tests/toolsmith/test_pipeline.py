@@ -12,12 +12,12 @@ from alita_mcp.library.library import Library
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.outcomes import Created, Rejected
 from alita_mcp.toolsmith.toolsmith import Toolsmith
 from tests.models.openai_server import Request, openai_server
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.toolsmith.authors import (
     BROKEN,
     COUNT,

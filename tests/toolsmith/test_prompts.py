@@ -11,13 +11,13 @@ import pytest
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.abilities import Abilities, whole_cpython
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.abilities import abilities
 from alita_mcp.toolsmith.requests.template import STAND_IN, told_lacks
 from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.values import Grants
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.toolsmith.authors import SPEC
 from tests.toolsmith.golden_prompts import (
     BRIEF,

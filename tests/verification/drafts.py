@@ -7,8 +7,8 @@ from typing import Any
 
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.runner.tool.failures import kinds_of
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.values import Draft, Example
+from tests.scripted_sandbox import ScriptedSandbox
 
 SHOUT = '''\
 def shout(text: str, times: int = 1) -> str:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.values import Check, Draft, Example
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.examples.examples import ExamplesFound, examples_gate
@@ -20,6 +19,7 @@ from alita_mcp.verification.examples.suite import is_edge
 from alita_mcp.verification.examples.trials import AT_ONCE, RehearsedDraft
 from alita_mcp.verification.findings import is_unicode
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.verification.drafts import SHOUT_EXAMPLES, behaves_as, draft, shout
 from tests.verification.test_compare import JSON_VALUES
 

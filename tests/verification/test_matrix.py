@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example
 from alita_mcp.verification.agreement import PassMatrix, accept, extend_matrix, pooled, prepare
 from alita_mcp.verification.comparison import result_word
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+from tests.scripted_sandbox import ScriptedSandbox
 
 HEAD = (
     'def halve(number: int) -> float:\n    """Halves a number.\n\n    Args:\n        number: What.\n    """\n'

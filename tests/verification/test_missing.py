@@ -9,11 +9,11 @@ import pytest
 from alita_mcp.errors import SandboxUnavailable
 from alita_mcp.sandbox.abilities import Abilities, Missing
 from alita_mcp.sandbox.interface import RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm import abilities as embedded
 from alita_mcp.values import Check
 from alita_mcp.verification.static.imports import missing_checks
 from alita_mcp.verification.static.static import static_gate
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.verification.drafts import SHOUT, draft
 
 LACKING = Abilities(

@@ -11,9 +11,8 @@ import pytest
 
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.code_on_call import loading_program, on_call
 from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
-from alita_mcp.sandbox.variants.code_on_call import brought_along, loading_program, on_call
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example, MutationScore, ToolContract
@@ -22,6 +21,7 @@ from alita_mcp.verification.examples.examples import Trial, examples_gate
 from alita_mcp.verification.examples.trials import RehearsedDraft
 from alita_mcp.verification.mutation.mutation import MutationFound, looks_at_itself, mutation_gate
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+from tests.scripted_sandbox import ScriptedSandbox, brought_along
 from tests.verification.drafts import draft
 
 BAND = '''\

@@ -12,7 +12,6 @@ import pytest
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Check, Draft, Example, Grants, Limits
@@ -30,6 +29,7 @@ from alita_mcp.verification.properties.properties import (
     seed_of,
 )
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.verification.drafts import draft
 
 

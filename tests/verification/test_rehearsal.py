@@ -14,7 +14,6 @@ from alita_mcp.errors import SandboxError, ToolNotFound
 from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.sandbox.interface import Broker, EgressRefused, Job, RunResult
 from alita_mcp.sandbox.network.host_patterns import read_pattern
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.values import Draft, Example, Grants, StoredVersion
 from alita_mcp.verification.rehearsal.origin import (
     FILES,
@@ -27,6 +26,7 @@ from alita_mcp.verification.rehearsal.origin import (
 from alita_mcp.verification.rehearsal.rehearsal import ReadTool, Rehearsal, RehearsalBroker, value_of
 from alita_mcp.verification.verify import verify
 from tests.library.factory import simple
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.verification.drafts import Stages
 from tests.verification.trusting_sandbox import TrustingSandbox
 

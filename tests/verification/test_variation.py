@@ -13,7 +13,6 @@ import pytest
 
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from alita_mcp.settings import Settings
 from alita_mcp.values import Check, Draft, Example, VerificationReport
@@ -23,6 +22,7 @@ from alita_mcp.verification.examples.trials import RehearsedDraft
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.static.static import static_gate
 from alita_mcp.verification.verify import verify
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.verification.drafts import draft
 
 pytestmark = pytest.mark.slow

@@ -14,13 +14,13 @@ from alita_mcp import __version__
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.interface import Broker, Environment, Job, Progress, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example, Lock
 from alita_mcp.verification.examples.trials import SECOND_CLOCK_OFFSET_S
 from alita_mcp.verification.properties.properties import INPUTS, seed_of
 from alita_mcp.verification.verify import Verdict, verify
+from tests.scripted_sandbox import ScriptedSandbox
 from tests.verification.drafts import SHOUT, SHOUT_EXAMPLES, Stages, behaves_as, draft, shout
 
 

@@ -21,9 +21,9 @@ from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
 from alita_mcp.sandbox.network.egress_policies import NoHosts
 from alita_mcp.sandbox.network.proxy import PROXY, PROXY_VARIABLES, serve
 from alita_mcp.sandbox.runner.tool import grants
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.workers.call_session import in_words
 from tests.forked import FORKED
+from tests.scripted_sandbox import ScriptedSandbox
 
 
 def work(line: Connection, job: dict[str, Any], variables: dict[str, str]) -> None:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
+from packaging.utils import canonicalize_name
+
 from alita_mcp.sandbox.abilities import Abilities, Missing, whole_cpython
 from alita_mcp.sandbox.wasm.build import PYTHON
 
+EMBEDDED = "wasm"
+"""This kind of sandbox."""
 ANOTHER_SANDBOX = (
     "Install Docker (https://docs.docker.com/get-docker/) or, on Linux, bubblewrap (`apt install bubblewrap`); "
     "or write the tool without it."
 )
+WITHOUT_SOCKETS = "use urllib.request or http.client, which speak HTTP and HTTPS to granted hosts"
+SOCKET_PACKAGES = {
+    "requests": "requests", "httpx": "httpx", "urllib3": "urllib3", "aiohttp": "aiohttp", "httpcore": "httpcore",
+    "httplib2": "httplib2", "niquests": "niquests", "paramiko": "paramiko", "pymongo": "pymongo", "pymysql": "pymysql",
+    "redis": "redis", "websocket-client": "websocket", "websockets": "websockets",
+}  # fmt: skip
+"""Packages that do their work over sockets, by their names in the index, each with its module."""
 _OF_PROCESSES = (
     "os.system", "os.popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.posix_spawnp", "os.execl", "os.execle",
     "os.execlp", "os.execlpe", "os.execv", "os.execve", "os.execvp", "os.execvpe", "os.spawnl", "os.spawnle",
@@ -22,9 +36,19 @@ LACKS = (
         instead="compress with zlib, gzip or zipfile",
     ),
     Missing(
-        feature="ssl",
-        names=("ssl", "_ssl"),
-        instead="leave it out: urllib.request, http.client, requests and httpx speak TLS by themselves",
+        feature="sockets and ssl",
+        names=(
+            "ssl", "_ssl", "socket.socket", "socket.create_connection", "socket.create_server",
+            "socket.socketpair", "socket.fromfd", "socket.getaddrinfo", "socket.gethostbyname",
+            "socket.gethostbyname_ex", "socket.gethostbyaddr", "socket.getnameinfo",
+            "asyncio.open_connection", "asyncio.start_server", "ftplib", "imaplib", "poplib", "smtplib",
+        ),
+        instead=WITHOUT_SOCKETS,
+    ),
+    Missing(
+        feature=f"packages that open sockets ({', '.join(list(SOCKET_PACKAGES)[:4])} and others)",
+        names=tuple(SOCKET_PACKAGES.values()),
+        instead=WITHOUT_SOCKETS,
     ),
     Missing(
         feature="threads",
@@ -98,6 +122,12 @@ LACKS = (
     ),
 )  # fmt: skip
 """Tested against the component: all that it lacks is named, and nothing that it has."""
+
+
+def packages_with_sockets(packages: Iterable[str]) -> list[str]:
+    """Those of a tool's packages that open sockets, which only Docker and bubblewrap have."""
+    names = [re.split(r"[^A-Za-z0-9._-]", package.strip(), maxsplit=1)[0] for package in packages]
+    return [name for name in names if canonicalize_name(name) in SOCKET_PACKAGES]
 
 
 def abilities() -> Abilities:

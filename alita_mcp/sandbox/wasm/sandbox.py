@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 
 import anyio
 
+from alita_mcp.errors import PackagesRejected
 from alita_mcp.sandbox import conformance
 from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.interface import Environment, Job, Probe, ProbeReport, Progress, RunResult
@@ -33,7 +34,7 @@ _WORKER = "alita_mcp.sandbox.wasm.worker.main"
 class WasmSandbox(HostBuilder, PooledSandbox):
     """Sandbox over wasmtime; works wherever that has a wheel, without a container engine or privileges."""
 
-    kind = "wasm"
+    kind = abilities.EMBEDDED
 
     def __init__(self, settings: Settings, files: CompiledFiles | None = None) -> None:
         super().__init__(settings)
@@ -69,7 +70,15 @@ class WasmSandbox(HostBuilder, PooledSandbox):
         return abilities.abilities()
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
-        """Exact versions and hashes, of pure wheels where there are any; see the seam."""
+        """Exact versions and hashes, of pure wheels where there are any; see the interface.
+
+        Packages that open sockets are refused by name; what they ask for in turn may be of use without a network.
+        """
+        if refused := abilities.packages_with_sockets(packages):
+            raise PackagesRejected(
+                f"The embedded sandbox has no sockets, which {' and '.join(refused)} cannot do without.",
+                hint=f"Instead {abilities.WITHOUT_SOCKETS}. {abilities.ANOTHER_SANDBOX}",
+            )
         return await self.environments.resolve(packages, progress)
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:

@@ -59,7 +59,7 @@ class Kind(IntEnum):
     ANSWER = 17
     """Host → inside: the answer to the ASK or NETWORK of that number, JSON."""
     NETWORK = 18
-    """Inside → host, during a call in the embedded sandbox: a question about a connection, JSON; numbered as ASK."""
+    """Inside → host, during a call in the embedded sandbox: a question about an HTTP request, JSON; numbered as ASK."""
     PACKAGES = 19
     """Host → inside: keep the PAYLOAD before as the packages of the LOADs that follow; JSON."""
 

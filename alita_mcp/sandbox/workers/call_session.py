@@ -14,7 +14,7 @@ from alita_mcp.event_loop import LARGE_BYTES, is_large, off_loop
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, EgressRefused
 from alita_mcp.sandbox.network.egress import STREAM_KINDS, Egress
 from alita_mcp.sandbox.network.egress_policies import NoHosts
-from alita_mcp.sandbox.network.streams import StreamFailed, StreamRequest, Streams
+from alita_mcp.sandbox.network.http_requests import HttpQuestion, HttpRequests, RequestFailed
 from alita_mcp.sandbox.runner.tool.grants import ERRORS, lacks
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Frame, Kind
 from alita_mcp.sandbox.wire.link import Worker
@@ -43,7 +43,7 @@ class CallSession:
         self._outbox = Outbox(worker, tasks)
         policy = _CountedEgressPolicy(self._broker.egress_policy or NoHosts(), self)
         self._egress = Egress(worker, policy, tasks)
-        self._streams = Streams(policy, tasks)
+        self._http = HttpRequests(policy, tasks)
 
     @property
     def limit_reached(self) -> str:
@@ -70,13 +70,12 @@ class CallSession:
         for scope in self._pending.values():
             scope.cancel()
         self._egress.close()
-        self._streams.close()
         self._outbox.close()
 
     def _take_ask(self, frame: Frame) -> None:
         is_counted = (
             frame.kind == Kind.ASK
-        )  # of requests about connections, the reply counts those that open one
+        )  # of questions about HTTP, those that send a request are counted later
         self._asked += is_counted
         self._used += is_counted
         is_too_much = self._asked > self._calls or len(self._pending) >= _AT_ONCE
@@ -86,11 +85,11 @@ class CallSession:
         self._tasks.start_soon(self._respond, frame)
 
     async def _respond(self, frame: Frame) -> None:
-        reply = self._reply if frame.kind == Kind.ASK else self._reply_about_connection
+        reply = self._reply if frame.kind == Kind.ASK else self._reply_about_http
         with self._pending[frame.stream]:
             try:
                 answer = await reply(frame.payload)
-            except StreamFailed as failed:
+            except RequestFailed as failed:
                 answer = _error(failed.name, str(failed))
             except NotJson as problem:
                 answer = _error("ValueError", f"the answer cannot be handed in: {problem}".partition(" (")[0])
@@ -99,11 +98,11 @@ class CallSession:
             await self._outbox.send(Kind.ANSWER, frame.stream, answer)
         del self._pending[frame.stream]
 
-    async def _reply_about_connection(self, payload: bytes) -> bytes:
-        read = partial(StreamRequest.model_validate_json, payload)
-        request = await off_loop(read, large=len(payload) > LARGE_BYTES)
-        self._used += request.do == "open"
-        return _response(await self._streams.handle(request))
+    async def _reply_about_http(self, payload: bytes) -> bytes:
+        read = partial(HttpQuestion.model_validate_json, payload)
+        question = await off_loop(read, large=len(payload) > LARGE_BYTES)
+        self._used += question.do == "send"
+        return _response(await self._http.answer(question))
 
     async def _reply(self, payload: bytes) -> bytes:
         if self.limit_reached:

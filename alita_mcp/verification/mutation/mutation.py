@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import anyio
 
 from alita_mcp.errors import SandboxRefused
+from alita_mcp.sandbox.code_on_call import UNLOADABLE, loading_program, on_call
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.code_on_call import UNLOADABLE, loading_program, on_call
 from alita_mcp.syntax import module_of
 from alita_mcp.values import Check, Draft, Example, Limits, MutationScore, Survivor
 from alita_mcp.verification.code.source import parse_code

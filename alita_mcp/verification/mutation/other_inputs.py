@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 
 from alita_mcp.errors import InvalidArguments, SandboxRefused
+from alita_mcp.sandbox.code_on_call import UNLOADABLE, on_many
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.variants.code_on_call import UNLOADABLE, on_many
 from alita_mcp.values import Draft, Example, Schema
 from alita_mcp.verification.comparison import bare_kinds_of, same_result
 from alita_mcp.verification.examples.examples import Trial

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from alita_mcp.sandbox.interface import Progress, RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.compiled import CompiledFiles
 from alita_mcp.sandbox.wasm.component import Component
 from alita_mcp.settings import Settings
 from tests.sandbox.wasm.fake_compiler import MODULE
+from tests.scripted_sandbox import ScriptedSandbox
 
 
 class SlowToPrepare(ScriptedSandbox):

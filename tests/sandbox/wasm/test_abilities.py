@@ -21,7 +21,10 @@ from tests.verification.drafts import SHOUT
 NAMES = tuple(name for lack in LACKS for name in lack.names)
 NOT_UNIX = {"msvcrt", "nt", "winreg", "winsound", "_overlapped", "_winapi", "_wmi"}
 WORKS_IN_PART = {
-    "concurrent.futures.interpreter", "concurrent.interpreters", "ssl",
+    "concurrent.futures.interpreter", "concurrent.interpreters",
+    "socket.socket", "socket.create_connection", "socket.create_server", "socket.socketpair", "socket.fromfd",
+    "socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyname_ex", "socket.gethostbyaddr",
+    "socket.getnameinfo", "asyncio.open_connection", "asyncio.start_server", "ftplib", "imaplib", "poplib", "smtplib",
     "_thread.start_joinable_thread", "_thread.start_new_thread", "asyncio.create_subprocess_exec",
     "asyncio.create_subprocess_shell", "asyncio.subprocess", "concurrent.futures.ProcessPoolExecutor",
     "concurrent.futures.process", "ctypes", "http.server.ThreadingHTTPServer",
@@ -54,6 +57,10 @@ def missing(code: str) -> Check | None:
         ("import bz2\n", "bz2", "zlib, gzip or zipfile"),
         ("from compression import zstd\n", "compression.zstd", "zlib, gzip or zipfile"),
         ("import ssl\n", "ssl", "urllib.request"),
+        ("import socket\n_open = socket.create_connection\n", "socket.create_connection", "urllib.request"),
+        ("import requests\n", "requests", "urllib.request"),
+        ("from httpx import AsyncClient\n", "httpx", "urllib.request"),
+        ("from urllib3.util import Retry\n", "urllib3", "urllib.request"),
         ("from threading import Thread\n", "threading.Thread", "ThreadPoolExecutor"),
         ("import threading as t\n_start = t.Timer\n", "threading.Timer", "ThreadPoolExecutor"),
         ("import _thread\n_start = _thread.start_new_thread\n", "_thread.start_new_thread", "plain loop"),

@@ -1,101 +1,74 @@
-"""HTTP and TLS of tools in the embedded sandbox, which has neither: the host carries both."""
+"""HTTP of tools in the embedded sandbox, which has neither sockets nor TLS: the host sends each request."""
 
 from __future__ import annotations
 
 import json
+import socketserver
+import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 import trustme
 
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.values import Grants
+from alita_mcp.values import Grants, Limits
 from tests.sandbox.sites import Site, running_site
-from tests.sandbox.test_broker_in_sandboxes import GET, library_files
-from tests.sandbox.wasm.test_grants import call
+from tests.sandbox.test_broker_in_sandboxes import GET, WAIT_SECONDS
+from tests.sandbox.wasm.test_grants import RAW, call
+from tests.tables import each_case
 
 pytestmark = pytest.mark.process
 
-KEPT = f"""{GET}
-def f(port):
-    connection = http.client.HTTPSConnection("api.test", port, timeout=20)
-    answers = []
-    for number in range(3):
-        connection.request("GET", f"/{{number}}")
-        with connection.getresponse() as answer:
-            answers.append(json.loads(answer.read())[0])
-    names = connection.sock.getpeercert()["subjectAltName"]
-    return [answers, connection.sock.version(), list(map(list, names)), len(connection.sock.getpeercert(True)) > 300]
-"""
-LIBRARIES = (
-    GET
-    + """
-import asyncio, importlib.abc, importlib.util, os, select, sys, types
-class Delivered(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    def __init__(self, files):
-        self.files = files
-    def find_spec(self, name, path=None, target=None):
-        base = name.replace(".", "/")
-        for file, package in ((f"{base}/__init__.py", True), (f"{base}.py", False)):
-            if file in self.files:
-                return importlib.util.spec_from_loader(name, self, origin=file, is_package=package)
-    def exec_module(self, module):
-        exec(compile(self.files[module.__spec__.origin], module.__spec__.origin, "exec"), module.__dict__)
-def deliver(files):
-    sys.meta_path.insert(0, Delivered(files))
-    certifi = types.ModuleType("certifi")
-    certifi.where = certifi.contents = lambda: "/authorities.pem"
-    sys.modules["certifi"] = certifi
-    exists = os.path.exists
-    os.path.exists = lambda path: path == certifi.where() or exists(path)
-"""
-)
-REQUESTS = f"""{LIBRARIES}
-def f(files, port, tls_port):
-    deliver(files)
-    import requests
-    plain, safe = f"http://api.test:{{port}}/plain", f"https://api.test:{{tls_port}}/safe"
-    session = requests.Session()
-    return [
-        attempt(lambda: requests.get(plain, timeout=20).json()),
-        attempt(lambda: [session.get(safe, timeout=20).json() for _ in range(3)]),
-        attempt(lambda: requests.get(safe, timeout=20, verify=False).json()),
-        attempt(lambda: requests.post(plain, data=b"x" * 300_000, timeout=20).text),
-        attempt(lambda: requests.get("http://other.test/", timeout=20).text.strip()),
-        attempt(lambda: requests.get("https://other.test/", timeout=20).text),
-    ]
-"""
-HTTPX = f"""{LIBRARIES}
-def f(files, port, tls_port):
-    deliver(files)
-    import httpx
-    plain, safe = f"http://api.test:{{port}}/plain", f"https://api.test:{{tls_port}}/safe"
-    def several():
-        with httpx.Client(verify=ssl.create_default_context()) as client:
-            return [client.get(safe, timeout=20).json() for _ in range(3)]
-    async def together():
-        async with httpx.AsyncClient(verify=ssl.create_default_context()) as client:
-            answers = await asyncio.gather(*(client.get(url, timeout=20) for url in (plain, safe, safe)))
-        return [answer.json() for answer in answers]
-    async def streams():
-        reader, writer = await asyncio.open_connection("api.test", tls_port, ssl=ssl.create_default_context())
-        writer.write(b"GET /streams HTTP/1.1\\r\\nHost: api.test\\r\\nConnection: close\\r\\n\\r\\n")
-        data = await reader.read()
-        writer.close()
-        return data.split(b"\\r\\n")[0].decode()
-    return [
-        attempt(lambda: httpx.get(plain, timeout=20).json()),
-        attempt(several),
-        attempt(lambda: httpx.get("http://other.test/", timeout=20).text.strip()),
-        attempt(lambda: httpx.get("https://other.test/", timeout=20).text),
-        attempt(lambda: asyncio.run(together())),
-        attempt(lambda: asyncio.run(streams())),
-    ]
-"""
-REFUSED = 'grant "network": other.test is not granted'
+RESPONSES = {
+    b"/chunked": b"HTTP/1.1 200 OK\r\nX-Own: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n",
+    b"/until-the-end": b"HTTP/1.0 200 OK\r\n\r\nno length",
+    b"/short": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc",
+    b"/cut": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc",
+    b"/none": b"",
+    b"/strange": b"no HTTP at all\r\n\r\n",
+    b"/split": b"HTTP/1.1 200 OK\r\nX-Own: a\r\n b\r\nContent-Length: 0\r\n\r\n",
+    b"/error": b"HTTP/1.1 418 Teapot\r\nContent-Length: 5\r\n\r\nshort",
+    b"/no-content": b"HTTP/1.1 204 None\r\n\r\n",
+    b"/long": b"HTTP/1.1 200 OK\r\nContent-Length: 600000\r\n\r\n" + b"x" * 600_000,
+}
+"""What a raw site answers, by path."""
+
+
+class _RawAnswers(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        request = b""
+        while (line := self.rfile.readline()) not in (b"\r\n", b""):
+            request += line
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.partition(b":")[2])
+        head, path = request, request.split(b" ")[1]
+        if b"content-length:" in head.lower():
+            request += b"\r\n" + self.rfile.read(length)
+        self.server.seen.append(request)  # type: ignore[attr-defined]
+        if path == b"/echo":
+            answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(request) + request
+        else:
+            answer = RESPONSES[path]
+        self.wfile.write(answer)
+
+
+@contextmanager
+def raw_site() -> Iterator[tuple[int, list[bytes]]]:
+    """A site that answers byte for byte; its port, and the requests that it saw."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _RawAnswers) as server:
+        server.daemon_threads, server.seen = True, []  # type: ignore[attr-defined]
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server.server_address[1], server.seen  # type: ignore[attr-defined]
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @pytest.fixture
@@ -103,6 +76,12 @@ async def sandbox(settings: Settings) -> AsyncIterator[WasmSandbox]:
     opened = WasmSandbox(settings)
     yield opened
     await opened.aclose()
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with running_site() as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -114,144 +93,283 @@ def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> trustme.CA:
     return made
 
 
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with running_site() as opened:
-        yield opened
+def granted(*ports: int) -> Grants:
+    return Grants(network=tuple(f"api.test:{port}" for port in ports))
 
 
-@pytest.fixture
-def safe_site(authority: trustme.CA) -> Iterator[Site]:
-    with running_site(authority) as opened:
-        yield opened
-
-
-def granted(*sites: Site) -> Grants:
-    return Grants(network=tuple(f"api.test:{site.port}" for site in sites))
-
-
-def sources() -> dict[str, str]:
-    return {
-        name: data.decode()
-        for name, data in library_files().items()
-        if name.endswith(".py") and not name.startswith("certifi")
-    }
-
-
-async def test_tls_is_verified_by_the_host_and_a_connection_is_used_again(
-    sandbox: WasmSandbox, safe_site: Site
-) -> None:
-    result, broker = await call(sandbox, KEPT, granted(safe_site), port=safe_site.port)
+async def value_of(sandbox: WasmSandbox, body: str, grants: Grants, **arguments: Any) -> Any:
+    """What `f(port)` with this body returns."""
+    lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
+    result, _ = await call(sandbox, f"{GET}\ndef f(port=0):\n{lines}", grants, **arguments)
     assert result.ok, result
-    answers, version, names, has_bytes = result.value
-    assert (answers, version, has_bytes) == (["/0", "/1", "/2"], "TLSv1.3", True)
-    assert ["DNS", "api.test"] in names
-    assert [event.status for event in broker.events] == ["ok"], "one connection for three requests"
+    return result.value
 
 
-async def test_an_unknown_authority_is_refused_whatever_a_tool_sets(
-    sandbox: WasmSandbox, authority: trustme.CA
+CONNECT = "connection = http.client.HTTPConnection('api.test', port, timeout=20)\n"
+AS_WRITTEN: dict[str, tuple[str, Any]] = {
+    "several requests on one connection": (
+        f"""{CONNECT}
+def ask():
+    connection.request('GET', '/echo')
+    with connection.getresponse() as answer:
+        return answer.read().split()[1].decode()
+return [ask() for _ in range(3)]
+""",
+        ["/echo"] * 3,
+    ),
+    "own headers and method": (
+        f"""{CONNECT}
+connection.request('PURGE', '/echo', headers={{'X-Own': 'a b', 'Expect': '100-continue'}})
+return connection.getresponse().read().decode().replace(str(port), 'PORT').splitlines()
+""",
+        [
+            "PURGE /echo HTTP/1.1", "Host: api.test:PORT", "Connection: close", "Accept-Encoding: identity",
+            "X-Own: a b",
+        ],
+    ),
+    "a body in chunks": (
+        f"""{CONNECT}
+connection.request('POST', '/echo', body=iter([b'one', b'two']))
+return connection.getresponse().read()[-6:].decode()
+""",
+        "onetwo",
+    ),
+    "a body piece by piece": (
+        f"""{CONNECT}
+connection.putrequest('PUT', '/echo')
+connection.putheader('Content-Length', '4')
+connection.endheaders()
+connection.send(b'ab')
+connection.send(b'cd')
+return connection.getresponse().read()[-4:].decode()
+""",
+        "abcd",
+    ),
+    "a long body": (
+        f"""{CONNECT}
+connection.request('POST', '/echo', body=b'x' * 1_500_000)
+return connection.getresponse().read().count(b'x')
+""",
+        1_500_000,
+    ),
+    "a response in chunks": (
+        f"""{CONNECT}
+connection.request('GET', '/chunked')
+answer = connection.getresponse()
+return [answer.status, answer.getheader('x-own'), answer.read().decode()]
+""",
+        [200, "a", "abcdefg"],
+    ),
+    "a response without a length": ("return get(f'http://api.test:{port}/until-the-end')", [200, "no length"]),
+    "a long response in pieces": (
+        """
+with urllib.request.urlopen(f'http://api.test:{port}/long') as answer:
+    sizes = [len(answer.read(250_000)) for _ in range(4)]
+return [answer.headers['Content-Length'], sizes]
+""",
+        ["600000", [250_000, 250_000, 100_000, 0]],
+    ),
+    "HEAD, and a response without a body": (
+        f"""{CONNECT}
+connection.request('HEAD', '/long')
+first = connection.getresponse()
+told = [first.status, first.getheader('content-length'), len(first.read())]
+connection.request('GET', '/no-content')
+return [told, len(connection.getresponse().read())]
+""",
+        [[200, "600000", 0], 0],
+    ),
+    "a status that is an error": ("return attempt(lambda: get(f'http://api.test:{port}/error'))", [418, "short"]),
+    "fewer bytes than announced": (
+        "return attempt(lambda: get(f'http://api.test:{port}/short'))",
+        ["IncompleteRead", "IncompleteRead(3 bytes read, 7 more expected)"],
+    ),
+    "chunks that are cut": ("return attempt(lambda: get(f'http://api.test:{port}/cut'))[0]", "IncompleteRead"),
+    "no response": ("return attempt(lambda: get(f'http://api.test:{port}/none'))[0]", "RemoteDisconnected"),
+    "no HTTP": ("return attempt(lambda: get(f'http://api.test:{port}/strange'))[0]", "BadStatusLine"),
+    "nobody listens": ("return attempt(lambda: get('http://api.test:9/'))", [502, "api.test:9 cannot be reached"]),
+    "another Host header": (
+        """
+asked = urllib.request.Request(f'http://api.test:{port}/echo', headers={'Host': 'b.test'})
+return attempt(lambda: get(asked))
+""",
+        ["ValueError", "the Host header names another host than the URL"],
+    ),
+    "a header with a line end": (
+        """
+asked = urllib.request.Request(f'http://api.test:{port}/', headers={'X': 'a\\r\\nY: b'})
+return attempt(lambda: get(asked))[0]
+""",
+        "ValueError",
+    ),
+    "a proxy": (
+        f"""{CONNECT}
+connection.set_tunnel('other.test')
+return attempt(lambda: connection.request('GET', '/'))[0]
+""",
+        "OSError",
+    ),
+    "a local file": (
+        """
+with open('/tmp/a', 'w') as file:
+    file.write('local')
+return urllib.request.urlopen('file:///tmp/a').read().decode()
+""",
+        "local",
+    ),
+}  # fmt: skip
+
+
+async def test_http_client_and_urllib_work_as_they_are_written(sandbox: WasmSandbox) -> None:
+    found = {}
+    with raw_site() as (port, _seen):
+        for case, (body, _expected) in AS_WRITTEN.items():
+            found[case] = await value_of(sandbox, body, granted(port, 9), port=port)
+    assert found == {case: expected for case, (_body, expected) in AS_WRITTEN.items()}
+
+
+SECURE = "return attempt(lambda: get(f'https://NAME:{port}/safe'))"
+
+
+@each_case(
+    "name, known, expected",
+    [
+        ("api.test", True, [200, "/safe"]),
+        ("api.test", False, "certificate verify failed"),
+        ("wrong.test", True, "Hostname mismatch"),
+        ("other.test", True, "is not granted"),
+    ],
+)
+async def test_the_host_verifies_tls(
+    sandbox: WasmSandbox, authority: trustme.CA, name: str, known: bool, expected: Any
 ) -> None:
-    code = f"""{GET}
-def unverified():
-    context = ssl._create_unverified_context()
-    context.load_verify_locations(cadata="mine")
-    return context
-def f(port):
-    url = f"https://api.test:{{port}}/"
-    return [attempt(lambda: get(url)), attempt(lambda: get(url, context=unverified()))]
+    with running_site(authority if known else trustme.CA()) as site:
+        hosts = (f"api.test:{site.port}", f"wrong.test:{site.port}")
+        body = SECURE.replace("NAME", name)
+        status, said = await value_of(sandbox, body, Grants(network=hosts), port=site.port)
+    if expected == [200, "/safe"]:
+        assert (status, json.loads(said)[0]) == (200, "/safe")
+    else:
+        assert (status, site.seen) == ("URLError", [])
+        assert expected in said
+
+
+async def test_sockets_and_ssl_say_what_to_use_instead(sandbox: WasmSandbox) -> None:
+    body = """
+import asyncio, smtplib, socket
+return [attempt(what) for what in (
+    lambda: socket.socket(), lambda: socket.create_connection(("api.test", 80)), lambda: socket.getaddrinfo("a", 80),
+    lambda: socket.gethostbyname("api.test"), lambda: asyncio.run(asyncio.open_connection("api.test", 80)),
+    lambda: smtplib.SMTP("api.test"), lambda: __import__("ssl"))]
 """
-    with running_site(trustme.CA()) as other:
-        result, _ = await call(sandbox, code, granted(other), port=other.port)
-    assert result.ok, result
-    for kind, message in result.value:
-        assert kind == "URLError"
-        assert "certificate verify failed" in message
-        assert "a tool can neither switch that off nor add an authority" in message
-    assert other.seen == []
+    *sockets, ssl = await value_of(sandbox, body, granted(80))
+    assert {kind for kind, _ in sockets} == {"PermissionError"}
+    assert all("has no sockets: use urllib.request or http.client" in said for _, said in sockets)
+    assert ssl[0] == "ModuleNotFoundError"
 
 
-async def test_a_certificate_for_another_name_is_refused(sandbox: WasmSandbox, safe_site: Site) -> None:
-    code = f"{GET}\ndef f(port):\n    return attempt(lambda: get(f'https://wrong.test:{{port}}/'))\n"
-    grants = Grants(network=(f"wrong.test:{safe_site.port}",))
-    result, _ = await call(sandbox, code, grants, port=safe_site.port)
-    assert "Hostname mismatch" in result.value[1], result
-    assert safe_site.seen == []
-
-
-async def test_raw_sockets_carry_http_to_granted_hosts_and_nothing_else(
-    sandbox: WasmSandbox, site: Site
-) -> None:
-    code = f"""{GET}
-def talk(host, port, *pieces):
-    with socket.create_connection((host, port), 20) as connection:
-        for piece in pieces:
-            connection.sendall(piece)
-        return connection.makefile("rb").readline().decode().strip()
-def f(port):
-    end = f"Host: api.test:{{port}}\\r\\n\\r\\n".encode()
-    return [attempt(what) for what in (
-        lambda: talk("api.test", port, b"GET /a", b"b HTTP/1.1\\r\\n", end),
-        lambda: talk("api.test", port, b"GET / HTTP/1.1\\r\\nHost: other.test\\r\\n\\r\\n"),
-        lambda: talk("other.test", 80, b"GET / HTTP/1.1\\r\\nHost: other.test\\r\\n\\r\\n"),
-        lambda: talk("api.test", port, b"EHLO me"),
-        lambda: socket.getaddrinfo("api.test", port)[0][4][0].startswith("198.18."),
-        lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b"x", ("api.test", 53)),
-        lambda: socket.socket().bind(("127.0.0.1", 0)),
-    )]
-"""
-    result, _ = await call(sandbox, code, granted(site), port=site.port)
-    assert result.ok, result
-    whole, fronted, refused, greeting, address, *others = result.value
-    assert whole == "HTTP/1.1 200 OK"
-    assert fronted == "HTTP/1.1 400 the Host header names another host than the URL"
-    assert refused == f"HTTP/1.1 403 {REFUSED}"
-    assert greeting == "HTTP/1.1 400 no HTTP request"
-    assert address is True
-    assert {name for name, _ in others} == {"PermissionError"}
-    assert [seen[0] for seen in site.seen] == ["/ab"]
-
-
-async def test_without_the_grant_every_socket_names_it(sandbox: WasmSandbox) -> None:
-    code = f"""{GET}
-def f():
-    return [attempt(what) for what in (
-        lambda: socket.create_connection(("api.test", 80), 1), lambda: socket.getaddrinfo("api.test", 80),
-        lambda: socket.gethostbyname("api.test"), lambda: socket.socket().connect(("127.0.0.1", 80)))]
-"""
+async def test_without_the_grant_http_names_it(sandbox: WasmSandbox) -> None:
+    body = "return [attempt(lambda: get(url)) for url in ('http://api.test/', 'https://api.test/')]"
     for grants in (Grants(), Grants(model=True)):
-        result, broker = await call(sandbox, code, grants)
-        assert [kind for kind, _ in result.value] == ["PermissionError"] * 4, result
-        assert all('needs the grant "network"' in message for _, message in result.value)
-        assert broker.events == []
+        for kind, said in await value_of(sandbox, body, grants):
+            assert kind == "URLError"
+            assert 'a connection to api.test needs the grant "network"' in said
 
 
 async def test_a_time_out_of_a_tool_is_its_own(sandbox: WasmSandbox, site: Site) -> None:
-    code = f"""{GET}
-def f(port):
-    try:
-        urllib.request.urlopen(f"http://api.test:{{port}}/held", timeout=0.3)
-    except TimeoutError as late:
-        return str(late)
+    body = """
+try:
+    urllib.request.urlopen(f"http://api.test:{port}/held", timeout=0.3)
+except TimeoutError as late:
+    return str(late)
 """
-    result, _ = await call(sandbox, code, granted(site), port=site.port)
-    assert result.value == "timed out", result
+    assert await value_of(sandbox, body, granted(site.port), port=site.port) == "timed out"
 
 
-@pytest.mark.parametrize("code", [REQUESTS, HTTPX], ids=["requests", "httpx"])
-async def test_libraries_work_as_they_are(
-    sandbox: WasmSandbox, site: Site, safe_site: Site, code: str
-) -> None:
-    arguments: dict[str, Any] = {"files": sources(), "port": site.port, "tls_port": safe_site.port}
-    result, _ = await call(sandbox, code, granted(site, safe_site), **arguments)
-    assert result.ok, result
-    plain = ["/plain", [f"api.test:{site.port}"], None]
-    safe = ["/safe", [f"api.test:{safe_site.port}"], None]
-    if code is REQUESTS:
-        assert result.value[:5] == [plain, [safe] * 3, safe, "300000", REFUSED], json.dumps(result.value)
-        assert REFUSED in result.value[5][1]
-    else:
-        assert result.value[:3] == [plain, [safe] * 3, REFUSED], json.dumps(result.value)
-        assert REFUSED in result.value[3][1]
-        assert result.value[4] == [plain, safe, safe], json.dumps(result.value)
-        assert result.value[5] == "HTTP/1.1 200 OK", json.dumps(result.value)
+async def test_the_bytes_of_a_call_are_bounded(sandbox: WasmSandbox, site: Site) -> None:
+    code = f"{GET}\ndef f(port):\n    return attempt(lambda: len(get(f'http://api.test:{{port}}/big/5000000')[1]))\n"
+    limits = Limits(wall_seconds=60, network_bytes=1 << 20)
+    result, broker = await call(sandbox, code, granted(site.port), limits=limits, port=site.port)
+    assert result.value == ["PermissionError", "more than 1048576 bytes over the network (network_bytes)"]
+    assert sum(event.bytes_in for event in broker.events) < 2 << 20
+
+
+@each_case(
+    "question",
+    [
+        {"target": "/ HTTP/1.1\r\nHost: b\r\n\r\nGET /"},
+        {"method": "GET / HTTP/1.1\r\nX:"},
+        {"headers": [["X", "a\r\n\r\nGET / HTTP/1.1"]]},
+        {"headers": [["X\r\nY", "a"]]},
+        {"target": "http://other.test/"},
+        {"method": "CONNECT", "target": "/"},
+        {"headers": [["hOST", "other.test"]]},
+        {"host": "api.test/@other.test"},
+        {"host": "me@api.test"},
+        {"host": "api.test\r\nX: y"},
+        {"port": 0},
+        {"headers": [["X", "a" * 70_000]]},
+        {"headers": [["X", "a"]] * 300},
+        {"do": "connect"},
+        {"seconds": -1},
+    ],
+)
+async def test_a_forged_question_reaches_no_server(sandbox: WasmSandbox, question: dict[str, Any]) -> None:
+    code = f"{RAW}\ndef f(question):\n    return json.loads(HOST.network(json.dumps(question)))\n"
+    with raw_site() as (port, seen):
+        asked = {"do": "send", "host": "api.test", "port": port, "target": "/echo"} | question
+        result, _ = await call(sandbox, code, granted(port), question=asked)
+        assert result.ok, result
+        assert list(result.value) == ["error"]
+        framing = [["Content-Length", "0"], ["Transfer-Encoding", "chunked"], ["Connection", "x-own"]]
+        smuggled = {
+            "do": "send", "host": "api.test", "port": port, "target": "/echo", "method": "POST", "data": "YWJj",
+            "headers": framing,
+        }  # fmt: skip
+        result, _ = await call(sandbox, code, granted(port), question=smuggled)
+    [only] = seen
+    assert (only.count(b"Content-Length: 3"), only.count(b"chunked"), only[-3:]) == (1, 0, b"abc")
+
+
+async def test_a_call_that_ends_closes_what_it_left_open(sandbox: WasmSandbox, site: Site) -> None:
+    body = "urllib.request.urlopen(f'http://api.test:{port}/big/5000000', timeout=20)\nreturn True"
+    result, broker = await call(
+        sandbox, f"{GET}\nkept = []\ndef f(port):\n    kept.append({body.splitlines()[0]})\n    return True\n",
+        granted(site.port), port=site.port,
+    )  # fmt: skip
+    assert result.value is True, result
+    assert [event.status for event in broker.events] == ["ok"], (
+        "an event is noted when its connection is closed"
+    )
+
+
+async def test_a_cancelled_call_closes_its_connection(sandbox: WasmSandbox) -> None:
+    closed, asked = anyio.Event(), anyio.Event()
+
+    async def serve(stream: anyio.abc.SocketStream) -> None:
+        async with stream:
+            await stream.receive()
+            asked.set()
+            try:
+                await stream.receive()
+            except (anyio.EndOfStream, anyio.BrokenResourceError):
+                closed.set()
+
+    code = f"{GET}\ndef f(port):\n    return get(f'http://api.test:{{port}}/')\n"
+    with anyio.fail_after(WAIT_SECONDS):
+        async with (
+            await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+            anyio.create_task_group() as server,
+        ):
+            server.start_soon(listener.serve, serve)
+            port = listener.extra(anyio.abc.SocketAttribute.local_port)
+            async with anyio.create_task_group() as tasks:
+
+                async def run() -> None:
+                    await call(sandbox, code, granted(port), port=port)
+
+                tasks.start_soon(run)
+                await asked.wait()
+                tasks.cancel_scope.cancel()
+            await closed.wait()
+            server.cancel_scope.cancel()

@@ -27,13 +27,13 @@ from alita_mcp.research.values import (
     SearchHit,
 )
 from alita_mcp.sandbox.interface import RunResult
-from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.build import DualEraServer, build_server
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.jobs.jobs import Job
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Value
+from tests.scripted_sandbox import ScriptedSandbox
 
 AT = "2026-11-23T18:00:00+00:00"
 

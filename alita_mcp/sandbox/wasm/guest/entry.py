@@ -24,13 +24,11 @@ from alita_mcp.sandbox.wasm.guest import (
     archive,
     library,
     packages,
-    polling,
     refusals,
     set_code,
     set_order,
-    sockets,
-    tls,
     waiting,
+    web,
 )
 from alita_mcp.sandbox.wasm.guest.scratch import opening
 from alita_mcp.sandbox.wasm.guest.scratch.files import Files
@@ -93,7 +91,7 @@ class Tool:
         return answer["ok"]
 
     def ask_network(self, question: dict[str, Any]) -> Any:
-        """What the host answers about a connection."""
+        """What the host answers about an HTTP request."""
         if not self._running:
             message = "the network answers only while a call runs, not while the module is imported"
             return {"error": ["ConnectionError", message]}
@@ -105,7 +103,7 @@ class Tool:
         random.seed()
         _FILES.bound(options["limits"])
         sys.modules["alita_tool"] = grants.module(options["grants"], self.ask)
-        sockets.permit(self.ask_network if options["grants"]["network"] else None)
+        web.permit(self.ask_network if options["grants"]["network"] else None)
         if options["packages"]:
             packages.install(options["packages"], wit_world.packaged, _FILES.top)
             gc.disable()  # until all is imported: large packages leave no garbage, and looking for it takes a quarter
@@ -176,9 +174,7 @@ def _compiled() -> tuple[str, types.CodeType]:
 def _build() -> tuple[Tool, Files]:
     """What every instance starts with: the library at hand, nothing of the machine that built it."""
     shelf = archive.Archive(_LIBRARY)
-    sockets.install()
-    polling.install()
-    tls.install()
+    web.install()
     library.make_ready()
     waiting.install()
     refusals.install()

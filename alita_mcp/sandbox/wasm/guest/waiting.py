@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import asyncio.base_events
 import asyncio.events
 import time
 from collections.abc import Callable
 from concurrent import futures
 from typing import Any
-
-from alita_mcp.sandbox.wasm.guest import polling
 
 _STEP_SECONDS = 0.02
 """The engine ends a call between two steps; in one it waits for the host."""
@@ -44,8 +43,29 @@ def _sleep(seconds: float, /, _sleep: Any = time.sleep, _now: Any = time.monoton
         _sleep(min(rest, _STEP_SECONDS))
 
 
-class _Loop(polling.Loop):
-    """Runs callbacks, timers and connections; executors run at once."""
+class _Timers:
+    """In place of a selector: with no sockets, an event loop waits for its next timer and nothing else."""
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        """Waits; nothing ever arrives."""
+        if timeout is None:
+            raise RuntimeError("deadlock: nothing is scheduled and nothing can arrive")
+        _sleep(max(timeout, 0))
+        return []
+
+
+class _Loop(asyncio.base_events.BaseEventLoop):
+    """Runs callbacks and timers; executors run at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._selector = _Timers()
+
+    def _process_events(self, _events: list[Any]) -> None:
+        """There are none."""
+
+    def _write_to_self(self) -> None:
+        """Does nothing: no other thread could be woken."""
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
         """Runs it here and now."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from alita_mcp.sandbox.abilities import Abilities
+from alita_mcp.sandbox.code_on_call import RUN_VARIANT
 from alita_mcp.sandbox.interface import Broker, Environment, Job, Probe, ProbeReport, Progress, RunResult
-from alita_mcp.sandbox.variants.code_on_call import brought_along, results_of
 from alita_mcp.values import Lock
 
 Answers = Callable[[Job], RunResult]
@@ -55,7 +55,7 @@ class ScriptedSandbox:
         await progress(f"installing {len(lock.requirements)} packages")
         return Environment(digest="scripted", location="nowhere")
 
-    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:  # noqa: ARG002 - asks for nothing
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         """The script's result for a job."""
         variants = brought_along(job)
         if variants is None:
@@ -72,3 +72,22 @@ class ScriptedSandbox:
     async def aclose(self) -> None:
         """Records that it was closed."""
         self.closed = True
+
+
+def brought_along(job: Job) -> list[Job] | None:
+    """Calls that a job of `code_on_call` stands for, several for one on many inputs; None for a plain job."""
+    if job.function != RUN_VARIANT or job.arguments.keys() != {"code", "function", "arguments"}:
+        return None
+    given = job.arguments["arguments"]
+    inputs = given if isinstance(given, list) else [given]
+    return [job.model_copy(update={**job.arguments, "arguments": each}) for each in inputs]
+
+
+def results_of(results: Sequence[RunResult]) -> RunResult:
+    """Result of a job on many inputs, composed of the results of each alone."""
+    ended = next((each for each in results if each.status not in {"ok", "error"}), None)
+    values = []
+    for each in results:
+        kinds = [name.rpartition(".")[2] for name in each.error_kinds or [each.error_type]]
+        values.append([each.value] if each.ok else {"raised": kinds})
+    return ended or RunResult(status="ok", value=values)

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from alita_mcp.sandbox.interface import Job, RunResult
+from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.runner.tool import shapes
 
 UNLOADABLE = "VariantDoesNotLoad"
 """The error's class when the code of a call cannot be loaded."""
-_FUNCTION = "run_variant"
+RUN_VARIANT = "run_variant"
 _PROGRAM = """
 import json, types
 
@@ -84,7 +84,7 @@ def loading_program(code: str) -> str:
 def on_call(job: Job, program: str) -> Job:
     """The same call in a worker that holds the program; only calls of this program share that worker."""
     words = {"code": job.code, "function": job.function, "arguments": job.arguments}
-    return job.model_copy(update={"code": program, "function": _FUNCTION, "arguments": words})
+    return job.model_copy(update={"code": program, "function": RUN_VARIANT, "arguments": words})
 
 
 def on_many(job: Job, inputs: Sequence[dict[str, Any]]) -> Job:
@@ -93,30 +93,10 @@ def on_many(job: Job, inputs: Sequence[dict[str, Any]]) -> Job:
     Its result has for each a list that holds the value, or an object whose `raised` names the error's classes. A plain
     job gets a few lines more; values that take part in the call as they are go through it, no classes of parameters.
     """
-    if job.function == _FUNCTION:
+    if job.function == RUN_VARIANT:
         return job.model_copy(update={"arguments": {**job.arguments, "arguments": list(inputs)}})
     code = job.code + _CALLED_ON_MANY.format(job.function)
     return job.model_copy(update={"code": code, "function": _MANY, "arguments": {"many": list(inputs)}})
-
-
-def brought_along(job: Job) -> list[Job] | None:
-    """Calls that a job with such a program stands for, several for one on many inputs; None for a plain job."""
-    if job.function != _FUNCTION or job.arguments.keys() != {"code", "function", "arguments"}:
-        return None
-    given = job.arguments["arguments"]
-    inputs = given if isinstance(given, list) else [given]
-    return [job.model_copy(update={**job.arguments, "arguments": each}) for each in inputs]
-
-
-def results_of(results: Sequence[RunResult]) -> RunResult:
-    """Result of a job on many inputs, composed of the results of each alone."""
-    ended = next((each for each in results if each.status not in {"ok", "error"}), None)
-    told = [[each.value] if each.ok else {"raised": _bare_kinds(each)} for each in results]
-    return ended or RunResult(status="ok", value=told)
-
-
-def _bare_kinds(result: RunResult) -> list[str]:
-    return [name.rpartition(".")[2] for name in result.error_kinds or [result.error_type]]
 
 
 def _modules(code: str) -> list[str]:

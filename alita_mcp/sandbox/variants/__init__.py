@@ -1,1 +1,0 @@
-"""Sandboxes made of another one, or of scripted results."""

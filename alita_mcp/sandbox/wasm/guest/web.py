@@ -1,0 +1,219 @@
+"""HTTP of the component: `http.client`, and `urllib.request` over it, by one question to the host for each request.
+
+The host opens the connection and does TLS, for hosts that the tool was granted. Redirects are followed here, so the
+host checks each hop. There are no sockets and there is no `ssl`.
+"""
+
+from __future__ import annotations
+
+import base64
+import errno
+import http.client
+import io
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+AskHost = Callable[[dict[str, Any]], Any]
+_PIECE = 256 << 10
+_NO_SOCKETS = (
+    "the embedded sandbox has no sockets: use urllib.request or http.client, or install Docker or bubblewrap, where "
+    "sockets and the packages that need them work"
+)
+_ERRORS: dict[str, type[Exception]] = {
+    kind.__name__: kind
+    for kind in (
+        OSError, PermissionError, TimeoutError, ConnectionError, ConnectionResetError, RuntimeError, ValueError,
+        http.client.RemoteDisconnected, http.client.BadStatusLine, http.client.IncompleteRead,
+    )
+}  # fmt: skip
+"""What an error of the host may be inside; any other is an OSError."""
+
+
+class _Grant:
+    """What the tool may ask the host about HTTP; None: the grant is missing."""
+
+    ask: AskHost | None = None
+
+
+def permit(ask: AskHost | None) -> None:
+    """Sets the function by which HTTP asks the host; None where the grant is missing."""
+    _Grant.ask = ask
+
+
+def _ask(**question: Any) -> Any:
+    assert _Grant.ask is not None  # noqa: S101 - nobody connects without it
+    answer = _Grant.ask(question)
+    if "error" in answer:
+        raise _error(*answer["error"])
+    return answer["ok"]
+
+
+def _error(name: str, message: str) -> Exception:
+    kind = _ERRORS.get(name, OSError)
+    return kind(message.encode()) if kind is http.client.IncompleteRead else kind(message)
+
+
+class Channel:
+    """Stand-in for the socket of an HTTP connection: takes a request as it is written, gives its response to read."""
+
+    def __init__(self, host: str, port: int, seconds: Any, *, secure: bool) -> None:
+        self._to = {"host": host, "port": port, "secure": secure}
+        self._seconds = socket.getdefaulttimeout() if seconds is socket._GLOBAL_DEFAULT_TIMEOUT else seconds  # type: ignore[attr-defined]
+        self._written = b""
+        self._response: dict[str, Any] = {}
+
+    def sendall(self, data: Any) -> None:
+        """Takes the next bytes of the request."""
+        self._written += data
+
+    def send_request(self) -> None:
+        """Has the host send the request that was written.
+
+        Raises:
+            OSError: no connection to its host could be made.
+        """
+        head, _, body = self._written.partition(b"\r\n\r\n")
+        self._written = b""
+        first, _, lines = head.partition(b"\r\n")
+        method, _, rest = first.decode("latin-1").partition(" ")
+        headers = http.client.parse_headers(io.BytesIO(lines + b"\r\n\r\n"))
+        if "chunked" in headers.get("Transfer-Encoding", "").lower():
+            body = _joined_chunks(body)
+        while len(body) > _PIECE:
+            _ask(do="upload", data=base64.b64encode(body[:_PIECE]).decode())
+            body = body[_PIECE:]
+        self._response = _ask(
+            do="send", **self._to, method=method, target=rest.rpartition(" ")[0], headers=headers.items(),
+            data=base64.b64encode(body).decode(), seconds=self._seconds,
+        )  # fmt: skip
+
+    def makefile(self, *_mode: Any) -> io.BufferedReader:
+        """The response as a server would send it, but for the framing of its body.
+
+        Raises:
+            OSError, http.client.HTTPException: there was none, or a broken one.
+        """
+        if self._written:
+            self.send_request()
+        response, self._response = self._response, {}
+        if "failed" in response:
+            raise _error(*response["failed"])
+        return io.BufferedReader(_Reply(response, self._seconds), _PIECE)
+
+    def settimeout(self, value: float | None) -> None:
+        """Seconds for each step of the requests that follow; None: as long as the host waits."""
+        self._seconds = value
+
+    def gettimeout(self) -> float | None:
+        """Seconds; None: as long as the host waits."""
+        return self._seconds
+
+    def close(self) -> None:
+        """Does nothing: a response is closed by itself."""
+
+
+class _Reply(io.RawIOBase):
+    """Bytes of one response."""
+
+    def __init__(self, response: dict[str, Any], seconds: float | None) -> None:
+        super().__init__()
+        lines = [f"{response['version']} {response['status']} {response['reason']}"]
+        # the host has undone the framing of chunks
+        lines += [
+            f"{name}: {value}" for name, value in response["headers"] if name.lower() != "transfer-encoding"
+        ]
+        head = "\r\n".join([*lines, "", ""]).encode("latin-1")
+        self._arrived = head + base64.b64decode(response["data"])
+        self._number = response["response"]
+        self._seconds = seconds
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """The next bytes into a buffer; 0 at the end."""
+        if not self._arrived and self._number:
+            piece = _ask(do="receive", response=self._number, seconds=self._seconds)
+            self._arrived = base64.b64decode(piece)
+            self._number = self._number if piece else 0
+        count = min(len(buffer), len(self._arrived))
+        buffer[:count], self._arrived = self._arrived[:count], self._arrived[count:]
+        return count
+
+    def close(self) -> None:
+        """Has the host close the connection of a response that was not read to its end."""
+        number, self._number = self._number, 0
+        if number and not self.closed:
+            _ask(do="drop", response=number)
+        super().close()
+
+
+class HTTPSConnection(http.client.HTTPConnection):
+    """As in `http.client`; `context` changes nothing, for the host verifies certificates by its own authorities."""
+
+    default_port = http.client.HTTPS_PORT
+
+    def __init__(self, host: str, port: int | None = None, *, context: Any = None, **options: Any) -> None:
+        super().__init__(host, port, **options)
+
+
+def _joined_chunks(data: bytes) -> bytes:
+    """The body in the framing of RFC 9112, section 7.1."""
+    body = b""
+    while data:
+        size, _, data = data.partition(b"\r\n")
+        count = int(size.partition(b";")[0], 16)
+        body, data = body + data[:count], data[count + 2 :]
+        if not count:
+            break
+    return body
+
+
+def _connect(self: http.client.HTTPConnection) -> None:
+    host: str = self.host if self.host.isascii() else self.host.encode("idna").decode()
+    sys.audit("http.client.connect", self, host, self.port)
+    if _Grant.ask is None:
+        message = f'a connection to {host} needs the grant "network", which this tool does not have'
+        raise PermissionError(message)
+    if self._tunnel_host:  # type: ignore[attr-defined]
+        raise OSError("the host connects by itself: a tunnel through a proxy is not carried")
+    self.sock = Channel(host, self.port, self.timeout, secure=isinstance(self, HTTPSConnection))
+
+
+def _send_request(
+    self: http.client.HTTPConnection,
+    *request: Any,
+    _send: Any = http.client.HTTPConnection._send_request,  # type: ignore[attr-defined]
+) -> None:
+    """A whole request: a connection that cannot be made is an error of `request`, not of `getresponse`."""
+    _send(self, *request)
+    if isinstance(self.sock, Channel):
+        self.sock.send_request()
+
+
+def _refuse_sockets(*_arguments: Any, **_words: Any) -> NoReturn:
+    raise PermissionError(errno.EPERM, _NO_SOCKETS)
+
+
+class Socket(socket.socket):
+    """The class `socket.socket`, of which there can be no object."""
+
+    __init__ = _refuse_sockets
+
+
+def install() -> None:
+    """Installs HTTP, and refuses sockets; called before `urllib.request` is imported."""
+    http.client.HTTPConnection.connect = _connect
+    http.client.HTTPConnection._send_request = _send_request  # type: ignore[attr-defined]
+    http.client.HTTPSConnection = HTTPSConnection  # type: ignore[misc]
+    http.client._create_https_context = lambda _http_version: None  # type: ignore[attr-defined]
+    http.client.__all__.append("HTTPSConnection")
+    socket.socket = socket.SocketType = Socket  # type: ignore[misc]
+    for name in (
+        "create_connection", "create_server", "socketpair", "fromfd", "getaddrinfo", "gethostbyname",
+        "gethostbyname_ex", "gethostbyaddr", "getnameinfo",
+    ):  # fmt: skip
+        setattr(socket, name, _refuse_sockets)
