@@ -49,8 +49,8 @@ def test_a_pointer_names_a_part(reference: str, value: Any) -> None:
 
 @pytest.mark.parametrize(
     ("reference", "words"),
-    [("o9", "no observation"), ("o1/lines", "There are: 'rows'"), ("o1/rows/7", "list of 2 items"),
-     ("o2/x", "of type str"), ("o1/rows/-1", "list of 2 items")],
+    [("o9", "no observation"), ("o1/lines", "keys 'rows'"), ("o1/rows/7", "a list of 2 items"),
+     ("o2/x", "of type str"), ("o1/rows/-1", "a list of 2 items")],
 )  # fmt: skip
 def test_a_reference_to_nothing_says_what_there_is(reference: str, words: str) -> None:
     with pytest.raises(InvalidArguments, match=words):
