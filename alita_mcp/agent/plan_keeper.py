@@ -77,26 +77,24 @@ class PlanKeeper:
         if all(step.ok for step in steps):
             return ""
         before = self._choice.plan
-        await self._choose()
-        if self._choice.plan is None and self._asked < MAX_ASKED and self._run.parts.plans:
+        chosen = await self._choose()
+        if chosen is None and self._asked < MAX_ASKED and self._run.parts.plans:
             failed = "; ".join(f"{step.tool}: {step.observation[:200]}" for step in steps if not step.ok)
             await self._ask_for_plans(failed)
-            await self._choose()
-        return self.text if self._choice.plan not in (None, before) else ""
+            chosen = await self._choose()
+        return self.text if chosen not in (None, before) else ""
 
     async def record_doubt(self) -> str:
         """Records an unsupported answer; returns a message for the model where another plan is better now."""
         done = [tried.step for tried in self._tried if tried.ok]
         if self._choice is None or not done:
             return ""
-        chances = [expectation(step, self._records).chance for step in done]
-        shares = blame(chances)
+        shares = blame([expectation(step, self._records).chance for step in done])
         self._tried += [
             Tried(step=step, ok=True, doubt=doubt) for step, doubt in zip(done, shares, strict=True)
         ]
         before = self._choice.plan
-        await self._choose()
-        return self.text if self._choice.plan not in (None, before) else ""
+        return self.text if await self._choose() not in (None, before) else ""
 
     async def _ask_for_plans(self, failed: str) -> None:
         """Candidates of the planner's model besides those that there are; none where it gives none."""
@@ -136,18 +134,14 @@ class PlanKeeper:
                 }
             )
 
-    async def _choose(self) -> None:
+    async def _choose(self) -> Plan | None:
+        """Chooses a plan and reports a new one; None where none is worth following."""
         run, usage = self._run, self._run.parts.meter.usage
         spent = Spent(steps=len(run.steps), usd=usage.cost_usd or 0.0, seconds=run.seconds)
         can_ask = self._asked < MAX_ASKED and bool(run.parts.plans)
-        chosen = self._choice = choose(
-            self._plans,
-            self._records,
-            self._tried,
-            run.request.budget,
-            spent,
-            LEAST_VALUE if can_ask else 0.0,
-        )
+        least = LEAST_VALUE if can_ask else 0.0
+        chosen = choose(self._plans, self._records, self._tried, run.request.budget, spent, least)
+        self._choice = chosen
         data = {
             "chosen": chosen.plan.model_dump(mode="json") if chosen.plan is not None else None,
             "candidates": [plan.model_dump(mode="json") for plan in self._plans],
@@ -158,6 +152,7 @@ class PlanKeeper:
             await run.emit("plan", chosen.why[:300], data=data)
         if chosen.plan is not None:
             self.text = prompts.plan_text(chosen.plan, chosen.left, chosen.why)
+        return chosen.plan
 
     def _planned_step(self, step: Step) -> PlanStep:
         """The step of the plan that a step carried out: the first of its tool or way that has not worked yet."""

@@ -31,7 +31,7 @@ from alita_mcp.models.roles import RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.web_agent import open_web_agent
-from alita_mcp.runs.history.hints import Noticing
+from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.history.store import open_run_store
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
@@ -281,7 +281,7 @@ async def open_app(
 
         # 3. Code runs with these tools, and tasks with all of it.
         code = await stack.enter_async_context(
-            open_code_runner(settings, library, calls, brokers, Noticing(runs))
+            open_code_runner(settings, library, calls, brokers, RunHints(runs))
         )
         flows = Flows(library, calls, code, brokers, toolsmith, web)
         tasks = await stack.enter_async_context(open_task_runner(settings, flows, jobs, roles))

@@ -22,7 +22,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
 from alita_mcp.runs.execution import run_once
-from alita_mcp.runs.history.hints import Noticing
+from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.history.run import RecordedRun
 from alita_mcp.runs.sessions.registry import Sessions, open_sessions
 from alita_mcp.runs.sessions.session import Place
@@ -59,14 +59,14 @@ class CodeRunner:
     """Runs code once, with the rights of a tool without grants."""
 
     def __init__(
-        self, library: Library, calls: Calls, rights: CodeRights, sessions: Sessions, noticing: Noticing
+        self, library: Library, calls: Calls, rights: CodeRights, sessions: Sessions, hints: RunHints
     ) -> None:
         """Made by `open_code_runner`."""
         self._library = library
         self._calls = calls
         self._rights = rights
         self._sessions = sessions
-        self._noticing = noticing
+        self._hints = hints
         self._environments: dict[tuple[str, tuple[str, ...]], Environment] = {}
         self._building = anyio.Lock()
         self._under_way = 0
@@ -172,18 +172,18 @@ class CodeRunner:
             except LibraryError as full:  # the result does not depend on the disk
                 notes = (*run.notes, f"Its files are lost: {full.message}")
                 run = run.model_copy(update={"files": (), "notes": notes})
-        keep = await anyio.to_thread.run_sync(self._noticing.notice, record, identity.key)
+        keep = await anyio.to_thread.run_sync(self._hints.add_run, record, identity.key)
         return CodeRunResult(id=record.id, run=run, session=request.session, keep=keep)
 
 
 @asynccontextmanager
 async def open_code_runner(
-    settings: Settings, library: Library, calls: Calls, brokers: BrokerFactory, noticing: Noticing
+    settings: Settings, library: Library, calls: Calls, brokers: BrokerFactory, hints: RunHints
 ) -> AsyncIterator[CodeRunner]:
     """Opens the flow of `run_code` over the parts of an app; no sandbox starts before the first run."""
     rights = CodeRights(settings, library, brokers)
     async with open_sessions(settings) as sessions:
-        yield CodeRunner(library, calls, rights, sessions, noticing)
+        yield CodeRunner(library, calls, rights, sessions, hints)
 
 
 def _without_secrets(run: CodeRun, broker: GrantedBroker | None) -> CodeRun:

@@ -132,4 +132,4 @@ def test_the_reason_names_the_weakest_step_and_its_record() -> None:
     why = choose([plan("first", "second")], {"tool:second": record(1, 3)}).why
     assert "'second'" in why
     assert "1.0 of 4.0" in why
-    assert "no outcome" in choose([plan("first")], {}).why
+    assert "no recorded outcomes" in choose([plan("first")], {}).why

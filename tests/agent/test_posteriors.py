@@ -11,9 +11,9 @@ from alita_mcp.agent.planning.plans import PlanStep
 from alita_mcp.agent.planning.posteriors import (
     KEPT,
     OutcomeRecord,
+    add_outcome,
     blame,
     expectation,
-    observed,
     record_key,
     records_of,
 )
@@ -51,11 +51,11 @@ def test_a_tool_that_does_not_exist_is_presumed_to_fail() -> None:
 def test_a_tool_that_changed_is_known_again_after_some_outcomes() -> None:
     record = OutcomeRecord(trust="verified")
     for _ in range(100):
-        record = observed(record, 1.0, cost_usd=0.5, seconds=10)
+        record = add_outcome(record, 1.0, cost_usd=0.5, seconds=10)
     assert record.count == pytest.approx(1 / (1 - KEPT))
     assert (record.cost_usd, record.seconds) == (pytest.approx(0.5), pytest.approx(10))
     for _ in range(6):
-        record = observed(record, 0.0)
+        record = add_outcome(record, 0.0)
     assert mean(record) < 0.6
     assert record.trust == "verified"
 

@@ -25,10 +25,9 @@ from alita_mcp.runs.sessions.registry import (
     MAX_OWN,
     MAX_SESSIONS,
     Sessions,
-    most_sessions,
     open_sessions,
 )
-from alita_mcp.runs.sessions.session import MAX_QUEUED, Patience, Place, SessionLimits
+from alita_mcp.runs.sessions.session import MAX_QUEUED, Patience, Place
 from alita_mcp.runs.sessions.step_broker import NEXT_STEP, StepBroker
 from alita_mcp.runs.tool_broker import RedactingBroker
 from alita_mcp.sandbox.interface import EgressPolicy, RunResult
@@ -103,15 +102,6 @@ async def test_steps_of_one_name_run_in_one_worker_that_nobody_else_uses() -> No
         (job,) = one.inside.jobs
         assert job.fresh
         assert job.limits.memory_bytes == 256 << 20
-
-
-async def test_the_same_name_is_another_session_for_another_client() -> None:
-    async with client() as one:
-        steps = [(await one.step(owner=owner)).step for owner in ("me", "you", "me")]
-
-        assert steps == [1, 1, 2]
-        first, second = one.inside.jobs
-        assert first.code != second.code  # or they would share a bound on one tool's calls
 
 
 async def test_a_client_that_nothing_tells_from_others_has_no_sessions() -> None:
@@ -194,23 +184,6 @@ async def test_when_all_are_taken_the_one_that_waited_longest_makes_room() -> No
         assert "made room" in await one.refused(UsageError, owner="1")
         assert (await one.step(owner="0")).step == 3
         assert (await one.step(owner="1")).step == 1  # as it was told
-
-
-async def test_a_session_that_works_is_not_evicted() -> None:
-    async with client(once_then(hang), most=1) as one:
-        await one.step()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(one.step)
-            await anyio.wait_all_tasks_blocked()
-            assert "All sessions are busy: 1 run" in await one.refused(SandboxBusy, name="two")
-            tasks.cancel_scope.cancel()
-
-
-@pytest.mark.parametrize(("workers", "most"), [(8, 4), (3, 2), (1, 0)])
-def test_sessions_leave_a_worker_and_half_of_the_memory(workers: int, most: int) -> None:
-    settings = Settings(max_workers=workers)
-    assert most_sessions(settings) == most
-    assert most * SessionLimits().memory_bytes <= settings.sandbox_memory_bytes // 2
 
 
 async def test_a_session_without_steps_for_long_ends_and_its_next_step_says_so() -> None:
@@ -354,18 +327,6 @@ async def test_a_program_that_breaks_the_protocol_ends_its_own_session(words: di
         assert run.status == "crashed"
         assert "a step broke the program that runs it. The session 'one' ended" in run.error
         assert (await one.step()).step == 2
-
-
-async def test_a_program_that_asks_for_a_step_twice_ends_its_own_session() -> None:
-    async def twice(ask: Ask) -> None:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(ask, NEXT, outcome("first"))
-            tasks.start_soon(ask, NEXT, outcome("forged"))
-
-    async with client(once_then(twice), echo) as one:
-        await one.step()
-        assert "broke the program" in (await one.step()).error
-        assert (await one.step()).step == 1
 
 
 async def test_an_outcome_that_is_no_json_is_a_bad_result_of_that_step() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from alita_mcp.errors import ToolNotFound
 from alita_mcp.library.bounded_folder import BoundedFolder
-from alita_mcp.runs import store as store_module
+from alita_mcp.runs.history import store as store_module
 from alita_mcp.runs.history.store import RunStore, open_run_store
 from alita_mcp.settings import Settings
 from tests.library.factory import found

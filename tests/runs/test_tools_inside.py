@@ -66,12 +66,6 @@ async def test_awaited_calls_are_under_way_at_the_same_time(client: Client) -> N
     assert await result(client, MEET) == list(range(10))
 
 
-@pytest.mark.parametrize("kind", KINDS[1:])
-async def test_threads_call_tools_side_by_side(client: Client) -> None:
-    assert await result(client, MEET_IN_THREADS) == list(range(10))
-    assert await result(client, THREADS) == [True, True]
-
-
 @pytest.mark.embedded_first
 @pytest.mark.parametrize("kind", KINDS)
 async def test_megabytes_are_summed_inside_and_only_the_sum_comes_out(client: Client) -> None:
@@ -83,13 +77,6 @@ many = await asyncio.gather(*[repeat_text(text, 10_000) for text in texts])
 [all(each == [text] * 10_000 for each, text in zip(many, texts)), sum(map(len, many))]
 """
     assert await result(client, code) == [True, 40_000]
-
-
-async def test_a_result_over_the_limit_of_its_tool_says_so(client: Client) -> None:
-    code = "from alita_tools import repeat_text\nrepeat_text('x' * 100, 20_000)"
-    said = await refused(client, "run_code", code=code)
-    assert "RuntimeError: repeat_text failed (bad_result): the result has" in said
-    assert "result_bytes" in said
 
 
 @each_case(
@@ -246,19 +233,6 @@ async def test_starts_without_a_wait_are_eight_calls_and_end_at_the_limit(
     assert await result(client, "from alita_tools import add_numbers\nadd_numbers(1)") == 2
 
 
-async def test_searches_and_names_are_counted_too(client: Client) -> None:
-    code = (
-        ASK
-        + TRY
-        + "[[attempt('tools.search', {'query': 'x', 'limit': 1}) for _ in range(21)][-1],"
-        + " [attempt('tools.describe', {'name': 'add_numbers'}) for _ in range(201)][-1]]"
-    )
-    assert await result(client, code) == [
-        "RuntimeError: more than 20 searches in one run",
-        "RuntimeError: more than 200 names of tools looked up in one run",
-    ]
-
-
 @pytest.mark.parametrize("review", ["describe"])
 async def test_of_a_tool_that_nobody_reviewed_code_reads_no_order(client: Client) -> None:
     code = "import alita_tools\n[alita_tools.order_inside.__doc__, alita_tools.search('order inside')]"
@@ -273,11 +247,6 @@ async def test_of_a_tool_that_nobody_reviewed_code_reads_no_order(client: Client
         said = await refused(client, "run_code", code=f"import alita_tools\nalita_tools.order_inside({call})")
         assert words in said
         assert "zebra" not in said
-
-
-async def test_calls_of_a_run_count_as_calls_of_the_tool(client: Client) -> None:
-    await result(client, GATHER)
-    assert (await succeeded(client, "inspect_tool", name="add_numbers"))["calls"] == 10
 
 
 async def test_a_step_of_a_session_gets_no_result_that_an_earlier_step_left(client: Client) -> None:

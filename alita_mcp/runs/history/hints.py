@@ -19,11 +19,11 @@ AFTER = 3
 """So many runs with different values make a hint."""
 MAX_EXAMPLES = 10
 """A tool is proposed with so many runs, the newest with different values."""
-MAX_TOLD = 2_000
+MAX_HINTED = 2_000
 """So many programs and clients that got a hint are remembered."""
 
 
-class Noticing:
+class RunHints:
     """Remembers runs, and hints once a program and client what could become a tool."""
 
     def __init__(self, runs: RunStore) -> None:
@@ -31,7 +31,7 @@ class Noticing:
         self._lock = threading.Lock()
         self._told: OrderedDict[tuple[str, str], None] = OrderedDict()
 
-    def notice(self, run: RecordedRun, owner: str) -> str:
+    def add_run(self, run: RecordedRun, owner: str) -> str:
         """Remembers a run; returns the hint for its answer, empty where there is none. It blocks."""
         program = program_of(run.code)
         key = program.key if program else ""
@@ -59,7 +59,7 @@ class Noticing:
         with self._lock:
             first = (owner, key) not in self._told
             self._told[owner, key] = None
-            if len(self._told) > MAX_TOLD:
+            if len(self._told) > MAX_HINTED:
                 self._told.popitem(last=False)
         return first
 
