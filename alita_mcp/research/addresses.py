@@ -1,23 +1,31 @@
-"""Which web addresses may be reached: URLs, redirects, and an HTTP transport to public addresses only.
+"""Which web addresses may be reached: plain URLs, redirects, and an HTTP transport to public addresses only.
 
-The addresses are checked by `sandbox.network.public_addresses`; hosts that a person named are reached as they are.
+`sandbox.network.public_addresses` decides what is public; the `host:port` pairs of ALITA_WEB_ALLOW are exempt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from urllib.parse import urlsplit
 
 import httpcore
 import httpx
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.texts import PORTS
-from alita_mcp.sandbox.network.public_addresses import NotPublic, Resolve, addresses_of, public_addresses
+from alita_mcp.sandbox.network.public_addresses import (
+    NotPublic,
+    Resolve,
+    addresses_of,
+    is_private_host,
+    public_addresses,
+)
 
 MAX_URL = 4_000
-MOST_ADDRESSES = 3
-"""How many of a host's addresses are tried."""
-CONNECT_WITHIN_S = 10.0
+MAX_ADDRESSES = 3
+"""Addresses of one host that are tried."""
+CONNECT_TIMEOUT_S = 10.0
+PORTS = {"http": 80, "https": 443}
 
 
 def display_url(url: object) -> str:
@@ -29,14 +37,13 @@ def parse_url(text: str) -> httpx.URL:
     """The parsed URL without its fragment.
 
     Raises:
-        UsageError: it is not http(s), has no host, holds a name or password, or is no URL at all.
+        UsageError: it is not http(s), has no host, holds a user name or password, or is not a URL at all.
     """
-    try:
+    with suppress(httpx.InvalidURL, ValueError):
         url = httpx.URL(text.strip())
-        if len(text) <= MAX_URL and url.scheme in PORTS and url.host and not url.userinfo:
+        is_valid = urlsplit(text).port != 0  # raises ValueError for ports and brackets that httpx accepts
+        if is_valid and len(text) <= MAX_URL and url.scheme in PORTS and url.host and not url.userinfo:
             return url.copy_with(fragment=None)
-    except (httpx.InvalidURL, ValueError, UnicodeError) as broken:
-        raise UsageError(f"{display_url(text)} is not a plain http(s) address.") from broken
     raise UsageError(f"{display_url(text)} is not a plain http(s) address.")
 
 
@@ -44,78 +51,67 @@ def redirect_target(url: httpx.URL, location: str) -> httpx.URL:
     """The target of a redirect from `url`; one from https to http is requested over https.
 
     Raises:
-        UsageError: it leads to no plain http(s) address, or from https to http at another port than the usual one.
+        UsageError: it is not a plain http(s) address.
     """
     try:
         target = parse_url(str(url.join(location)))
-    except (httpx.InvalidURL, ValueError, UnicodeError) as broken:
-        raise UsageError(f"{display_url(location)} is not a plain http(s) address.") from broken
-    if (url.scheme, target.scheme) != ("https", "http"):
-        return target
-    if target.port is not None:
-        raise UsageError(f"{display_url(url)} redirects from https to http, at {display_url(target)}.")
-    return target.copy_with(scheme="https")
+    except (httpx.InvalidURL, ValueError):
+        target = parse_url(location)
+    return target.copy_with(scheme="https") if (url.scheme, target.scheme) == ("https", "http") else target
 
 
-async def web_addresses(host: str, port: int, resolve: Resolve) -> Sequence[str]:
-    """The public addresses of `host`, at least one.
-
-    Raises:
-        UsageError: the name does not resolve, or also to a private, loopback, link-local or metadata address.
-    """
-    try:
-        if addresses := await public_addresses(host, port, resolve):
-            return addresses
-        where = "no address"
-    except OSError as unknown:
-        raise UsageError(f"The host {host!r} does not resolve.", hint="Check the URL.") from unknown
-    except NotPublic as private:
-        where = ", ".join(private.problems)
-    raise UsageError(
-        f"{host!r} is at {where}, which is not a public address.",
-        hint="Only the public web is read, and what ALITA_WEB_ALLOW names by host and port.",
-    )
+def host_port(url: httpx.URL) -> str:
+    """`host:port` of a URL: IPv6 in brackets, and the scheme's port where none is written."""
+    return _join(url.raw_host.decode("ascii"), url.port or PORTS.get(url.scheme, 0))
 
 
-def allowed_places(pairs: str) -> frozenset[str]:
-    """The `host:port` pairs of ALITA_WEB_ALLOW in one spelling.
-
-    Raises:
-        UsageError: a part of it is no host with a port.
-    """
-    return frozenset(_place(part.strip()) for part in pairs.split(",") if part.strip())
-
-
-def _place(pair: str) -> str:
-    try:
-        url = httpx.URL(f"http://{pair}")
-        written = int(pair.rpartition(":")[2])
-    except (httpx.InvalidURL, ValueError, UnicodeError):
-        written, url = 0, httpx.URL()
-    if not 0 < written < 65_536 or not url.host or url.raw_path != b"/" or url.userinfo or " " in pair:
-        raise UsageError(
-            f"ALITA_WEB_ALLOW names {pair!r}, which is no host with a port.",
-            hint="Write pairs such as intranet.example.org:443 or [::1]:8080, with commas between.",
-        )
-    return place_of(url)
-
-
-def place_of(url: httpx.URL) -> str:
-    """`host:port` of a URL, IPv6 in brackets, the scheme's port where none is written."""
-    return _joined(url.raw_host.decode("ascii"), url.port or PORTS.get(url.scheme, 0))
-
-
-def _joined(host: str, port: int) -> str:
+def _join(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-class CheckedNetwork(httpcore.AsyncNetworkBackend):
-    """Network back end that connects only to addresses that were resolved and checked."""
+def parse_web_allow(pairs: str) -> frozenset[str]:
+    """The `host:port` pairs of ALITA_WEB_ALLOW in one spelling.
+
+    Raises:
+        UsageError: a part of it is not a host with a port.
+    """
+    return frozenset(_parse_pair(part.strip()) for part in pairs.split(",") if part.strip())
+
+
+def _parse_pair(pair: str) -> str:
+    with suppress(httpx.InvalidURL, ValueError):
+        url, port = httpx.URL(f"http://{pair}"), int(pair.rpartition(":")[2])
+        is_pair = url.host and url.raw_path == b"/" and not url.userinfo and " " not in pair
+        if is_pair and 0 < port < 65_536:
+            return host_port(url)
+    raise UsageError(
+        f"Invalid part {pair!r} of ALITA_WEB_ALLOW: expected HOST:PORT.",
+        hint="Write pairs such as intranet.example.org:443 or [::1]:8080, separated by commas.",
+    )
+
+
+def web_url(url: object, allowed: frozenset[str] = frozenset()) -> str:
+    """The URL if it may be shown and followed, else empty: only public hosts, and the `host:port` pairs of `allowed`.
+
+    Names are not resolved here; the fetcher checks where a page leads.
+    """
+    if not isinstance(url, str) or not url.isprintable() or " " in url or "\\" in url:
+        return ""
+    try:
+        parsed = parse_url(url)
+    except UsageError:
+        return ""
+    host = parsed.raw_host.decode("ascii").rstrip(".")
+    return "" if is_private_host(host) and host_port(parsed) not in allowed else url
+
+
+class PublicNetwork(httpcore.AsyncNetworkBackend):
+    """Network back end that connects only to public addresses, and to the `host:port` pairs of `allowed`."""
 
     def __init__(
-        self, also: frozenset[str], resolve: Resolve, network: httpcore.AsyncNetworkBackend | None = None
+        self, allowed: frozenset[str], resolve: Resolve, network: httpcore.AsyncNetworkBackend | None = None
     ) -> None:
-        self._also = also
+        self._allowed = allowed
         self._resolve = resolve
         self._network = network or httpcore.AnyIOBackend()
 
@@ -128,24 +124,40 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """Connects to the first address that responds; raises UsageError for a host that is not public."""
-        if _joined(host, port) in self._also:
+        if _join(host, port) in self._allowed:
             return await self._network.connect_tcp(host, port, timeout, local_address, socket_options)
+        # The name is resolved here, once: a name that changes its addresses after the check reaches nothing else.
+        addresses = await self._resolve_public(host, port)
+        within = min(timeout or CONNECT_TIMEOUT_S, CONNECT_TIMEOUT_S)
         failure: Exception = httpcore.ConnectError(f"{host!r} has no address")
-        within = min(timeout or CONNECT_WITHIN_S, CONNECT_WITHIN_S)
-        for address in (await web_addresses(host, port, self._resolve))[:MOST_ADDRESSES]:
+        for address in addresses[:MAX_ADDRESSES]:
             try:
                 return await self._network.connect_tcp(address, port, within, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as refused:
                 failure = refused
         raise failure
 
+    async def _resolve_public(self, host: str, port: int) -> Sequence[str]:
+        try:
+            if addresses := await public_addresses(host, port, self._resolve):
+                return addresses
+            problem = "no address"
+        except OSError as unknown:
+            raise UsageError(f"The host {host!r} does not resolve.", hint="Check the URL.") from unknown
+        except NotPublic as private:
+            problem = ", ".join(private.problems)
+        raise UsageError(
+            f"The host {host!r} resolves to {problem}, which is not a public address.",
+            hint="To read a host of your own network, add its HOST:PORT to ALITA_WEB_ALLOW.",
+        )
 
-class PublicOnly(httpx.AsyncHTTPTransport):
-    """HTTP transport to the public web and to the `host:port` pairs of `also`, without proxies."""
+
+class PublicTransport(httpx.AsyncHTTPTransport):
+    """HTTP transport over `PublicNetwork`, without proxies."""
 
     def __init__(
         self,
-        also: Iterable[str] = (),
+        allowed: Iterable[str] = (),
         *,
         resolve: Resolve = addresses_of,
         network: httpcore.AsyncNetworkBackend | None = None,
@@ -157,5 +169,5 @@ class PublicOnly(httpx.AsyncHTTPTransport):
             max_connections=32,
             max_keepalive_connections=8,
             keepalive_expiry=5.0,
-            network_backend=CheckedNetwork(frozenset(_place(pair) for pair in also), resolve, network),
+            network_backend=PublicNetwork(frozenset(map(_parse_pair, allowed)), resolve, network),
         )

@@ -13,7 +13,7 @@ __all__ = [
 
 
 class SearchHit(Value):
-    """One result of a search; title and snippet are a stranger's text."""
+    """One result of a search; title and snippet are untrusted text."""
 
     url: str
     title: str
@@ -21,11 +21,11 @@ class SearchHit(Value):
     backends: tuple[str, ...] = ()
     """Which search back ends found it, best rank first."""
     published: str = ""
-    """ISO 8601 date of what it points to; empty where the back end says none."""
+    """ISO 8601 date of the page; empty where the back end sends none."""
 
 
 class FailedBackend(Value):
-    """A search back end that gave nothing, and why."""
+    """A search back end that failed, and why."""
 
     backend: str
     reason: str
@@ -39,7 +39,7 @@ class Found(Value):
 
 
 class Link(Value):
-    """A link of a document, by the number with which the text names it: `[3]`."""
+    """A link of a document, under the number that the text shows: `[3]`."""
 
     number: int
     url: str
@@ -48,25 +48,21 @@ class Link(Value):
 
 
 class Document(Value):
-    """What was read at a URL or in a file; the text is a stranger's."""
+    """The text of a web page or file; it is untrusted."""
 
     url: str
-    """Where it was found in the end, after redirects; `file:NAME` for a file of a task."""
+    """Its address after redirects; `file:NAME` for a file of a task."""
     title: str = ""
     content_type: str = ""
     text: str = ""
     """Markdown-like: headings, tables as rows of `|`, links as their text and number."""
     links: tuple[Link, ...] = ()
-    pages: int = 0
-    """Of a PDF; 0 for what has none."""
     retrieved_at: str = ""
     """ISO 8601, UTC."""
-    cached: bool = False
-    """Whether nothing but a check was fetched."""
 
 
 class Passage(Value):
-    """A part of a document that bears on a question."""
+    """A part of a document that is relevant to a question."""
 
     text: str
     url: str
@@ -76,7 +72,7 @@ class Passage(Value):
 
 
 class Researched(Value):
-    """What the web agent found out about one question."""
+    """What the web agent found for one question."""
 
     question: str
     passages: tuple[Passage, ...] = ()
@@ -85,7 +81,7 @@ class Researched(Value):
     """Pages that were not read, each with its reason."""
     failed: tuple[FailedBackend, ...] = ()
     stopped: str = ""
-    """Which cap ended the reading: pages, bytes or seconds; empty where none did."""
+    """The cap that ended the reading: pages, bytes or seconds; empty where none did."""
 
 
 class ResearchLimits(Value):

@@ -1,14 +1,15 @@
 """Web agent: searches and reads for a question, and returns passages with their URL and time.
 
-Searching and reading end when a cap is reached; what was read by then is ranked, and what was not is named with why.
+Searching and reading end when a limit is reached; what was read by then is ranked, and what was not is named with why.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
@@ -16,26 +17,30 @@ from alita_mcp.errors import AlitaError
 from alita_mcp.models.embedder_choice import configured_embedder
 from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.progress import ReportStage
-from alita_mcp.research.interface import Fetcher, MayFollow, Packages, Search
+from alita_mcp.research.interface import MayFollow
+from alita_mcp.research.texts import MAX_QUERY
 from alita_mcp.research.values import Document, Found, PackageFacts, Researched, ResearchLimits, SearchHit
 from alita_mcp.settings import Settings
 
-AT_ONCE = 4
-"""Pages that are fetched side by side."""
-MAX_QUERY = 400
-"""Characters of a question that are searched for."""
+if TYPE_CHECKING:  # loaded at the first question
+    from alita_mcp.research.fetching.fetcher import WebFetcher
+    from alita_mcp.research.packages import PackageIndex
+    from alita_mcp.research.search.merged_search import MergedSearch
+
+CONCURRENCY = 4
+"""Pages that are fetched at once."""
 MAX_REASON = 300
 SPARE_TRIES = 2
-"""So many more addresses than twice the cap of pages may be tried, since some pages cannot be read."""
+"""So many more URLs than twice the limit of pages may be tried, since some pages cannot be read."""
 NOT_ALLOWED = "its address may not be read here"
 
 
 class Parts(NamedTuple):
     """What a web agent is made of."""
 
-    search: Search
-    fetcher: Fetcher
-    packages: Packages
+    search: MergedSearch
+    fetcher: WebFetcher
+    packages: PackageIndex
     embedder: Embedder | None = None
 
 
@@ -52,7 +57,7 @@ class SearchingAgent:
 
     @property
     def backends(self) -> tuple[str, ...]:
-        """Names of the configured search back ends; raises UsageError where the settings do not fit."""
+        """Names of the configured search back ends; raises UsageError where a setting is invalid."""
         return tuple(self._backends())
 
     async def research(
@@ -64,31 +69,31 @@ class SearchingAgent:
         urls: Sequence[str] = (),
         may_fetch: Callable[[str], bool] | None = None,
     ) -> Researched:
-        """Passages that bear on a question, from `urls` and from what the back ends find, within the caps."""
+        """Passages that are relevant to a question; see `WebAgent.research`."""
         from alita_mcp.research.passages import best_passages
 
         search, fetcher, _, embedder = await self._open_once()
-        caps = limits or ResearchLimits()
-        reading = _Reading(fetcher, caps, on_stage)
+        limits = limits or ResearchLimits()
+        reading = _Reading(fetcher, limits, on_stage)
         found = Found()
-        with anyio.move_on_after(caps.seconds) as deadline:
+        with anyio.move_on_after(limits.seconds) as deadline:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(reading.read, urls)
+                tasks.start_soon(reading.read_pages, urls)
                 if search.backends:
                     await reading.report("search")
                     query = " ".join(question.split())[:MAX_QUERY]
-                    found = await search.search(query, max(8, 2 * reading.pages_left))
-                fresh = [hit.url for hit in found.hits if hit.url not in urls]
-                barred = [url for url in fresh if may_fetch is not None and not may_fetch(url)]
-                reading.unread += [f"{url[:MAX_REASON]}: {NOT_ALLOWED}" for url in barred]
-                tasks.start_soon(reading.read, [url for url in fresh if url not in barred])
+                    found = await search.search(query, max(8, 2 * limits.pages))
+            new = [hit.url for hit in found.hits if hit.url not in urls]
+            barred = [url for url in new if may_fetch is not None and not may_fetch(url)]
+            reading.unread += [f"{url[:MAX_REASON]}: {NOT_ALLOWED}" for url in barred]
+            await reading.read_pages(url for url in new if url not in barred)
         if deadline.cancelled_caught:
-            reading.stop("seconds", sorted(reading.under_way))
+            reading.stop("seconds")
         snippets = [_snippet(hit) for hit in found.hits if hit.snippet and hit.url not in reading.read_urls]
         await reading.report(f"{len(reading.documents)} pages read")
         return Researched(
             question=question,
-            passages=await best_passages(question, [*reading.documents, *snippets], caps.tokens, embedder),
+            passages=await best_passages(question, [*reading.documents, *snippets], limits.tokens, embedder),
             hits=found.hits,
             unread=tuple(reading.unread),
             failed=found.failed,
@@ -96,12 +101,12 @@ class SearchingAgent:
         )
 
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
-        """One document; raises as `Fetcher.fetch`."""
+        """The document at a URL; see `WebAgent.fetch`."""
         return await (await self._open_once()).fetcher.fetch(url, may_follow=may_follow)
 
     async def package(self, name: str, python_tag: str = "") -> PackageFacts:
         """Facts about a package from the index; raises UsageError where the index does not respond."""
-        return await (await self._open_once()).packages.facts(name, python_tag)
+        return await (await self._open_once()).packages.read_facts(name, python_tag)
 
     async def _open_once(self) -> Parts:
         async with self._opening:
@@ -111,81 +116,69 @@ class SearchingAgent:
 
 
 class _Reading:
-    """What one piece of research has read so far, held to its caps."""
+    """What one piece of research has read so far, within its limits."""
 
-    def __init__(self, fetcher: Fetcher, caps: ResearchLimits, on_stage: ReportStage | None) -> None:
+    def __init__(self, fetcher: WebFetcher, limits: ResearchLimits, on_stage: ReportStage | None) -> None:
         self.documents: list[Document] = []
         self.unread: list[str] = []
         self.stopped = ""
         self.read_urls: set[str] = set()
         """URLs that were read, and the targets of their redirects."""
-        self.under_way: set[str] = set()
         self._fetcher = fetcher
-        self._caps = caps
+        self._limits = limits
         self._on_stage = on_stage
-        self._slots = anyio.CapacityLimiter(AT_ONCE)
-        self._finished = anyio.Event()
-        self._tried = 0
-        self._bytes = 0
-
-    @property
-    def pages_left(self) -> int:
-        """Number of pages that may still be read, without those under way."""
-        return max(0, self._caps.pages - len(self.documents) - len(self.under_way))
+        self._slots = anyio.CapacityLimiter(CONCURRENCY)
+        self._under_way: set[str] = set()
+        self._tries_left = 2 * limits.pages + SPARE_TRIES
+        self._bytes_left = limits.bytes
 
     async def report(self, stage: str) -> None:
-        """Reports what is being done."""
+        """Reports the stage that begins."""
         if self._on_stage is not None:
             await self._on_stage(stage)
 
-    def stop(self, cap: str, under_way: Iterable[str] = ()) -> None:
-        """Records the cap that ended the reading, and the pages under way."""
-        self.stopped = self.stopped or cap
-        self.unread += [f"{url[:MAX_REASON]}: not read within {self._caps.seconds:g} s" for url in under_way]
+    def stop(self, limit: str) -> None:
+        """Records the limit that ended the reading, and the pages that were under way."""
+        self.stopped = self.stopped or limit
+        late = f"not read within {self._limits.seconds:g} s"
+        self.unread += [f"{url[:MAX_REASON]}: {late}" for url in sorted(self._under_way)]
 
-    async def read(self, urls: Sequence[str]) -> None:
-        """Reads pages concurrently, as many as the caps allow."""
-        async with anyio.create_task_group() as tasks:
-            for url in dict.fromkeys(urls):
-                tasks.start_soon(self._read_page, url)
+    async def read_pages(self, urls: Iterable[str]) -> None:
+        """Reads as many pages as the limits allow; those that cannot be read make room for the next ones."""
+        waiting = deque(dict.fromkeys(urls))
+        while waiting:
+            count = min(len(waiting), self._limits.pages - len(self.documents), self._tries_left)
+            if count <= 0 or self._bytes_left <= 0:
+                self.stop("bytes" if count > 0 else "pages")
+                return
+            async with anyio.create_task_group() as tasks:
+                for _ in range(count):
+                    tasks.start_soon(self._read_page, waiting.popleft())
+            self._tries_left -= count
 
     async def _read_page(self, url: str) -> None:
         async with self._slots:
-            while (cap := self._reached_cap()) == "pages" and self.under_way:
-                await self._finished.wait()  # one of those under way may turn out to be unreadable
-            if cap:
-                self.stop(cap)
+            if self._bytes_left <= 0:
                 return
-            self._tried += 1
-            self.under_way.add(url)
+            self._under_way.add(url)
             try:
                 await self.report(f"reading {url[:120]}")
                 self._keep(url, await self._fetcher.fetch(url))
             except AlitaError as failure:
                 self.unread.append(f"{url[:MAX_REASON]}: {failure.message[:MAX_REASON]}")
-            self.under_way.discard(url)
-            self._finished.set()
-            self._finished = anyio.Event()
-
-    def _reached_cap(self) -> str:
-        """The cap that forbids another page; empty where none does."""
-        if not self.pages_left or self._tried >= 2 * self._caps.pages + SPARE_TRIES:
-            return "pages"
-        return "bytes" if self._bytes >= self._caps.bytes else ""
+            self._under_way.discard(url)
 
     def _keep(self, url: str, document: Document) -> None:
+        """Keeps a document, cut to the bytes that are left, unless it was read under another URL."""
         is_known = document.url in self.read_urls
         self.read_urls |= {url, document.url}
-        if is_known:
+        text = document.text.encode(errors="replace")[: max(0, self._bytes_left)].decode(errors="ignore")
+        if is_known or not text:
             return
-        left = max(0, self._caps.bytes - self._bytes)
-        text = document.text.encode(errors="replace")
-        self._bytes += len(text)
-        if len(text) > left:
-            self.stop("bytes")
-            document = document.model_copy(update={"text": text[:left].decode(errors="ignore")})
-        if document.text:
-            self.documents.append(document)
+        self.documents.append(document.model_copy(update={"text": text}))
+        self._bytes_left -= len(document.text.encode(errors="replace"))
+        if self._bytes_left < 0:
+            self.stopped = self.stopped or "bytes"
 
 
 def _snippet(hit: SearchHit) -> Document:
@@ -204,23 +197,23 @@ async def open_web_agent(
     words, and by meaning where there is an embedder: `embedder`, else the one that the settings name.
     """
 
-    def names() -> Sequence[str]:
-        from alita_mcp.research.search.choosing import chosen_names
+    def backends() -> Sequence[str]:
+        from alita_mcp.research.search.backends import backend_names
 
-        return chosen_names(settings, has_model=has_model)
+        return backend_names(settings, has_model=has_model)
 
     async def open_parts() -> Parts:
         from alita_mcp.research.fetching.fetcher import open_fetcher
-        from alita_mcp.research.packages import PackageIndex, open_project_reader
-        from alita_mcp.research.search.choosing import open_search
+        from alita_mcp.research.packages import open_package_index
+        from alita_mcp.research.search.backends import open_search
 
         async with AsyncExitStack() as opening:  # closes what was opened where a later part cannot be
             search = await opening.enter_async_context(open_search(settings, has_model=has_model))
             fetcher = await opening.enter_async_context(open_fetcher(settings))
-            projects = await opening.enter_async_context(open_project_reader(settings))
+            packages = await opening.enter_async_context(open_package_index(settings))
             chosen = embedder or configured_embedder(settings)
             opened.push_async_exit(opening.pop_all())
-        return Parts(search, fetcher, PackageIndex(projects), chosen)
+        return Parts(search, fetcher, packages, chosen)
 
     async with AsyncExitStack() as opened:
-        yield SearchingAgent(open_parts, names)
+        yield SearchingAgent(open_parts, backends)

@@ -22,7 +22,7 @@ from alita_mcp.library.opening import open_library
 from alita_mcp.models.embedder_choice import choose_embedder
 from alita_mcp.models.interface import Message, ToolCall, ToolSpec
 from alita_mcp.research.json_api import endpoint
-from alita_mcp.research.search.choosing import open_search
+from alita_mcp.research.search.backends import open_search
 from alita_mcp.sandbox.choose import open_sandbox
 from alita_mcp.sandbox.interface import Job
 from alita_mcp.settings import FixedLimits, Settings, read_settings

@@ -80,7 +80,7 @@ class TableIndex:
     tags: set[str] = field(default_factory=set)
     is_down: bool = False
 
-    async def facts(self, name: str, python_tag: str) -> PackageFacts:
+    async def read_facts(self, name: str, python_tag: str) -> PackageFacts:
         self.asked.append(name)
         self.tags.add(python_tag)
         if self.is_down:
@@ -124,4 +124,4 @@ class ScriptedWebAgent:
         raise UsageError(f"{url!r} is not fetched here.")
 
     async def package(self, name: str, python_tag: str = "") -> PackageFacts:
-        return await self.index.facts(name, python_tag)
+        return await self.index.read_facts(name, python_tag)

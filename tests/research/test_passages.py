@@ -16,7 +16,7 @@ from alita_mcp.research.passages import (
     MAX_PARTS,
     PART_CHARACTERS,
     best_passages,
-    split,
+    split_documents,
 )
 from alita_mcp.research.values import Document
 
@@ -183,7 +183,7 @@ async def test_hostile_markup_costs_little_and_stays_within_the_budget(text: str
 def test_each_document_has_its_share_of_the_parts() -> None:
     long = Document(url="long", text="\n\n".join("word " * 130 for _ in range(700)))
     short = Document(url="short", text="The last page.")
-    parts = split([long, long, long, long, long, short])
+    parts = split_documents([long, long, long, long, long, short])
     assert len(parts) <= MAX_PARTS
     assert parts[-1].text == "The last page."
 
@@ -195,8 +195,8 @@ LINES = st.sampled_from(
 
 @given(st.lists(LINES, max_size=30))
 def test_no_word_of_a_document_is_lost_by_splitting_it(lines: list[str]) -> None:
-    parts = split([Document(url="u", text="\n".join(lines))])
-    every = "".join("".join(part.shown for part in parts).split())
+    parts = split_documents([Document(url="u", text="\n".join(lines))])
+    every = "".join("".join(part.full_text for part in parts).split())
     for line in lines:
         if not line.startswith(("#", "|")):
             assert "".join(line.split())[:PART_CHARACTERS] in every

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.json_api import Endpoint, endpoint, remove_secret, rows_of
-from alita_mcp.research.texts import day, one_line, web_url, without_markup
+from alita_mcp.research.json_api import endpoint, rows_of
+from alita_mcp.research.texts import iso_date, one_line, without_markup
 
 
 @given(st.text() | st.binary() | st.integers() | st.none(), st.integers(1, 50))
@@ -18,11 +18,6 @@ def test_any_words_become_one_short_line(words: object, most: int) -> None:
     line = one_line(words, most)
     assert len(line) <= most
     assert not {unicodedata.category(each) for each in line} & {"Cc", "Cs", "Zl", "Zp"}
-
-
-@given(st.text() | st.from_regex(r"https?://[\w.\[\]:@%-]{0,30}/?", fullmatch=True))
-def test_any_text_is_an_address_or_none(text: str) -> None:
-    assert web_url(text) in ("", text)
 
 
 def test_markup_is_taken_off() -> None:
@@ -41,7 +36,7 @@ def test_markup_is_taken_off() -> None:
     ],
 )
 def test_a_date_is_one_of_the_calendar(text: object, found: str) -> None:
-    assert day(text) == found
+    assert iso_date(text) == found
 
 
 @pytest.mark.parametrize(
@@ -55,7 +50,7 @@ def test_a_date_is_one_of_the_calendar(text: object, found: str) -> None:
 )
 def test_an_endpoint_is_kept_without_its_password(url: str, base_url: str, place: str) -> None:
     at = endpoint("x", url, setting="ALITA_X")
-    assert (at.base_url, at.place) == (base_url, place)
+    assert (at.base_url, at.host_port) == (base_url, place)
     assert "word" not in repr(at)
 
 
@@ -70,29 +65,12 @@ def test_what_is_no_address_is_refused_by_its_setting(url: str) -> None:
 @pytest.mark.parametrize("key", ["two words", "line\nbreak", "schl\u00fcssel", "tab\t"])
 def test_a_key_that_no_header_can_hold_is_refused_unseen(key: str) -> None:
     with pytest.raises(UsageError) as told:
-        endpoint("x", "https://example.org", setting="ALITA_X", key=key, header="authorization")
+        endpoint("x", "https://example.org", setting="ALITA_X", key=key)
     assert key not in str(told.value)
-
-
-@given(
-    st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5),
-    st.text(min_size=8),
-)
-def test_no_reply_holds_the_secret(reply: object, secret: str) -> None:
-    cleaned = remove_secret([reply, f"a {secret} b", {secret: secret}], secret)
-    assert secret not in str(remove_secret(cleaned, secret)[1])
-    assert remove_secret({"a": "bc"}, "b") == {"a": "bc"}
 
 
 def test_rows_are_the_objects_of_a_list() -> None:
     assert rows_of("x", {"web": {"results": [{"a": 1}, 5, None]}}, "web", "results") == [{"a": 1}]
     assert rows_of("x", {"web": None}, "web", "results") == []
-    with pytest.raises(UsageError, match="x answered with JSON of another shape"):
+    with pytest.raises(UsageError, match="x sent JSON of another shape"):
         rows_of("x", {"web": [1]}, "web", "results")
-
-
-def test_an_endpoint_shows_no_headers() -> None:
-    shown = repr(
-        Endpoint(name="x", base_url="https://a.org", headers={"authorization": "SECRET"}, secret="SECRET")
-    )
-    assert "SECRET" not in shown

@@ -12,7 +12,7 @@ import pytest
 from alita_mcp.errors import UsageError
 from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.research.values import FailedBackend, PackageFacts, Researched, ResearchLimits, SearchHit
-from alita_mcp.research.web_agent import AT_ONCE, NOT_ALLOWED, Parts, SearchingAgent
+from alita_mcp.research.web_agent import CONCURRENCY, NOT_ALLOWED, Parts, SearchingAgent
 from tests.research.pretended import NOW, Never, Page, TableFetcher, TableIndex, TableSearch, page
 
 pytestmark = pytest.mark.extra("web")
@@ -64,7 +64,7 @@ async def test_pages_are_read_side_by_side_and_no_more_than_the_cap() -> None:
     web, fetcher, _ = agent(pages)
     found = await ask(web, pages=5)
     assert len(fetcher.fetched) == 5
-    assert 1 < fetcher.most_under_way <= AT_ONCE
+    assert 1 < fetcher.most_under_way <= CONCURRENCY
     assert found.stopped == "pages"
 
 

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import NamedTuple
 
 import anyio
 import httpx
 from pydantic import Field
 
-from alita_mcp import __version__
 from alita_mcp.errors import UsageError
 from alita_mcp.extras import require
-from alita_mcp.research.addresses import (
-    PublicOnly,
-    allowed_places,
-    display_url,
-    parse_url,
-    place_of,
-    redirect_target,
-)
-from alita_mcp.research.bodies import ENCODINGS, read_body
+from alita_mcp.research.addresses import display_url, host_port, parse_url, parse_web_allow, redirect_target
 from alita_mcp.research.fetching import robots
-from alita_mcp.research.fetching.cache import PageCache, freshness, page_key
+from alita_mcp.research.http_client import open_http_client, read_body
 from alita_mcp.research.interface import MayFollow
 from alita_mcp.research.reading.readers import Readers, open_readers
 from alita_mcp.research.values import Document
@@ -33,63 +24,46 @@ from alita_mcp.sandbox.network.public_addresses import Resolve, addresses_of
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value
 
-AGENT = f"{robots.AGENT_NAME}/{__version__}"
-ACCEPTED = "text/html,application/xhtml+xml,application/pdf,text/*;q=0.9,application/json;q=0.9,*/*;q=0.5"
+ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/*;q=0.9,application/json;q=0.9,*/*;q=0.5"
 MAX_REDIRECTS = 5
-CACHE_BYTES = 64_000_000
-"""Room for pages that were read."""
-_NOT_MODIFIED = 304
+CACHED_CHARACTERS = 16_000_000
+DEFAULT_FRESH_S = 60.0
+"""How long a page without caching headers is fresh: an agent that reads its second part sends no second request."""
+MAX_FRESH_S = 86_400.0
 
 
 class FetchLimits(Value):
     """Caps of one document."""
 
     bytes: int = Field(default=5_000_000, ge=1)
-    """After its compression is undone."""
+    """Decompressed."""
     seconds: float = Field(default=20.0, gt=0)
-    """From the first request to the last byte, with redirects, robots.txt and the wait for the host's turn."""
+    """From the first request to the last byte, with redirects, robots.txt and the wait for a free slot of the host."""
     per_host: int = Field(default=2, ge=1)
     """Requests to one host at a time."""
 
 
-class _Answer(NamedTuple):
+class _Response(NamedTuple):
     status: int
     headers: httpx.Headers
     body: bytes
 
 
 class WebFetcher:
-    """Fetcher of documents; implements `research.interface.Fetcher`."""
+    """Fetcher of documents; it keeps recent ones in memory while they are fresh."""
 
-    def __init__(
-        self,
-        client: httpx.AsyncClient,
-        readers: Readers,
-        cache: PageCache,
-        *,
-        allowed: frozenset[str] = frozenset(),
-        limits: FetchLimits | None = None,
-    ) -> None:
+    def __init__(self, client: httpx.AsyncClient, readers: Readers, limits: FetchLimits) -> None:
         self._client = client
         self._readers = readers
-        self._cache = cache
-        self._allowed = allowed
-        self._limits = limits or FetchLimits()
-        self._robots = robots.Robots(self._ask_rules)
+        self._limits = limits
+        self._robots = robots.Robots(self._fetch_rules)
         self._slots: dict[str, anyio.CapacityLimiter] = {}
-        self._can_read = False
+        self._cache: dict[str, tuple[Document, float]] = {}
+        """Documents by URL, each with the time until which it is fresh; the oldest first."""
 
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
-        """The document at a URL, whole up to the caps; follows the redirects that `may_follow` allows.
-
-        Raises:
-            ExtraMissing: what reads pages is not installed; nothing is asked for then.
-            UsageError: not http(s), not public, forbidden by robots.txt, too large, too slow, no text, not answered,
-                or redirected to where it may not be followed.
-        """
-        if not self._can_read:
-            require("web", robots.FEATURE)
-            self._can_read = True
+        """The document at a URL, whole up to the caps; raises as `WebAgent.fetch`."""
+        require("web", robots.FEATURE)
         here, deadline = parse_url(url), anyio.current_time() + self._limits.seconds
         for _hop in range(MAX_REDIRECTS + 1):
             found = await self._read(here, deadline)
@@ -104,95 +78,81 @@ class WebFetcher:
         raise UsageError(f"More than {MAX_REDIRECTS} redirects, the last to {display_url(here)}.")
 
     async def _read(self, url: httpx.URL, deadline: float) -> Document | httpx.URL:
-        """The document at a URL, or the URL that it redirects to.
-
-        A cached page is given without a request while it is fresh, and again when its server confirms it.
-        """
-        place = place_of(url)
-        key = page_key(str(url), is_allowed=place in self._allowed)
-        kept = await self._cache.find(key)
-        if kept is not None and self._cache.is_fresh(kept):
-            return kept.document.model_copy(update={"cached": True})
-        validators: dict[str, str] = {}
-        if kept is not None:
-            known = {"if-none-match": kept.freshness.etag, "if-modified-since": kept.freshness.last_modified}
-            validators = {name: value for name, value in known.items() if value}
+        """The document at a URL, or the URL that it redirects to."""
+        document, fresh_until = self._cache.get(str(url), (None, 0.0))
+        if document is not None and anyio.current_time() < fresh_until:
+            return document
+        place = host_port(url)
         slots = self._slots.setdefault(place, anyio.CapacityLimiter(self._limits.per_host))
         try:
             with anyio.fail_after(deadline - anyio.current_time()):
                 async with slots:
-                    await self._robots.require(url)
-                    answer = await self._get(url, validators, self._limits.bytes)
+                    await self._robots.require_allowed(url)
+                    status, headers, body = await self._get(url, self._limits.bytes)
         except (TimeoutError, httpx.TimeoutException) as slow:
             raise UsageError(f"{display_url(url)} took longer than {self._limits.seconds:g} s.") from slow
         finally:
             if not slots.borrowed_tokens and not slots.statistics().tasks_waiting:
                 self._slots.pop(place, None)
-        if answer.status == _NOT_MODIFIED and kept is not None:
-            document = kept.document.model_copy(update={"retrieved_at": _now()})
-            before = {"etag": kept.freshness.etag, "last-modified": kept.freshness.last_modified}
-            headers = {**{name: value for name, value in before.items() if value}, **dict(answer.headers)}
-            await self._cache.keep(key, document, freshness(headers))
-            return document.model_copy(update={"cached": True})
-        if answer.status in (301, 302, 303, 307, 308) and "location" in answer.headers:
-            return redirect_target(url, answer.headers["location"])
-        if not 200 <= answer.status < 300:
-            later = answer.headers.get("retry-after", "")
+        # Three cases: the page is elsewhere; there is none; this is it.
+        if status in (301, 302, 303, 307, 308) and "location" in headers:
+            return redirect_target(url, headers["location"])
+        if not 200 <= status < 300:
+            later = headers.get("retry-after", "")
             hint = f"Try again in {later} s." if later.isdigit() and len(later) < 7 else ""
-            raise UsageError(f"{display_url(url)} answered {answer.status}.", hint=hint)
-        content_type = answer.headers.get("content-type", "")
-        read = await self._readers.read(answer.body, content_type, str(url))
-        document = read.model_copy(update={"retrieved_at": _now()})
-        await self._cache.keep(key, document, freshness(answer.headers))
+            raise UsageError(f"{display_url(url)} answered {status}.", hint=hint)
+        read = await self._readers.read(body, headers.get("content-type", ""), str(url))
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        document = read.model_copy(update={"retrieved_at": now})
+        self._cache.pop(str(url), None)
+        self._cache[str(url)] = document, anyio.current_time() + fresh_seconds(headers)
+        while sum(len(cached.text) for cached, _ in self._cache.values()) > CACHED_CHARACTERS:
+            del self._cache[next(iter(self._cache))]
         return document
 
-    async def _get(self, url: httpx.URL, headers: dict[str, str], most: int, *, cut: bool = False) -> _Answer:
+    async def _get(self, url: httpx.URL, max_bytes: int, *, cut: bool = False) -> _Response:
         try:
-            async with self._client.stream("GET", url, headers=headers) as response:
-                if response.has_redirect_location or response.status_code == _NOT_MODIFIED:
-                    return _Answer(response.status_code, response.headers, b"")
-                body = await read_body(response, display_url(url), most, cut=cut)
-                return _Answer(response.status_code, response.headers, body)
+            async with self._client.stream("GET", url) as response:
+                if response.has_redirect_location:
+                    return _Response(response.status_code, response.headers, b"")
+                body = await read_body(response, display_url(url), max_bytes, cut=cut)
+                return _Response(response.status_code, response.headers, body)
         except httpx.TimeoutException:
             raise
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as failed:
             raise UsageError(f"{display_url(url)} did not answer: {type(failed).__name__}.") from failed
 
-    async def _ask_rules(self, url: httpx.URL) -> tuple[int, bytes]:
+    async def _fetch_rules(self, url: httpx.URL) -> tuple[int, bytes]:
+        """Status and body of a robots.txt; one that redirects for ever counts as none."""
         for _hop in range(MAX_REDIRECTS + 1):
-            answer = await self._get(url, {}, robots.MAX_BYTES, cut=True)
-            if "location" not in answer.headers or not 300 <= answer.status < 400:
-                return answer.status, answer.body
-            url = redirect_target(url, answer.headers["location"])
+            status, headers, body = await self._get(url, robots.MAX_BYTES, cut=True)
+            if "location" not in headers or not 300 <= status < 400:
+                return status, body
+            url = redirect_target(url, headers["location"])
         return 404, b""
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def fresh_seconds(headers: Mapping[str, str]) -> float:
+    """How long a page may be used again without a request (RFC 9111, a private cache)."""
+    directives = headers.get("cache-control", "").lower()
+    if re.search(r"no-store|no-cache", directives) or "*" in headers.get("vary", ""):
+        return 0.0
+    if lifetime := re.search(r"max-age\s*=\s*\"?(\d{1,9})", directives):
+        age = re.fullmatch(r"[0-9]{1,9}", headers.get("age", ""))
+        return min(max(0.0, float(lifetime[1]) - float(age[0] if age else 0)), MAX_FRESH_S)
+    return 0.0 if "must-revalidate" in directives or "expires" in headers else DEFAULT_FRESH_S
 
 
 @asynccontextmanager
 async def open_fetcher(
-    settings: Settings,
-    *,
-    limits: FetchLimits | None = None,
-    resolve: Resolve = addresses_of,
-    cache_bytes: int = CACHE_BYTES,
+    settings: Settings, *, limits: FetchLimits | None = None, resolve: Resolve = addresses_of
 ) -> AsyncIterator[WebFetcher]:
-    """A fetcher with the cache of the home; ALITA_WEB_ALLOW names what may be read although it is not public.
+    """A fetcher of public pages; ALITA_WEB_ALLOW names private hosts that may be read.
 
     Raises:
-        UsageError: ALITA_WEB_ALLOW names something that is no host with a port.
+        UsageError: ALITA_WEB_ALLOW names something that is not a host with a port.
     """
-    allowed = allowed_places(settings.web_allow)
-    caps = limits or FetchLimits()
-    cache = PageCache(settings.home / "web_pages", cache_bytes)
-    headers = {"user-agent": AGENT, "accept": ACCEPTED, "accept-encoding": ENCODINGS}
-    async with (
-        httpx.AsyncClient(
-            transport=PublicOnly(allowed, resolve=resolve), headers=headers, timeout=caps.seconds,
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])), follow_redirects=False, trust_env=False,
-        ) as client,
-        open_readers() as readers,
-    ):  # fmt: skip
-        yield WebFetcher(client, readers, cache, allowed=allowed, limits=caps)
+    allowed, limits = parse_web_allow(settings.web_allow), limits or FetchLimits()
+    client = open_http_client(allowed, headers={"accept": ACCEPT}, timeout_s=limits.seconds, resolve=resolve)
+    async with client as opened, open_readers() as readers:
+        yield WebFetcher(opened, readers, limits)

@@ -13,65 +13,52 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _GLIBC = 36
-"""Minor version that is assumed: that of Debian 12; hardly any wheel wants a newer one."""
-_OLD_NAMES = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
-_MOST_TAGS = 200
+"""Assumed minor version: that of Debian 12; hardly any wheel needs a newer one."""
+_MAX_TAGS = 200
 """Of one wheel: `a.b-c.d-e.f` stands for eight, and a hostile name for a hundred thousand."""
 _PYTHON_TAG = re.compile(r"cp3(\d{1,2})-(?:linux_(\w+?)(_musl)?|wasi_wasm32)")
+_DEFAULT_TAG = f"cp313-linux_{platform.machine()}"
 
 
-def pure_tags(python: tuple[int, int]) -> frozenset[Tag]:
-    """Tags of wheels without native code, the only ones that the embedded sandbox accepts."""
-    found = compatible_tags(python, f"cp{python[0]}{python[1]}", ["any"])
-    return frozenset(tag for tag in found if tag.platform == "any")
+def parse_python_tag(python_tag: str) -> tuple[tuple[int, int], frozenset[Tag]]:
+    """Version and wheel tags of a sandbox's Python, as in `cp313-linux_x86_64`, `…_musl` or `cp313-wasi_wasm32`.
 
-
-def linux_tags(python: tuple[int, int], machine: str = "", *, musl: bool = False) -> frozenset[Tag]:
-    """Tags that a CPython on Linux accepts; `machine` unset: that of this machine and its containers."""
-    here = (machine or platform.machine()).lower()
-    cpu = _MACHINES.get(here, here)
-    if musl:
-        platforms = [f"musllinux_1_{minor}_{cpu}" for minor in (2, 1)]
-    else:
-        platforms = [f"manylinux_2_{minor}_{cpu}" for minor in range(_GLIBC, 4, -1)]
-        platforms += [f"{name}_{cpu}" for name in _OLD_NAMES.values()]
-    platforms.append(f"linux_{cpu}")
-    found = {*cpython_tags(python, platforms=platforms)}
-    return frozenset(found | {*compatible_tags(python, f"cp{python[0]}{python[1]}", platforms)})
-
-
-def tags_of(python_tag: str) -> tuple[tuple[int, int], frozenset[Tag]]:
-    """The version and the tags of a sandbox's Python, as `cp313-linux_x86_64`, `…_musl` or `cp313-wasi_wasm32`.
-
-    Raises:
-        ValueError: it is another kind of tag.
+    Another tag counts as Python 3.13 on Linux here.
     """
-    found = _PYTHON_TAG.fullmatch(python_tag)
-    if found is None:
-        raise ValueError(f"{python_tag!r} is no tag of a sandbox's Python")
-    python = (3, int(found[1]))
-    return python, linux_tags(python, found[2], musl=bool(found[3])) if found[2] else pure_tags(python)
+    match = _PYTHON_TAG.fullmatch(python_tag) or _PYTHON_TAG.fullmatch(_DEFAULT_TAG)
+    minor, machine, musl = match.groups() if match is not None else ("13", None, None)
+    python = (3, int(minor))
+    # Three cases: glibc and musl take native wheels of the machine; the embedded sandbox takes none.
+    if machine is None:
+        platforms = ["any"]
+    else:
+        cpu = _MACHINES.get(machine.lower(), machine.lower())
+        manylinux = [f"manylinux_2_{number}_{cpu}" for number in range(_GLIBC, 4, -1)]
+        manylinux += [f"manylinux{year}_{cpu}" for year in ("2014", "2010", "1")]
+        musllinux = [f"musllinux_1_{number}_{cpu}" for number in (2, 1)]
+        platforms = [*(musllinux if musl else manylinux), f"linux_{cpu}"]
+    tags = {*compatible_tags(python, f"cp{python[0]}{python[1]}", platforms)}
+    if machine is not None:
+        tags |= {*cpython_tags(python, platforms=platforms)}
+    return python, frozenset(tags)
 
 
-def fits(filename: str, requires_python: str, python: tuple[int, int], tags: frozenset[Tag]) -> bool:
+def is_compatible(filename: str, requires_python: str, python: tuple[int, int], tags: frozenset[Tag]) -> bool:
     """Whether a file is a wheel for a Python with those tags."""
-    if prod(part.count(".") + 1 for part in filename.split("-")[-3:]) > _MOST_TAGS:
+    if prod(part.count(".") + 1 for part in filename.split("-")[-3:]) > _MAX_TAGS:
         return False
     try:
-        _, _, _, its_tags = parse_wheel_filename(filename)
+        _, _, _, wheel_tags = parse_wheel_filename(filename)
         wanted = SpecifierSet(requires_python)
     except (InvalidWheelFilename, InvalidSpecifier, ValueError):
         return False
-    return not tags.isdisjoint(its_tags) and wanted.contains(f"{python[0]}.{python[1]}.99")
+    return not tags.isdisjoint(wheel_tags) and wanted.contains(f"{python[0]}.{python[1]}.99")
 
 
-def in_words(filenames: Iterable[str]) -> str:
-    """The wheels of a release, described for a reader."""
-    split = [name.removesuffix(".whl").rsplit("-", 3) for name in filenames if name.endswith(".whl")]
-    wheels = [parts[1:] for parts in split if len(parts) == 4]
-    if any(parts[1:] == ["none", "any"] for parts in wheels):
+def describe_wheels(filenames: Iterable[str]) -> str:
+    """The wheels of a release in words, as in `wheels for linux, macosx`."""
+    platforms = [name.removesuffix(".whl").rpartition("-")[2] for name in filenames if name.endswith(".whl")]
+    if "any" in platforms:
         return "pure-Python wheel"
-    systems = {"manylinux": "Linux", "musllinux": "musl Linux", "macosx": "macOS", "win": "Windows"}
-    names = [parts[-1] for parts in wheels]
-    found = [shown for start, shown in systems.items() if any(name.startswith(start) for name in names)]
-    return f"wheels for {', '.join(found)}" if found else "no wheels for Linux, macOS or Windows"
+    systems = [system for system in ("linux", "macosx", "win") if any(system in each for each in platforms)]
+    return f"wheels for {', '.join(systems)}" if systems else "no wheels"

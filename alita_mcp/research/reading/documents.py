@@ -1,12 +1,11 @@
-"""Conversion of a body of any supported kind to a `Document`, in the reading process.
-
-What a body is, its first bytes, its declared type and its name say, in that order.
-"""
+"""Conversion of a body of any supported kind to a `Document`, in the reading process."""
 
 from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Literal
 from urllib.parse import urlsplit
@@ -14,49 +13,42 @@ from urllib.parse import urlsplit
 from alita_mcp.errors import UsageError
 from alita_mcp.extras import importing
 from alita_mcp.research.reading.decoding import decode
-from alita_mcp.research.values import Document
+from alita_mcp.research.values import Document, Link
 
-Kind = Literal["html", "pdf", "json", "xml", "csv", "text"]
+Kind = Literal["html", "pdf", "json", "text"]
 MAX_CHARACTERS = 8_000_000
 MAX_INDENTED = 2_000_000
 """Longer JSON stays as it is."""
-KINDS = "HTML, PDF, JSON, XML, CSV and plain text or source code are read."
-_TYPES: dict[Kind, str] = {
-    "html": "text/html", "pdf": "application/pdf", "json": "application/json", "xml": "application/xml",
-    "csv": "text/csv", "text": "text/plain",
+READ_KINDS = "HTML, PDF, JSON, XML, CSV, plain text and source code are read."
+_TYPES_BY_SUFFIX = {
+    ".html": "text/html", ".htm": "text/html", ".xhtml": "text/html", ".json": "application/json",
+    ".geojson": "application/json", ".xml": "application/xml", ".rss": "application/xml",
+    ".atom": "application/xml", ".csv": "text/csv", ".tsv": "text/tab-separated-values",
+    ".pdf": "application/pdf",
 }  # fmt: skip
-_KINDS: dict[str, Kind] = {
-    **{media_type: kind for kind, media_type in _TYPES.items()},
-    "application/xhtml+xml": "html", "application/x-pdf": "pdf", "text/tab-separated-values": "csv",
-    "application/csv": "csv", "text/xml": "xml", "text/json": "json",
-    ".html": "html", ".htm": "html", ".xhtml": "html", ".json": "json", ".geojson": "json", ".xml": "xml",
-    ".rss": "xml", ".atom": "xml", ".csv": "csv", ".tsv": "csv",
-}  # fmt: skip
-"""By media type, and by suffix for what comes without one."""
-_TEXT_TYPE = re.compile(
-    r"text/.*|application/(x-)?(javascript|ecmascript|typescript|sh|python|python-code|ruby|perl|tex|latex|yaml|toml|"
-    r"sql|graphql|ndjson|jsonl|rtf|httpd-php|subrip|mbox|patch)"
-)
-_TEXT_SUFFIX = re.compile(
-    r"\.(txt|md|rst|log|py|[jt]sx?|java|c|h|cc|[ch]pp|cs|go|rs|rb|pl|php|sh|bat|ps1|sql|r|jl|lua|scala|kt|swift|m|f90|"
-    r"tex|bib|ya?ml|toml|ini|cfg|conf|env|diff|patch|ipynb|jsonl|ndjson|srt|vtt|ics|vcf|proto|s?css|dockerfile|makefile)"
-)
 _UNTYPED = ("", "application/octet-stream", "binary/octet-stream", "application/download", "unknown/unknown")
+_MEDIA = ("image/", "audio/", "video/", "font/")
 _HTML = re.compile(rb"(?>\s*<!--.*?-->)*+\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _XML = re.compile(rb"\s*<\?xml\b|\s*<(?:rss|feed|urlset|sitemapindex)\b", re.IGNORECASE)
-_BINARY = (
-    b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"\x7fELF", b"RIFF", b"OggS", b"MZ\x90",
-)  # fmt: skip
+_URL = re.compile(r"https?://[^\s<>\"'`\\\])}]{4,2000}")
+MAX_LINKS = 500
+_CONTROL = re.compile(rb"[\0-\x06\x0e-\x19]")
+"""Bytes that pictures, archives and programs begin with, and no text holds."""
 
 
 def read_document(body: bytes, content_type: str, url: str) -> Document:
     """The document in a body; `url` is also the base of its links.
 
     Raises:
-        ExtraMissing: what reads its kind is not installed; JSON, CSV and text need nothing.
+        ExtraMissing: the parser of its kind is not installed; JSON, XML, CSV and text need none.
         UsageError: it is of a kind that is not read, damaged, encrypted, or has no text.
     """
-    kind = kind_of(content_type, body, url)
+    declared = content_type.partition(";")[0].strip().lower()[:100]
+    if declared in _UNTYPED:
+        path = url.removeprefix("file:") if url.startswith("file:") else urlsplit(url).path
+        by_content = "text/html" if _HTML.match(body[:2_000]) else "text/plain"
+        declared = _TYPES_BY_SUFFIX.get(PurePosixPath(path).suffix.lower(), by_content)
+    kind = kind_of(declared, body, content_type)
     if kind == "pdf":
         with importing("web", "Reading a PDF file"):
             from alita_mcp.research.reading.pdf import pdf_document
@@ -67,71 +59,38 @@ def read_document(body: bytes, content_type: str, url: str) -> Document:
             from alita_mcp.research.reading.html import html_document
 
         document = html_document(decode(body, content_type), url)
-    elif kind == "xml":
-        with importing("web", "Reading XML"):
-            from alita_mcp.research.reading.xml import xml_document
-
-        document = xml_document(body, url)
     else:
         text = decode(body, content_type)
-        if kind == "json":
-            text = _indented(text)
-        document = Document(url=url, text=text.replace("\r\n", "\n").replace("\r", "\n"))
+        if kind == "json" and len(text) <= MAX_INDENTED:
+            with suppress(ValueError, RecursionError):  # invalid or very deep JSON is shown as it is
+                text = json.dumps(json.loads(text), indent=1, ensure_ascii=False)
+        targets = dict.fromkeys(islice((match[0] for match in _URL.finditer(text)), MAX_LINKS))
+        links = (Link(number=number, url=target, text="") for number, target in enumerate(targets, 1))
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        document = Document(url=url, text=text, links=tuple(links))
     if not document.text.strip():
         raise UsageError("It has no readable text.")
-    read = {
-        "content_type": _media_type(content_type) or _TYPES[kind],
-        "text": document.text[:MAX_CHARACTERS],
-    }
-    return document.model_copy(update=read)
+    return document.model_copy(update={"content_type": declared, "text": document.text[:MAX_CHARACTERS]})
 
 
-def kind_of(content_type: str, body: bytes, name: str) -> Kind:
-    """The kind of a body; `name` is a URL or file name.
+def kind_of(declared: str, body: bytes, content_type: str = "") -> Kind:
+    """The kind of a body by its first bytes and its declared media type.
 
     Raises:
-        UsageError: it is no text and no PDF.
+        UsageError: it is neither text nor a PDF.
     """
-    declared = _media_type(content_type)
+    # The first bytes decide before the declared type: servers send PDFs as HTML, and programs as text.
     if b"%PDF-" in body[:1_024]:
         return "pdf"
     is_wide = body.startswith((b"\xff\xfe", b"\xfe\xff")) or re.search(r"utf-?(16|32)", content_type.lower())
-    if body.startswith(_BINARY) or (b"\0" in body[:4_096] and not is_wide):
-        raise UsageError(f"It is {declared or 'without a content type'!r} and holds no text.", hint=KINDS)
-    kind = _KINDS.get(declared)
-    if declared in _UNTYPED:
-        path = PurePosixPath((urlsplit(name).path if "://" in name else name).lower())
-        suffix = path.suffix or f".{path.name}"
-        kind = _KINDS.get(suffix) or ("html" if _HTML.match(body[:2_000]) else None)
-        kind = kind or ("text" if _TEXT_SUFFIX.fullmatch(suffix) else None)
-    elif declared.endswith("+json"):
-        kind = "json"
-    elif declared.endswith("+xml") and not declared.startswith("image/"):
-        kind = kind or "xml"
-    elif _TEXT_TYPE.fullmatch(declared):
-        kind = kind or "text"
-    # HTML that is declared as XML, or the other way round
-    if kind == "xml" and _HTML.match(body[:2_000]):
-        return "html"
-    if kind == "html" and _XML.match(body[:500]) and b"<html" not in body[:4_000].lower():
-        return "xml"
-    if kind == "pdf":
-        raise UsageError("It is declared as a PDF and is none.", hint=KINDS)
-    if kind is None:
-        raise UsageError(f"It is {declared or 'without a content type'!r}, which is not read.", hint=KINDS)
-    return kind
-
-
-def _media_type(content_type: str) -> str:
-    """The media type without parameters, in lower case."""
-    return content_type.partition(";")[0].strip().lower()[:100]
-
-
-def _indented(text: str) -> str:
-    """JSON in indented lines; invalid, very deep or very large JSON stays as it is."""
-    if len(text) > MAX_INDENTED:
-        return text
-    try:
-        return json.dumps(json.loads(text), indent=1, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return text
+    if _CONTROL.search(body[:4_096]) and not is_wide:
+        raise UsageError(f"It is declared as {declared!r} and holds no text.", hint=READ_KINDS)
+    # Then the declared type decides: what is never text; HTML, which may be declared as XML and the other way round;
+    # JSON; and everything else, XML and feeds among it, which is shown as it is.
+    if declared.startswith(_MEDIA) or declared == "application/pdf":
+        raise UsageError(f"It is declared as {declared!r} and is not read.", hint=READ_KINDS)
+    if declared in ("text/html", "application/xhtml+xml"):
+        return "text" if _XML.match(body[:500]) and b"<html" not in body[:4_000].lower() else "html"
+    if declared.endswith(("/xml", "+xml")):
+        return "html" if _HTML.match(body[:2_000]) else "text"
+    return "json" if declared.endswith(("/json", "+json")) else "text"

@@ -30,6 +30,7 @@ EMPTY_MARK = "\u2422\u2422"
 TOO_DEEP = "(The page is nested too deeply; the rest is not shown.)"
 OTHER_LINKS = "## Other links on this page"
 _UNREAD = ("script", "style", "template", "svg", "canvas", "iframe", "object", "embed", "noscript", "math")
+_BLOCKS = {*defs.block_tags, "br", "caption", "dd", "dt", "li", "option", "summary", "tr"} - {"td", "th"}
 _HIDING = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])|opacity\s*:\s*0(?![.\d])",
     re.IGNORECASE,
@@ -76,9 +77,8 @@ def _drop_invisible(tree: Any) -> None:
     for element in [*tree.iter(*_UNREAD)]:
         element.drop_tree()
     for element in [*tree.iter()]:
-        is_root = element.tag in ("html", "body") or element.getparent() is None
         is_hidden = element.get("hidden") is not None or _HIDING.search(element.get("style") or "")
-        if is_hidden and not is_root:
+        if is_hidden and element.tag not in ("html", "body") and element.getparent() is not None:
             element.drop_tree()
 
 
@@ -86,7 +86,13 @@ def _main_text(tree: Any) -> str:
     """The main text and the comments as Markdown without its escapes; empty where none is found."""
     if sum(1 for _ in tree.iter()) > LARGE_NODES:
         return ""
-    _keep_code(tree)
+    # trafilatura keeps as code only what stands in `pre` and `code`, and drops its blank lines.
+    for block in [*tree.iter("pre")]:
+        for line_break in block.iter("br"):
+            line_break.tail = f"\n{line_break.tail or ''}"
+        text = "".join(block.itertext())
+        block.clear(keep_tail=True)
+        etree.SubElement(block, "code").text = _BLANK_LINE.sub(f"\n{EMPTY_MARK}", text)
     try:
         found = trafilatura.extract(
             tree, output_format="markdown", include_formatting=True, include_tables=True, favor_recall=True
@@ -99,23 +105,12 @@ def _main_text(tree: Any) -> str:
     return "\n".join(line.rstrip() for line in plain.replace(EMPTY_MARK, "").split("\n")).strip()
 
 
-def _keep_code(tree: Any) -> None:
-    """Makes trafilatura keep what stands between `pre` as code, with its blank lines."""
-    for block in [*tree.iter("pre")]:
-        for line_break in block.iter("br"):
-            line_break.tail = f"\n{line_break.tail or ''}"
-        text = "".join(block.itertext())
-        block.clear(keep_tail=True)
-        etree.SubElement(block, "code").text = _BLANK_LINE.sub(f"\n{EMPTY_MARK}", text)
-
-
 def _whole_text(tree: Any) -> str:
     """All text of a page, a block or a row of a table a line; the tree is changed."""
     body = tree.find("body")
     if body is None:
         return ""
-    blocks = {*defs.block_tags, "br", "caption", "dd", "dt", "li", "option", "summary", "tr"} - {"td", "th"}
-    for element in body.iter(*blocks):
+    for element in body.iter(*_BLOCKS):
         element.text = f"\n{'| ' if element.tag == 'tr' else ''}{element.text or ''}"
         element.tail = f"\n{element.tail or ''}"
     for cell in body.iter("td", "th"):
@@ -126,32 +121,26 @@ def _whole_text(tree: Any) -> str:
 
 def number_links(tree: Any, url: str) -> list[Link]:
     """Writes `[n]` after the words of each link to another page; equal targets share a number."""
-    page, root = urldefrag(url).url, url
-    numbers: dict[str, int] = {}
-    links: list[Link] = []
+    bases = [found.get("href") for found in tree.iter("base") if found.get("href")]
+    root = _join(url, bases[0]) if bases else url
+    root = root or url
+    links: dict[str, Link] = {}
 
-    def number(href: str, text: str) -> int:
+    def number(href: str | None, text: str) -> int:
         """The number of a link; 0 for one within the page, to no page, or beyond the limit."""
-        target = _join(root, href)
-        parts = urlsplit(target)
-        if parts.scheme not in ("http", "https") or not parts.netloc or "@" in parts.netloc:
+        target = _join(root, href or "")
+        if not href or not target or urldefrag(target).url == urldefrag(url).url:
             return 0
-        if urldefrag(target).url == page or len(target) > MAX_URL:
-            return 0
-        if target not in numbers and len(links) < MAX_LINKS:
-            numbers[target] = len(links) + 1
-            links.append(Link(number=len(links) + 1, url=target, text=text[:MAX_LINK_TEXT]))
-        return numbers.get(target, 0)
+        if target not in links and len(links) < MAX_LINKS:
+            links[target] = Link(number=len(links) + 1, url=target, text=text)
+        return links[target].number if target in links else 0
 
-    base = _join(url, next((found.get("href") for found in tree.iter("base") if found.get("href")), ""))
-    if urlsplit(base).scheme in ("http", "https"):
-        root = base
     for anchor in tree.iter("a", "area"):
         words = " ".join((anchor.text_content() or "").split())
-        pictures = [picture.get("alt") or "" for picture in anchor.iter("img")]
-        label = words or anchor.get("aria-label") or anchor.get("title") or anchor.get("alt") or ""
-        label = " ".join((label or " ".join(pictures)).split())[:MAX_LINK_TEXT]
-        found = number(anchor.get("href"), label) if anchor.get("href") else 0
+        pictures = " ".join(picture.get("alt") or "" for picture in anchor.iter("img"))
+        label = words or anchor.get("aria-label") or anchor.get("title") or anchor.get("alt") or pictures
+        label = " ".join(label.split())[:MAX_LINK_TEXT]
+        found = number(anchor.get("href"), label)
         if found and label:
             suffix = f" [{found}]" if words else f"{label} [{found}]"
             if len(anchor):
@@ -160,18 +149,20 @@ def number_links(tree: Any, url: str) -> list[Link]:
                 anchor.text = f"{(anchor.text or '').rstrip()}{suffix}"
     for hint in tree.iter("link"):  # pages of one list that only the head names
         relation = (hint.get("rel") or "").lower()
-        if relation in _PAGING_RELATIONS and hint.get("href"):
+        if relation in _PAGING_RELATIONS:
             number(hint.get("href"), f"{relation} page")
-    return links
+    return [*links.values()]
 
 
 def _join(root: str, href: str) -> str:
+    """The absolute http(s) address of a link; empty for other ones."""
     try:
         joined = urljoin(root, re.sub(r"[\t\n\r]", "", href).strip())
-        urlsplit(joined)
+        parts = urlsplit(joined)
     except ValueError:
         return ""
-    return joined
+    is_web = parts.scheme in ("http", "https") and parts.netloc and "@" not in parts.netloc
+    return joined if is_web and len(joined) <= MAX_URL else ""
 
 
 def _other_links(links: list[Link], text: str) -> str:

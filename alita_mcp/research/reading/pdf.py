@@ -33,7 +33,9 @@ def pdf_document(body: bytes, url: str, clock: Callable[[], float] = time.monoto
     try:
         reader: Any = pypdf.PdfReader(io.BytesIO(body), strict=False)
         if reader.is_encrypted and not reader.decrypt(""):
-            raise UsageError("The PDF is encrypted with a password.", hint="Give a copy without one.")
+            raise UsageError(
+                "The PDF is encrypted with a password.", hint="Provide a copy without a password."
+            )
         pages = len(reader.pages)
         title = str((reader.metadata or {}).get("/Title") or "")
     except _ERRORS as broken:
@@ -51,7 +53,7 @@ def pdf_document(body: bytes, url: str, clock: Callable[[], float] = time.monoto
         lines = "\n".join(line.rstrip() for line in text.splitlines())
         parts.append(f"--- page {len(parts) + 1} of {pages} ---\n{lines or '(no text on this page)'}")
     if not has_words:
-        raise UsageError("The PDF holds no text.", hint="It may be a scan; pictures are not read.")
+        raise UsageError("The PDF holds no text.", hint="It may be a scan; images are not read.")
     if len(parts) < pages:
         parts.append(f"--- {pages - len(parts)} more pages were not read ---")
-    return Document(url=url, title=" ".join(title.split())[:300], text="\n\n".join(parts), pages=pages)
+    return Document(url=url, title=" ".join(title.split())[:300], text="\n\n".join(parts))

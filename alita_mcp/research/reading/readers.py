@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path, PurePath
+from subprocess import DEVNULL
 from typing import NamedTuple
 
 import anyio
-from pydantic import Field, ValidationError
+from anyio.abc import ByteSendStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+from pydantic import Field
 
-from alita_mcp.errors import SandboxError, UsageError
+from alita_mcp.errors import UsageError
 from alita_mcp.event_loop import LARGE_BYTES, off_loop
-from alita_mcp.research.reading.worker import LENGTH
 from alita_mcp.research.values import Document
-from alita_mcp.sandbox.wasm.process import ProcessTransport, worker_process
-from alita_mcp.sandbox.wire.link import WorkerLost
+from alita_mcp.sandbox.wasm import process
 from alita_mcp.values import Value
 
 MAX_ANSWER = 64 << 20
 MAX_FILE_BYTES = 64_000_000
 _MODULE = "alita_mcp.research.reading.worker"
-_TYPES = {
-    ".pdf": "application/pdf", ".html": "text/html", ".htm": "text/html", ".xhtml": "text/html",
-    ".json": "application/json", ".geojson": "application/json", ".csv": "text/csv",
-    ".tsv": "text/tab-separated-values", ".xml": "application/xml", ".rss": "application/xml",
-}  # fmt: skip
 _OFFICE = frozenset({".xlsx", ".xls", ".ods", ".docx", ".doc", ".odt", ".pptx", ".ppt", ".odp"})
-_log = logging.getLogger(__name__)
+_LOST = (
+    anyio.EndOfStream, anyio.IncompleteRead, anyio.DelimiterNotFound, anyio.BrokenResourceError,
+    anyio.ClosedResourceError,
+)  # fmt: skip
+"""What a pipe raises when the process at its other end died, or answers without end."""
 
 
 class ReadingLimits(Value):
@@ -41,10 +40,11 @@ class ReadingLimits(Value):
     processes: int = Field(default=2, ge=1)
 
 
-class _Process(NamedTuple):
-    """One reading process, and what ends it."""
+class _Worker(NamedTuple):
+    """One reading process: its pipes, and what kills it."""
 
-    transport: ProcessTransport
+    requests: ByteSendStream
+    answers: BufferedByteReceiveStream
     stack: AsyncExitStack
 
 
@@ -53,54 +53,54 @@ class Readers:
 
     def __init__(self, limits: ReadingLimits) -> None:
         self._limits = limits
-        self._turns = anyio.CapacityLimiter(limits.processes)
-        self._idle: list[_Process] = []
+        self._slots = anyio.CapacityLimiter(limits.processes)
+        self._idle: list[_Worker] = []
 
     async def read(self, body: bytes, content_type: str, url: str) -> Document:
-        """The document in a body.
+        """The document in a body; without a content type the suffix in `url` says what it is.
 
         Raises:
-            UsageError: it is of a kind that is not read, damaged, encrypted, without text, or takes too much to read.
+            UsageError: it is of a kind that is not read, damaged, encrypted, without text, or takes too long to read.
         """
-        request = json.dumps({"content_type": content_type[:500], "url": url}).encode()
-        message = LENGTH.pack(len(request)) + request + LENGTH.pack(len(body)) + body
-        async with self._turns:
+        request = json.dumps({"content_type": content_type[:500], "url": url, "length": len(body)})
+        async with self._slots:
             try:
                 with anyio.fail_after(self._limits.seconds):
-                    answer = await self._send_to_any(message)
+                    answer = await self._ask(request.encode() + b"\n" + body)
             except TimeoutError as slow:
                 raise UsageError(f"Reading it takes longer than {self._limits.seconds:g} s.") from slow
         return await off_loop(partial(_parse_answer, answer), large=len(answer) > LARGE_BYTES)
 
-    async def _send_to_any(self, message: bytes) -> bytes:
-        """The answer of an idle process or, where those have ended meanwhile, of a new one."""
-        while self._idle:
-            if answer := await self._send(self._idle.pop(), message):
-                return answer
-        stack = AsyncExitStack()
-        try:
-            transport = await stack.enter_async_context(worker_process(_MODULE))
-        except SandboxError as failed:
-            raise UsageError("No process can be started to read it.") from failed
-        if answer := await self._send(_Process(transport, stack), message):
-            return answer
-        raise UsageError("It cannot be read: reading it ends the process that reads.")
-
-    async def _send(self, process: _Process, message: bytes) -> bytes:
-        """The answer; empty when the process ended. A process that is left in the middle is killed."""
-        answer = b""
-        try:
-            with suppress(WorkerLost):
-                await process.transport.send(message)
-                answer = await _receive(process.transport)
-        finally:
-            if answer:
-                self._idle.append(process)
+    async def _ask(self, request: bytes) -> bytes:
+        """The answer of an idle process or, where those have ended for want of work, of a new one."""
+        while True:
+            is_new = not self._idle
+            worker = await self._start_worker() if is_new else self._idle.pop()
+            try:
+                await worker.requests.send(request)
+                answer = await worker.answers.receive_until(b"\n", MAX_ANSWER)
+            except _LOST as lost:
+                if is_new:
+                    raise UsageError("It cannot be read: the reading process died of it.") from lost
             else:
-                if complaints := process.transport.complaints:
-                    _log.debug("A reading process ended: %s", complaints)
-                await process.stack.aclose()
-        return answer
+                self._idle.append(worker)
+                return answer
+            finally:
+                if worker not in self._idle:  # it died, or is in the middle of a body
+                    await worker.stack.aclose()
+
+    async def _start_worker(self) -> _Worker:
+        stack = AsyncExitStack()
+        argv, quiet = process.command(_MODULE), {"stderr": DEVNULL, "creationflags": process.NO_WINDOW}
+        try:
+            started = await stack.enter_async_context(
+                process.helper_process(argv, cwd=process.NOWHERE, **quiet)
+            )
+        except OSError as failed:
+            raise UsageError("It cannot be read: no reading process can be started.") from failed
+        assert started.stdin is not None  # noqa: S101 - opened with pipes
+        assert started.stdout is not None  # noqa: S101
+        return _Worker(started.stdin, BufferedByteReceiveStream(started.stdout), stack)
 
     async def aclose(self) -> None:
         """Ends the processes."""
@@ -108,35 +108,20 @@ class Readers:
             await self._idle.pop().stack.aclose()
 
 
-async def _receive(transport: ProcessTransport) -> bytes:
-    """One whole message; empty when the process ended before it was whole, or claims too much."""
-    buffer = bytearray()
-    length = LENGTH.size
-    while len(buffer) < length:
-        if not (chunk := await transport.receive()):
-            return b""
-        buffer += chunk
-        if len(buffer) >= LENGTH.size and length == LENGTH.size:
-            length += LENGTH.unpack(buffer[: LENGTH.size])[0]
-            if length > MAX_ANSWER:
-                return b""
-    return bytes(buffer[LENGTH.size :])
-
-
 def _parse_answer(answer: bytes) -> Document:
     try:
         parsed = json.loads(answer)
-        if "document" in parsed:
+        if "refused" not in parsed:
             return Document.model_validate(parsed["document"])
-        refused, hint = str(parsed["refused"]), str(parsed["hint"])
-    except (ValueError, TypeError, LookupError, ValidationError) as strange:
-        raise UsageError("It cannot be read: what reads it answered something else.") from strange
-    raise UsageError(refused, hint=hint)
+        refused = UsageError(str(parsed["refused"]), hint=str(parsed["hint"]))
+    except (ValueError, TypeError, LookupError) as strange:
+        raise UsageError("It cannot be read: the reading process sent something else.") from strange
+    raise refused
 
 
 @asynccontextmanager
 async def open_readers(limits: ReadingLimits | None = None) -> AsyncIterator[Readers]:
-    """Opens reading processes, and ends them on exit."""
+    """Opens a pool of reading processes, and ends them on exit."""
     readers = Readers(limits or ReadingLimits())
     try:
         yield readers
@@ -146,15 +131,13 @@ async def open_readers(limits: ReadingLimits | None = None) -> AsyncIterator[Rea
 
 
 async def read_file(path: Path, name: str, readers: Readers | None = None) -> Document:
-    """The document in a file, under `file:NAME`; `readers` are processes to use, else one is started.
+    """The document in a file, with the URL `file:NAME`; `readers` are processes to use, else one is started.
 
     Raises:
         UsageError: it cannot be opened, is too large, or is of a kind that is not read.
     """
-    suffix = PurePath(name.lower()).suffix
-    if suffix in _OFFICE:
-        why = f"{name!r} is an office file, which is not read."
-        raise UsageError(why, hint="Export it as CSV, text or PDF.")
+    if PurePath(name.lower()).suffix in _OFFICE:
+        raise UsageError(f"{name!r} is an office file, which is not read.", hint="Export it as CSV or PDF.")
     file = anyio.Path(path)
     try:
         if not await file.is_file():
@@ -171,6 +154,6 @@ async def read_file(path: Path, name: str, readers: Readers | None = None) -> Do
         async with AsyncExitStack() as stack:
             if readers is None:
                 readers = await stack.enter_async_context(open_readers())
-            return await readers.read(body, _TYPES.get(suffix, "text/plain"), f"file:{name}")
+            return await readers.read(body, "", f"file:{name}")
     except UsageError as refused:
         raise UsageError(f"{name!r}: {refused.message}", hint=refused.hint) from refused

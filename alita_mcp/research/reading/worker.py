@@ -1,18 +1,16 @@
 """Reading process: bodies on stdin, documents on stdout, with little memory and no right to write.
 
-A message is its length in eight bytes and its content. A request is two messages, a JSON object and the body; its
-answer is one, a JSON object with a `document` or with why there is none.
+A request is a line of JSON and the body; an answer is a line of JSON with a `document`, or with why there is none.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import struct
 import sys
 import threading
 from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import Any
 
 from alita_mcp.errors import UsageError
 from alita_mcp.research.reading.documents import read_document
@@ -22,44 +20,39 @@ MEMORY_BYTES = 1_500 << 20
 CPU_SECONDS = 30
 """For one body; the parent gives up before that, unless it is gone."""
 IDLE_SECONDS = 60.0
-LENGTH = struct.Struct(">Q")
 
 
 def main() -> None:
     """Reads bodies until stdin ends or nothing comes for a while."""
-    answers = os.fdopen(os.dup(1), "wb")
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     sys.stdout = sys.stderr
     limit_process()
     while True:
         idle = threading.Timer(IDLE_SECONDS, os._exit, (0,))
         idle.daemon = True
         idle.start()
-        header, body = _read_message(sys.stdin.buffer), _read_message(sys.stdin.buffer)
+        line = requests.readline()
         idle.cancel()
-        if header is None or body is None:
+        if not line:
             return
         limit_time()
-        answer = json.dumps(answer_request(json.loads(header), body)).encode()
-        answers.write(LENGTH.pack(len(answer)) + answer)
+        request = json.loads(line)
+        answer = answer_request(request, requests.read(request["length"]))
+        answers.write(json.dumps(answer).encode() + b"\n")
         answers.flush()
 
 
 def answer_request(request: dict[str, Any], body: bytes) -> dict[str, Any]:
-    """The reply for a body: a document, or the reason for none."""
+    """The answer for a body: a document, or the reason for none."""
     try:
         document = read_document(body, request["content_type"], request["url"])
     except UsageError as refused:
         return {"refused": refused.message, "hint": refused.hint}
     except MemoryError:
-        return {"refused": "It takes more memory to read than is allowed.", "hint": ""}
+        return {"refused": "Reading it takes more memory than is allowed.", "hint": ""}
     except RecursionError:
         return {"refused": "It is nested too deeply to be read.", "hint": ""}
     return {"document": document.model_dump(mode="json")}
-
-
-def _read_message(stream: BinaryIO) -> bytes | None:
-    head = stream.read(LENGTH.size)
-    return stream.read(LENGTH.unpack(head)[0]) if len(head) == LENGTH.size else None
 
 
 def limit_process() -> None:

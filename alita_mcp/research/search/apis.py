@@ -1,16 +1,16 @@
-"""Search back ends with one request to a JSON API: SearXNG, Tavily and Brave; and the conversion of rows to hits."""
+"""Search back ends over JSON APIs, a table entry each; and the conversion of rows to hits."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 
-from alita_mcp.research.json_api import Endpoint, JsonApi, endpoint, rows_of
-from alita_mcp.research.texts import MAX_QUERY, day, one_line, web_url, without_markup
+from alita_mcp.research.addresses import web_url
+from alita_mcp.research.json_api import Endpoint, JsonApi, rows_of
+from alita_mcp.research.texts import MAX_QUERY, iso_date, one_line, without_markup
 from alita_mcp.research.values import SearchHit
 
 MAX_TITLE, MAX_SNIPPET = 200, 600
@@ -27,103 +27,83 @@ def hits_of(
     """The first `limit` rows with a web URL, as hits; texts are cut to one line."""
     hits = (
         SearchHit(
-            url=place,
-            title=one_line(title, MAX_TITLE) or one_line(place, MAX_TITLE),
+            url=checked,
+            title=one_line(title, MAX_TITLE) or one_line(checked, MAX_TITLE),
             snippet=one_line(snippet, MAX_SNIPPET),
             backends=(backend,),
-            published=day(published),
+            published=iso_date(published),
         )
         for url, title, snippet, published in rows
-        if (place := web_url(url, allowed))
+        if (checked := web_url(url, allowed))
     )
     return tuple(islice(hits, limit))
 
 
-class JsonSearch(ABC):
-    """Search back end with one request to a JSON API; implements `SearchBackend`."""
+class SearchApi(NamedTuple):
+    """One kind of search: where it is, how it is asked, and what a result holds."""
 
-    name: str
-    path: tuple[str, ...] = ("results",)
-    """Where the list of results stands in a reply."""
-    fields: tuple[str, str, str, str]
-    """Names of a result's URL, title, snippet and date."""
+    url: str
+    """Empty for an API whose address, not its key, is in the settings."""
+    request: Callable[[JsonApi, str, int], Awaitable[Any]]
+    """Sends a query for so many results."""
+    path: tuple[str, ...]
+    """Of the list of results in a reply."""
+    row_of: Callable[[dict[str, Any]], Row]
+    key_header: str = "authorization"
+
+
+def fields(*names: str) -> Callable[[dict[str, Any]], Row]:
+    """Makes a row from the fields of a result with these names: URL, title, snippet and date."""
+
+    def row_of(result: dict[str, Any]) -> Row:
+        url, title, snippet, published = map(result.get, names)
+        return url, without_markup(title), without_markup(snippet), published
+
+    return row_of
+
+
+def _ask_searxng(api: JsonApi, query: str, _limit: int) -> Awaitable[Any]:
+    return api.get("/search", {"q": query, "format": "json"})
+
+
+def _ask_tavily(api: JsonApi, query: str, limit: int) -> Awaitable[Any]:
+    body = {"query": query, "max_results": min(limit, MAX_RESULTS), "search_depth": "basic"}
+    return api.post("/search", body)
+
+
+def _ask_brave(api: JsonApi, query: str, limit: int) -> Awaitable[Any]:
+    words = " ".join(query.split()[:MAX_BRAVE_WORDS])
+    parameters = {"q": words, "count": str(min(limit, MAX_RESULTS)), "text_decorations": "false"}
+    return api.get("/res/v1/web/search", parameters)
+
+
+SEARXNG = SearchApi("", _ask_searxng, ("results",), fields("url", "title", "content", "publishedDate"))
+TAVILY = SearchApi(
+    "https://api.tavily.com", _ask_tavily, ("results",), fields("url", "title", "content", "published_date")
+)
+BRAVE = SearchApi(
+    "https://api.search.brave.com", _ask_brave, ("web", "results"),
+    fields("url", "title", "description", "page_age"), "x-subscription-token",
+)  # fmt: skip
+
+
+class JsonSearch:
+    """Search back end over one API; implements `SearchBackend`."""
 
     def __init__(
-        self, client: httpx.AsyncClient, at: Endpoint, allowed: frozenset[str] = frozenset()
+        self,
+        client: httpx.AsyncClient,
+        at: Endpoint,
+        api: SearchApi,
+        allowed: frozenset[str] = frozenset(),
     ) -> None:
-        self._api = JsonApi(client, at)
+        self.name = at.name
+        self._client = JsonApi(client, at)
+        self._api = api
         self._allowed = allowed
-
-    @abstractmethod
-    async def ask(self, query: str, limit: int) -> Any:
-        """The parsed reply to a query; raises UsageError."""
 
     async def search(self, query: str, limit: int) -> Sequence[SearchHit]:
         """At most `limit` hits in the back end's own order; raises UsageError."""
-        found = rows_of(self.name, await self.ask(one_line(query, MAX_QUERY), limit), *self.path)
-        url, title, snippet, published = self.fields
-        rows = (
-            (
-                row.get(url),
-                without_markup(row.get(title)),
-                without_markup(row.get(snippet)),
-                row.get(published),
-            )
-            for row in found
-        )
+        reply = await self._api.request(self._client, one_line(query, MAX_QUERY), limit)
+        rows = map(self._api.row_of, rows_of(self.name, reply, *self._api.path))
         return hits_of(self.name, rows, limit, self._allowed)
-
-
-class SearxngSearch(JsonSearch):
-    """SearXNG, a search engine that a person hosts; it needs `json` among its `search.formats`."""
-
-    name = "searxng"
-    fields = ("url", "title", "content", "publishedDate")
-
-    async def ask(self, query: str, limit: int) -> Any:  # noqa: ARG002 - it takes no limit
-        """The parsed reply to a query; raises UsageError."""
-        return await self._api.get("/search", {"q": query, "format": "json"})
-
-
-class TavilySearch(JsonSearch):
-    """Tavily, an API with a key."""
-
-    name = "tavily"
-    fields = ("url", "title", "content", "published_date")
-
-    async def ask(self, query: str, limit: int) -> Any:
-        """The parsed reply to a query; raises UsageError."""
-        parameters = {"query": query, "max_results": min(limit, MAX_RESULTS), "search_depth": "basic"}
-        return await self._api.post("/search", parameters)
-
-
-class BraveSearch(JsonSearch):
-    """Brave Search, an API with a key."""
-
-    name = "brave"
-    path = ("web", "results")
-    fields = ("url", "title", "description", "page_age")
-
-    async def ask(self, query: str, limit: int) -> Any:
-        """The parsed reply to a query; raises UsageError."""
-        words = " ".join(query.split()[:MAX_BRAVE_WORDS])
-        parameters = {"q": words, "count": str(min(limit, MAX_RESULTS)), "text_decorations": "false"}
-        return await self._api.get("/res/v1/web/search", parameters)
-
-
-def searxng_endpoint(url: str) -> Endpoint:
-    """The endpoint of a SearXNG; raises UsageError for an invalid URL."""
-    advice = "Check ALITA_SEARXNG_URL, and that search.formats in its settings.yml names json."
-    return endpoint("searxng", url, setting="ALITA_SEARXNG_URL", advice=advice)
-
-
-def tavily_endpoint(key: str, base_url: str = "https://api.tavily.com") -> Endpoint:
-    """The endpoint of Tavily with its key; raises UsageError for an invalid key."""
-    return endpoint(
-        "tavily", base_url, setting="TAVILY_API_KEY", key=key, header="authorization", prefix="Bearer "
-    )
-
-
-def brave_endpoint(key: str, base_url: str = "https://api.search.brave.com") -> Endpoint:
-    """The endpoint of Brave Search with its key; raises UsageError for an invalid key."""
-    return endpoint("brave", base_url, setting="BRAVE_API_KEY", key=key, header="x-subscription-token")

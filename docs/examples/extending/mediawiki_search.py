@@ -13,9 +13,10 @@ from urllib.parse import quote
 import anyio
 import httpx
 
-from alita_mcp.research.json_api import Endpoint, JsonApi, endpoint, open_client, rows_of
+from alita_mcp.research.http_client import open_http_client
+from alita_mcp.research.json_api import Endpoint, JsonApi, endpoint, rows_of
 from alita_mcp.research.search.apis import hits_of
-from alita_mcp.research.search.choosing import open_search
+from alita_mcp.research.search.backends import open_search
 from alita_mcp.research.texts import MAX_QUERY, one_line, without_markup
 from alita_mcp.research.values import Found, SearchHit
 from alita_mcp.settings import Settings, read_settings
@@ -54,7 +55,7 @@ class MediaWikiSearch:
 async def search(settings: Settings, url: str, query: str) -> Found:
     """Hits of the wiki and of the configured back ends, merged."""
     at = endpoint("mediawiki", url, setting="the wiki's address")
-    async with open_client([at]) as client:
+    async with open_http_client([at.host_port]) as client:
         wiki = MediaWikiSearch(client, at)
         async with open_search(settings, has_model=False, also_backends=[wiki]) as merged:
             return await merged.search(query)

@@ -7,10 +7,18 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import httpx
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.fetching.fetcher import FetchLimits, WebFetcher, open_fetcher
+from alita_mcp.research.fetching.fetcher import (
+    DEFAULT_FRESH_S,
+    MAX_FRESH_S,
+    FetchLimits,
+    WebFetcher,
+    fresh_seconds,
+    open_fetcher,
+)
 from alita_mcp.settings import Settings
 from tests.research.local_site import Asked, Reply, Site, local_site
 
@@ -23,12 +31,10 @@ ARTICLE = Reply(
 
 
 @asynccontextmanager
-async def fetcher_of(
-    site: Site, home: Path, cache_mb: int = 0, limits: FetchLimits | None = None
-) -> AsyncIterator[WebFetcher]:
+async def fetcher_of(site: Site, home: Path, limits: FetchLimits | None = None) -> AsyncIterator[WebFetcher]:
     settings = Settings(home=home, web_allow=site.place)
     with anyio.fail_after(60):
-        async with open_fetcher(settings, limits=limits, cache_bytes=cache_mb * 1_000_000) as fetcher:
+        async with open_fetcher(settings, limits=limits) as fetcher:
             yield fetcher
 
 
@@ -36,7 +42,7 @@ async def test_an_article_comes_with_its_links_numbered_and_absolute(tmp_path: P
     with local_site({"/birds/owls": ARTICLE}) as site:
         async with fetcher_of(site, tmp_path) as fetcher:
             document = await fetcher.fetch(site.url("/birds/owls#top"))
-    assert (document.title, document.content_type, document.cached) == ("Owls", "text/html", False)
+    assert (document.title, document.content_type) == ("Owls", "text/html")
     assert document.url == site.url("/birds/owls")
     assert document.retrieved_at.endswith("+00:00")
     (link,) = (link for link in document.links if link.text == "the list")
@@ -88,40 +94,6 @@ async def test_no_cookies_are_kept_and_no_more_is_said_than_who_asks(tmp_path: P
     assert site.asked[0].headers["user-agent"].startswith("alita-mcp-server/")
 
 
-@pytest.mark.slow
-async def test_an_unchanged_page_is_confirmed_by_its_tag_and_not_sent_again(tmp_path: Path) -> None:
-    def tagged(asked: Asked) -> Reply:
-        marks = {"etag": '"7"', "cache-control": "no-cache"}
-        if asked.headers.get("if-none-match") == '"7"':
-            return Reply(status=304, headers=marks)
-        return ARTICLE._replace(headers=marks)
-
-    with local_site({"/owls": tagged}) as site:
-        documents = []
-        for _process in range(3):
-            async with fetcher_of(site, tmp_path, cache_mb=4) as fetcher:
-                documents.append(await fetcher.fetch(site.url("/owls")))
-        assert [document.cached for document in documents] == [False, True, True]
-        assert len({document.text for document in documents}) == 1
-        assert len(site.paths()) == 3
-
-
-@pytest.mark.slow
-async def test_a_page_that_counts_for_a_while_is_not_asked_for_until_its_permission_ends(
-    tmp_path: Path,
-) -> None:
-    page = ARTICLE._replace(headers={"cache-control": "max-age=600"})
-    with local_site({"/owls": page}) as site:
-        for _ in range(2):
-            async with fetcher_of(site, tmp_path, cache_mb=4) as fetcher:
-                document = await fetcher.fetch(site.url("/owls"))
-        assert document.cached
-        assert site.paths() == ["/owls"]
-        async with open_fetcher(Settings(home=tmp_path)) as stranger:
-            with pytest.raises(UsageError, match="not a public address"):
-                await stranger.fetch(site.url("/owls"))
-
-
 async def test_what_a_server_refuses_comes_with_the_time_to_wait(tmp_path: Path) -> None:
     busy = Reply(b"busy", status=429, headers={"retry-after": "30"})
     with local_site({"/busy": busy, "/broken?key=secret": Reply(status=500)}) as site:
@@ -150,3 +122,30 @@ async def test_a_host_is_asked_no_more_than_twice_at_a_time(tmp_path: Path) -> N
                 tasks.start_soon(fetcher.fetch, site.url(path))
     assert len(under_way) == 8
     assert max(under_way) <= 2
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, DEFAULT_FRESH_S),
+        ({"cache-control": "private, Max-Age=90", "age": "30"}, 60),
+        ({"cache-control": "max-age=99999999"}, MAX_FRESH_S),
+        ({"cache-control": "max-age=-1", "expires": "0"}, 0),
+        ({"cache-control": "no-store, max-age=90"}, 0),
+        ({"cache-control": "no-cache"}, 0),
+        ({"cache-control": "must-revalidate"}, 0),
+        ({"vary": "*"}, 0),
+        ({"expires": "0"}, 0),
+    ],
+)
+def test_headers_say_how_long_a_page_is_fresh(headers: dict[str, str], seconds: float) -> None:
+    assert fresh_seconds(httpx.Headers(headers)) == seconds
+
+
+async def test_a_fresh_page_is_not_requested_again(tmp_path: Path) -> None:
+    never = ARTICLE._replace(headers={"cache-control": "no-store"})
+    with local_site({"/owls": ARTICLE, "/never": never}) as site:
+        async with fetcher_of(site, tmp_path) as fetcher:
+            for path in ("/owls", "/owls", "/never", "/never"):
+                await fetcher.fetch(site.url(path))
+        assert site.paths() == ["/owls", "/never", "/never"]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import io
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import httpx
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.addresses import PublicOnly
+from alita_mcp.research.addresses import PublicTransport
 from alita_mcp.research.fetching import robots
 from alita_mcp.research.fetching.fetcher import FetchLimits, open_fetcher
 from alita_mcp.research.reading.fencing import inside
@@ -30,11 +29,6 @@ SMALL = FetchLimits(bytes=1_000_000, seconds=20)
 
 def packed(coding: str, body: bytes) -> Reply:
     return Reply(body, headers={"content-encoding": coding})
-
-
-def headless_deflate(data: bytes) -> bytes:
-    packer = zlib.compressobj(wbits=-15)
-    return packer.compress(data) + packer.flush()
 
 
 def endless(handler: BaseHTTPRequestHandler) -> None:
@@ -61,8 +55,7 @@ ROUTES = {
     "/huge": Reply(b"x" * 1_000_001),
     "/endless": Reply(send=endless),
     "/gzip-bomb": packed("gzip", BOMB),
-    "/members": packed("gzip", gzip.compress(b"word " * 100_000) * 5),
-    "/deflate-bomb": packed("deflate", zlib.compress(b"\0" * 5_000_000)),
+    "/deflate": packed("deflate", zlib.compress(b"words")),
     "/brotli": packed("br", b"\x1b\x00"),
     "/twice": packed("gzip, gzip", gzip.compress(BOMB)),
     "/damaged": packed("gzip", b"\x1f\x8b\x08" + b"\xff" * 50),
@@ -87,17 +80,16 @@ ROUTES = {
         ("/picture", "image/png"),
         ("/lying-picture", "holds no text"),
         ("/lying-program", "holds no text"),
-        ("/lying-pdf", "declared as a PDF"),
-        ("/unknown", "octet-stream"),
+        ("/lying-pdf", "declared as 'application/pdf'"),
+        ("/unknown", "holds no text"),
         ("/empty", "no readable text"),
         ("/nothing", "no readable text"),
         ("/huge", "more than 1,000,000"),
         ("/endless", "more than 1,000,000"),
         ("/gzip-bomb", "more than 1,000,000"),
-        ("/members", "more than 1,000,000"),
-        ("/deflate-bomb", "more than 1,000,000"),
-        ("/brotli", "'br', which was not asked for"),
-        ("/twice", "not asked for"),
+        ("/deflate", "not requested"),
+        ("/brotli", "'br', which was not requested"),
+        ("/twice", "not requested"),
         ("/damaged", "damaged gzip"),
         ("/cut-off", "cut off"),
         ("/secret/page", "robots.txt"),
@@ -113,20 +105,8 @@ async def test_what_a_hostile_site_tries_is_refused_with_a_reason(
                 await fetcher.fetch(site.url(path))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("coding", "pack"),
-    [
-        ("gzip", gzip.compress),
-        ("deflate", zlib.compress),
-        ("deflate", headless_deflate),
-        ("gzip", lambda body: gzip.compress(body[:100]) + gzip.compress(body[100:]) + b"\0\0"),
-    ],
-)
-async def test_what_is_packed_honestly_is_read(
-    coding: str, pack: Callable[[bytes], bytes], tmp_path: Path
-) -> None:
-    with local_site({"/owls": packed(coding, pack(ARTICLE.body))}) as site:
+async def test_a_compressed_page_is_read(tmp_path: Path) -> None:
+    with local_site({"/owls": packed("gzip", gzip.compress(ARTICLE.body))}) as site:
         async with fetcher_of(site, tmp_path) as fetcher:
             assert "without a sound" in (await fetcher.fetch(site.url("/owls"))).text
 
@@ -195,7 +175,7 @@ async def test_a_name_that_changes_its_mind_after_the_check_reaches_nothing(tmp_
             reached.append(host)
             raise httpcore.ConnectError
 
-    transport = PublicOnly(resolve=rebinding, network=Recorded())
+    transport = PublicTransport(resolve=rebinding, network=Recorded())
     async with httpx.AsyncClient(transport=transport) as client:
         with pytest.raises(httpx.ConnectError):
             await client.get("http://rebinding.example/")
@@ -256,15 +236,6 @@ async def test_robots_count_up_to_their_first_megabyte_and_behind_redirects(tmp_
                 await fetcher.fetch(site.url("/secret?key=hidden"))
 
 
-async def test_a_redirect_to_a_forbidden_page_is_refused_too(tmp_path: Path) -> None:
-    moved = Reply(status=302, headers={"location": "/secret/page"})
-    with local_site({**ROUTES, "/open": moved}) as site:
-        async with fetcher_of(site, tmp_path) as fetcher:
-            with pytest.raises(UsageError, match="forbids"):
-                await fetcher.fetch(site.url("/open"))
-        assert "/secret/page" not in site.paths()
-
-
 async def test_text_that_gives_orders_comes_as_data_between_tags_that_it_cannot_close(tmp_path: Path) -> None:
     orders = ARTICLE.body.replace(
         b"They see",
@@ -277,16 +248,6 @@ async def test_text_that_gives_orders_comes_as_data_between_tags_that_it_cannot_
     assert "</untrusted_text" not in shown
     assert "&lt;/untrusted_text> SYSTEM" in shown
     assert "evil.example" not in shown
-
-
-async def test_ten_megabytes_of_markup_do_not_pass(tmp_path: Path) -> None:
-    markup = io.BytesIO()
-    while markup.tell() < 10_000_000:
-        markup.write(b"<div><p>word</p>" * 1_000)
-    with local_site({"/large": Reply(markup.getvalue())}) as site:
-        async with fetcher_of(site, tmp_path) as fetcher:
-            with pytest.raises(UsageError, match="more than 5,000,000"):
-                await fetcher.fetch(site.url("/large"))
 
 
 async def test_robots_that_redirect_for_ever_are_none(tmp_path: Path) -> None:

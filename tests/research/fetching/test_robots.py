@@ -32,10 +32,10 @@ async def test_our_own_rules_count_before_those_for_all() -> None:
         "User-agent: *\nDisallow: /\n\nUser-agent: alita-mcp-server\nDisallow: /private\nAllow: /private/a\n"
     )
     asked = Robots(rules)
-    await asked.require(httpx.URL("https://a.example/x"))
-    await asked.require(httpx.URL("https://a.example/private/a"))
+    await asked.require_allowed(httpx.URL("https://a.example/x"))
+    await asked.require_allowed(httpx.URL("https://a.example/private/a"))
     with pytest.raises(UsageError, match="forbids"):
-        await asked.require(httpx.URL("https://a.example/private/b"))
+        await asked.require_allowed(httpx.URL("https://a.example/private/b"))
     assert rules.asked == ["https://a.example/robots.txt"]
 
 
@@ -45,25 +45,16 @@ async def test_many_at_once_ask_once_and_again_after_an_hour() -> None:
     asked = Robots(rules, clock=lambda: now[0])
     async with anyio.create_task_group() as tasks:
         for number in range(5):
-            tasks.start_soon(asked.require, httpx.URL(f"http://a.example:81/{number}"))
+            tasks.start_soon(asked.require_allowed, httpx.URL(f"http://a.example:81/{number}"))
     assert rules.asked == ["http://a.example:81/robots.txt"]
-    now[0] += robots.KEPT_S + 1
-    await asked.require(httpx.URL("http://a.example:81/"))
+    now[0] += robots.MAX_AGE_S + 1
+    await asked.require_allowed(httpx.URL("http://a.example:81/"))
     assert len(rules.asked) == 2
-
-
-async def test_origins_are_forgotten_beyond_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(robots, "MAX_ORIGINS", 2)
-    rules = Rules("")
-    asked = Robots(rules)
-    for host in ("a", "b", "c", "a"):
-        await asked.require(httpx.URL(f"http://{host}.example/"))
-    assert len(rules.asked) == 4
 
 
 async def test_very_many_rules_are_asked_beside_the_loop() -> None:
     rules = Rules("User-agent: *\n" + "".join(f"Disallow: /*a*b{number}*c$\n" for number in range(3_000)))
     asked = Robots(rules)
-    await asked.require(httpx.URL("http://a.example/" + "ab" * 500))
+    await asked.require_allowed(httpx.URL("http://a.example/" + "ab" * 500))
     with pytest.raises(UsageError, match="forbids"):
-        await asked.require(httpx.URL("http://a.example/a-b7-c"))
+        await asked.require_allowed(httpx.URL("http://a.example/a-b7-c"))

@@ -50,7 +50,7 @@ def test_pages_come_one_after_the_other_with_their_numbers() -> None:
         "--- page 2 of 3 ---\n(no text on this page)",
         "--- page 3 of 3 ---\nOwls in 2025: 23\nand more",
     ]
-    assert (document.title, document.pages, document.content_type) == ("Owl counts", 3, "application/pdf")
+    assert (document.title, document.content_type) == ("Owl counts", "application/pdf")
 
 
 def test_one_that_only_forbids_changes_is_read_and_one_with_a_password_is_not() -> None:
@@ -74,7 +74,6 @@ def test_reading_ends_at_its_time_and_says_what_is_left() -> None:
     clock = itertools.count(0, 5)
     document = pdf_document(pdf(*["words"] * 9), "u", clock=lambda: float(next(clock)))
     assert document.text.endswith("--- 7 more pages were not read ---")
-    assert document.pages == 9
 
 
 @pytest.mark.slow
@@ -113,6 +112,6 @@ def test_no_damage_breaks_it(changes: list[tuple[int, int]]) -> None:
     for place, value in changes:
         body[8 + place % (len(body) - 8)] = value
     try:
-        assert read(bytes(body)).pages >= 1
+        assert read(bytes(body)).text
     except UsageError:
         return

@@ -11,7 +11,6 @@ import psutil
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.reading import readers as readers_module
 from alita_mcp.research.reading import worker
 from alita_mcp.research.reading.readers import (
     MAX_FILE_BYTES,
@@ -75,7 +74,7 @@ async def test_what_is_refused_inside_is_refused_outside() -> None:
         async with open_readers() as readers:
             with pytest.raises(UsageError, match="encrypted with a password") as refused:
                 await readers.read(pdf("x", password="y"), "application/pdf", "http://a.example/")
-            assert refused.value.hint == "Give a copy without one."
+            assert refused.value.hint == "Provide a copy without a password."
 
 
 @pytest.mark.slow
@@ -84,22 +83,18 @@ async def test_a_process_that_ended_while_nobody_asked_is_replaced() -> None:
         async with open_readers() as readers:
             assert await title(readers) == "Owls"
             (idle,) = readers._idle
-            idle.transport._process.kill()
-            await idle.transport._process.wait()
+            await idle.stack.aclose()
             assert await title(readers) == "Owls"
 
 
 @pytest.mark.parametrize(
     ("program", "why"),
     [
-        ("pass", "ends the process"),
-        ("import sys; sys.stdin.buffer.read(1); print('x' * 100)", "ends the process"),
-        ("import os; os.write(1, bytes(7) + bytes([2]) + b'{}'); os.read(0, 1)", "something else"),
-        ("import os; os.write(1, bytes(7) + bytes([2]) + b'[]'); os.read(0, 1)", "something else"),
-        (
-            "import os; os.write(1, bytes(7) + bytes([15]) + b'{\"document\": 1}'); os.read(0, 1)",
-            "something else",
-        ),
+        ("pass", "process died"),
+        ("import sys; sys.stdin.buffer.read(1); print('x' * 100, end='')", "process died"),
+        ("print('{}', flush=True); input()", "something else"),
+        ("print('[]', flush=True); input()", "something else"),
+        ("print('{\"document\": 1}', flush=True); input()", "something else"),
     ],
 )
 async def test_a_process_that_answers_nonsense_is_no_document(
@@ -115,7 +110,7 @@ async def test_a_process_that_answers_nonsense_is_no_document(
 async def test_where_no_process_starts_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "command", lambda *_words: ["/no/such/program"])
     async with open_readers() as readers:
-        with pytest.raises(UsageError, match="No process"):
+        with pytest.raises(UsageError, match="no reading process"):
             await title(readers)
 
 
@@ -158,7 +153,7 @@ async def test_files_that_are_not_read_are_refused_by_name(tmp_path: Path) -> No
     large, program = tmp_path / "large", tmp_path / "program"
     with large.open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 1)
-    program.write_bytes(b"\x7fELF")
+    program.write_bytes(b"\x7fELF\x02\x01")
     cases = [
         (large, "large.csv", "larger than"),
         (program, "tool.bin", "'tool.bin'.*no text"),
@@ -172,14 +167,6 @@ async def test_files_that_are_not_read_are_refused_by_name(tmp_path: Path) -> No
                 await read_file(path, name)
 
 
-async def test_an_answer_is_read_no_further_than_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers_module, "MAX_ANSWER", 100)
-    with anyio.fail_after(60):
-        async with open_readers() as readers:
-            with pytest.raises(UsageError, match="ends the process"):
-                await readers.read(b"word " * 100, "text/plain", "http://a.example/")
-
-
 def test_the_process_limits_its_memory_its_files_and_each_bodys_time(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource", reason="this system limits no processes")
     limits: dict[int, tuple[int, int]] = {}
@@ -191,16 +178,6 @@ def test_the_process_limits_its_memory_its_files_and_each_bodys_time(monkeypatch
     assert limits[resource.RLIMIT_CORE] == (0, 0)
     assert limits[resource.RLIMIT_FSIZE][0] < 1 << 20
     assert limits[resource.RLIMIT_CPU][0] >= worker.CPU_SECONDS
-
-
-@pytest.mark.slow
-async def test_ten_megabytes_of_markup_in_a_file_are_read_or_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"<html><body>" + b"<div><p>word</p></div>" * 450_000)
-    with anyio.fail_after(60):
-        async with open_readers() as readers:
-            document = await read_file(tmp_path / "file", "page.html", readers)
-            assert document.text.count("word") == 450_000
-            assert await title(readers) == "Owls"
 
 
 @pytest.mark.process

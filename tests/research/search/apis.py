@@ -9,18 +9,13 @@ from typing import Any
 
 import anyio
 
+from alita_mcp.research.http_client import open_http_client
 from alita_mcp.research.interface import SearchBackend
-from alita_mcp.research.json_api import Endpoint, open_client
-from alita_mcp.research.packages import ProjectReader, index_endpoint
-from alita_mcp.research.search.apis import (
-    BraveSearch,
-    SearxngSearch,
-    TavilySearch,
-    brave_endpoint,
-    searxng_endpoint,
-    tavily_endpoint,
-)
-from alita_mcp.research.search.github import GithubSearch, github_endpoint
+from alita_mcp.research.json_api import Endpoint
+from alita_mcp.research.packages import PackageIndex, index_endpoint
+from alita_mcp.research.search import github as github_search
+from alita_mcp.research.search.apis import BRAVE, SEARXNG, TAVILY, JsonSearch, SearchApi
+from alita_mcp.research.search.backends import api_endpoint
 from alita_mcp.research.search.package_index import PackageIndexSearch
 from alita_mcp.settings import Settings
 from tests.research.json_server import Reply, Request
@@ -89,7 +84,7 @@ class Api:
     ) -> AsyncIterator[SearchBackend]:
         with anyio.fail_after(120):
             place = self.at(url).model_copy(update={"timeout_s": timeout_s})
-            async with open_client([place]) as client:
+            async with open_http_client([place.host_port]) as client:
                 yield self.make(client, place, allowed)
 
     def answering(self, rows: Sequence[Found] = ROWS) -> Callable[[Request], Reply]:
@@ -105,7 +100,21 @@ def _index(url: str) -> Endpoint:
 
 
 def _index_search(client: Any, at: Endpoint, allowed: frozenset[str]) -> PackageIndexSearch:
-    return PackageIndexSearch(ProjectReader(client, at, has_pages=False), allowed)
+    return PackageIndexSearch(PackageIndex(client, at, has_pages=False), allowed)
+
+
+def _json_search(name: str, api: SearchApi, body: Callable[[Sequence[Found]], Any], key: str = "") -> Api:
+    """A `JsonSearch` at a server of ours instead of the API's own."""
+
+    def at(url: str) -> Endpoint:
+        if not api.url:
+            return api_endpoint(name, api, "ALITA_X_URL", url)
+        return api_endpoint(name, api._replace(url=url), "ALITA_X_KEY", key)
+
+    def make(client: Any, at: Endpoint, allowed: frozenset[str]) -> JsonSearch:
+        return JsonSearch(client, at, api, allowed)
+
+    return Api(body, at, make, api.key_header if key else "")
 
 
 def project(rows: Sequence[Found]) -> Any:
@@ -124,9 +133,10 @@ def project(rows: Sequence[Found]) -> Any:
 
 APIS = {
     "package_index": Api(project, _index, _index_search),
-    "github": Api(github, lambda url: github_endpoint("", url), GithubSearch),
-    "github with a token": Api(github, lambda url: github_endpoint(KEY, url), GithubSearch, "authorization"),
-    "searxng": Api(searxng, searxng_endpoint, SearxngSearch),
-    "tavily": Api(tavily, lambda url: tavily_endpoint(KEY, url), TavilySearch, "authorization"),
-    "brave": Api(brave, lambda url: brave_endpoint(KEY, url), BraveSearch, "x-subscription-token"),
+    "github": _json_search("github", github_search.REPOSITORIES, github),
+    "github with a token": _json_search("github", github_search.REPOSITORIES, github, KEY),
+    "searxng": _json_search("searxng", SEARXNG, searxng),
+    "tavily": _json_search("tavily", TAVILY, tavily, KEY),
+    "brave": _json_search("brave", BRAVE, brave, KEY),
 }
+CODE = _json_search("github", github_search.CODE, github, KEY)

@@ -201,7 +201,7 @@ HOSTILE_URLS = [
     "http://[::1]:8080/", "http://169.254.169.254/latest/meta-data", "http://10.0.0.8:80/", "http://localhost/",
     "http://2130706433/", "http://0x7f.1/", "http://127.1/", "http://[::ffff:10.0.0.1]/", "http://a.localhost/",
     "http://[bad/", "http://example.org:99999/", "http://example.org/\nhost: x", "http://exa\\mple.org/",
-    "https://example.org/" + "x" * 3_000, "https://\ud800.org/", "java\tscript:alert(1)", " javascript:alert(1)",
+    "https://example.org/" + "x" * 5_000, "https://\ud800.org/", "java\tscript:alert(1)", " javascript:alert(1)",
     "http://printer.local/", "http://host.docker.internal/",
 ]  # fmt: skip
 
@@ -266,12 +266,3 @@ async def test_cookies_are_not_kept(api: Api) -> None:
             await backend.search(QUERY, 5)
             await backend.search(QUERY, 5)
     assert [request for request in asked if "cookie" in request.headers] == []
-
-
-@pytest.mark.parametrize(("name", "requests"), [("github", 1), ("github with a token", 2), ("searxng", 1)])
-async def test_one_query_is_as_few_requests_as_the_api_allows(name: str, requests: int) -> None:
-    api = APIS[name]
-    with json_server(api.answering()) as (url, asked):
-        async with api.opened(url) as backend:
-            await backend.search(QUERY, 5)
-    assert len(asked) == requests

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.search.choosing import chosen_names, open_search
+from alita_mcp.research.search.backends import backend_names, open_search
 from alita_mcp.research.values import SearchHit
 from alita_mcp.settings import Settings
 from tests.research.json_server import Reply, json_server
@@ -40,19 +40,19 @@ def test_back_ends_are_those_named_or_those_set_up(
 ) -> None:
     for variable in keys:
         monkeypatch.setenv(variable, KEY)
-    assert chosen_names(Settings(**said), has_model=has_model) == names
+    assert backend_names(Settings(**said), has_model=has_model) == names
 
 
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ({"search": "google"}, "ALITA_SEARCH names 'google', which is no search back end"),
+        ({"search": "google"}, "ALITA_SEARCH names 'google', which is not a search back end"),
         ({"search": "tavily"}, "ALITA_SEARCH names 'tavily', which needs TAVILY_API_KEY"),
         ({"search": "brave"}, "needs BRAVE_API_KEY"),
         ({"search": "searxng"}, "needs ALITA_SEARXNG_URL"),
         ({"searxng_url": "ftp://example.org"}, "ALITA_SEARXNG_URL is not an http"),
         ({"searxng_url": "http://[bad"}, "ALITA_SEARXNG_URL is not an http"),
-        ({"search": "github", "web_allow": "nonsense"}, "ALITA_WEB_ALLOW names 'nonsense'"),
+        ({"search": "github", "web_allow": "nonsense"}, "Invalid part 'nonsense' of ALITA_WEB_ALLOW"),
         ({"search": "package_index", "package_index": "nowhere"}, "ALITA_PACKAGE_INDEX is not"),
     ],
 )

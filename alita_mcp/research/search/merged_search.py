@@ -1,9 +1,9 @@
-"""Merged search: queries all back ends concurrently and removes duplicates."""
+"""Merged search: asks all back ends concurrently and removes duplicates."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import anyio
@@ -15,7 +15,7 @@ from alita_mcp.research.values import FailedBackend, Found, SearchHit
 
 TIMEOUT_S = 12.0
 """For one back end; ours end by themselves before it."""
-MOST = 50
+MAX_HITS = 50
 _FLATTENING = 60
 """Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): how little the first ranks stand out."""
 _TRACKING = re.compile(
@@ -24,7 +24,7 @@ _TRACKING = re.compile(
 
 
 class MergedSearch:
-    """Search over several back ends; implements `Search`."""
+    """Search over several back ends, of which some may have the same name."""
 
     def __init__(self, backends: Sequence[SearchBackend], *, timeout_s: float = TIMEOUT_S) -> None:
         self._backends = tuple(backends)
@@ -33,68 +33,69 @@ class MergedSearch:
     @property
     def backends(self) -> tuple[str, ...]:
         """Names of the back ends, in their order."""
-        return tuple(each.name for each in self._backends)
+        return tuple(dict.fromkeys(each.name for each in self._backends))
 
     async def search(self, query: str, limit: int = 8) -> Found:
-        """Merged and de-duplicated hits of all back ends, asked side by side; never raises for one that fails."""
-        plain, most = one_line(query, MAX_QUERY), max(1, min(limit, MOST))
+        """Merged hits of all back ends, once each; never raises for one that fails."""
+        plain, limit = one_line(query, MAX_QUERY), max(1, min(limit, MAX_HITS))
         if not plain:
             return Found()
-        answers: list[Sequence[SearchHit]] = [()] * len(self._backends)
+        hits: list[Sequence[SearchHit]] = [()] * len(self._backends)
         failed: dict[int, str] = {}
 
         async def ask(number: int, backend: SearchBackend) -> None:
             try:
                 with anyio.fail_after(self._timeout_s):
-                    answers[number] = tuple(await backend.search(plain, most))[:most]
+                    hits[number] = (await backend.search(plain, limit))[:limit]
             except UsageError as refused:
                 failed[number] = str(refused)
             except TimeoutError:
                 failed[number] = f"{backend.name} did not answer within {self._timeout_s:g} s."
-            except Exception as error:  # noqa: BLE001 - a back end of somebody else's may raise anything
+            except Exception as error:  # noqa: BLE001 - an extension's back end may raise anything
                 failed[number] = f"{backend.name} failed: {type(error).__name__}."
 
         async with anyio.create_task_group() as tasks:
             for number, backend in enumerate(self._backends):
                 tasks.start_soon(ask, number, backend)
-        by_name: dict[str, list[SearchHit]] = {}
-        for name, hits in zip(self.backends, answers, strict=True):
-            by_name.setdefault(name, []).extend(hits)
-        reasons = (
-            FailedBackend(backend=self.backends[number], reason=failed[number]) for number in sorted(failed)
-        )
-        return Found(hits=merge_hits(by_name)[:most], failed=tuple(reasons))
+        reasons = [
+            FailedBackend(backend=self._backends[number].name, reason=failed[number])
+            for number in sorted(failed)
+        ]
+        names = [each.name for each in self._backends]
+        merged = merge_hits(zip(names, hits, strict=True))
+        return Found(hits=merged[:limit], failed=tuple(dict.fromkeys(reasons)))
 
 
-def merge_hits(answers: Mapping[str, Sequence[SearchHit]]) -> tuple[SearchHit, ...]:
+def merge_hits(hits_by_backend: Iterable[tuple[str, Sequence[SearchHit]]]) -> tuple[SearchHit, ...]:
     """The hits of all back ends, once each, by the sum of their reciprocal ranks."""
     ranked: dict[str, dict[str, tuple[int, SearchHit]]] = {}
-    for backend, hits in answers.items():
+    for backend, hits in hits_by_backend:
         for rank, hit in enumerate(hits, 1):
             if key := canonical_url(hit.url):
                 ranked.setdefault(key, {}).setdefault(backend, (rank, hit))
 
-    def merit(found: Mapping[str, tuple[int, SearchHit]]) -> tuple[float, int]:
+    def sort_key(found: Mapping[str, tuple[int, SearchHit]]) -> tuple[float, int]:
         ranks = [rank for rank, _ in found.values()]
         return -sum(1 / (_FLATTENING + rank) for rank in ranks), min(ranks)
 
-    hits = []
-    for found in sorted(ranked.values(), key=merit):
+    merged = []
+    for found in sorted(ranked.values(), key=sort_key):
+        # The best-ranked hit counts; the others fill up what it lacks.
         by_rank = sorted(found.items(), key=lambda item: item[1][0])
-        texts = [hit for _, (_, hit) in by_rank]
-        joined = {
+        same = [hit for _, (_, hit) in by_rank]
+        changes = {
             "backends": tuple(backend for backend, _ in by_rank),
-            "snippet": next((hit.snippet for hit in texts if hit.snippet), ""),
-            "published": next((hit.published for hit in texts if hit.published), ""),
+            "snippet": next((hit.snippet for hit in same if hit.snippet), ""),
+            "published": next((hit.published for hit in same if hit.published), ""),
         }
-        hits.append(texts[0].model_copy(update=joined))
-    return tuple(hits)
+        merged.append(same[0].model_copy(update=changes))
+    return tuple(merged)
 
 
 def canonical_url(url: str) -> str:
     """The URL without scheme, default port, fragment, tracking parameters and final slash; query sorted.
 
-    Empty for what is no http(s) URL. It is a key to compare, not an address to read.
+    Empty where it is not an http(s) URL. It is a key to compare, not an address to read.
     """
     try:
         parts = urlsplit(url)
