@@ -91,7 +91,7 @@ class ConfinedContract(SandboxContract):
         assert len({seed for seed, _ in (call, second, foreign)}) == 3
         assert not {seed for seed, _ in (call, second, foreign)} & {"0", "20011"}
 
-    async def test_the_clock_can_be_moved_without_the_code_hints(self, sandbox: Sandbox) -> None:
+    async def test_the_clock_can_be_moved_without_the_code_noticing(self, sandbox: Sandbox) -> None:
         job = Job(code=CLOCKS, function="f", arguments={})
         now = await sandbox.run(job)
         moved = await sandbox.run(job.model_copy(update={"clock_offset_s": 400 * 86_400}))

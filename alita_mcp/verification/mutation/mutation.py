@@ -40,7 +40,7 @@ TRIED_FIRST = 3
 """Examples that are run before a variant meets all inputs at once, after which only those that it changed are left."""
 
 
-async def first_hints(subject: RehearsedDraft, code: str, run: Run, trials: Sequence[Trial]) -> int | None:
+async def first_noticing(subject: RehearsedDraft, code: str, run: Run, trials: Sequence[Trial]) -> int | None:
     """The number of the first example that a variant fails; None when it meets all.
 
     Raises:
@@ -125,21 +125,21 @@ class Measurement:
         mutant, counts = judged
         with suppress(SandboxRefused):  # the mistake needs what this sandbox does not have
             trials = self._in_turn()
-            hints = await first_hints(self._subject, mutant.code, self._run, trials[:TRIED_FIRST])
+            noticing = await first_noticing(self._subject, mutant.code, self._run, trials[:TRIED_FIRST])
             differing = None
-            if hints is None:
+            if noticing is None:
                 trials = trials[TRIED_FIRST:]
                 if await self._others.are_usable():
                     differing = await self._others.differing(mutant.code)
                 if differing is not None:
                     changed = {sorted_json(each) for each in differing}
                     trials = [each for each in trials if sorted_json(each.example.arguments) in changed]
-                hints = await first_hints(self._subject, mutant.code, self._run, trials)
-            self._noticed[hints] += 1
+                noticing = await first_noticing(self._subject, mutant.code, self._run, trials)
+            self._noticed[noticing] += 1
             # a mutant (1) is noticed, (2) is equivalent if no input shows it though enough reach it, or (3) survives;
             # few inputs come to a refusal, and one that does shows whether what follows refuses as well
             enough = 1 if mutant.was.startswith("raise ") else ENOUGH
-            if hints is not None:
+            if noticing is not None:
                 self._killed += counts
                 self.vouched += not counts
             elif differing == [] and await self._others.is_tried(mutant.trap, enough):
@@ -242,7 +242,7 @@ async def _control(subject: RehearsedDraft, trials: Sequence[Trial]) -> Way | No
                 return await subject.rehearsal.run(way(code, trial.example))
 
             with suppress(SandboxRefused):
-                if await first_hints(subject, subject.draft.code, run, trials) is None:
+                if await first_noticing(subject, subject.draft.code, run, trials) is None:
                     return way
     return None
 
