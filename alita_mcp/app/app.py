@@ -106,8 +106,8 @@ class App:
         return origin.reviewed and not origin.made_by
 
     def why_not(self, manifest: Manifest) -> str:
-        """Why a version cannot run here, whatever was approved; empty where it can. See `Runnable`."""
-        return self._calls.runnable.why_not(manifest)
+        """Why a version cannot run here, whatever was approved; empty where it can. See `VersionVerifier`."""
+        return self._calls.verifier.why_not(manifest)
 
     @asynccontextmanager
     async def report_preparation(self, on_stage: ReportStage) -> AsyncIterator[None]:

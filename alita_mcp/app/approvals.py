@@ -28,11 +28,8 @@ class Approvals:
         self, settings: Settings, library: Library, jobs: Jobs, toolsmith: Toolsmith, alita: str
     ) -> None:
         """`alita`: how people call the command here."""
-        self._settings = settings
-        self._library = library
-        self._jobs = jobs
-        self._toolsmith = toolsmith
-        self._alita = alita
+        self._settings, self._library, self._alita = settings, library, alita
+        self._jobs, self._toolsmith = jobs, toolsmith
         self._asked: dict[tuple[str, str], SynthesisJob] = {}
 
     async def begin_asking(

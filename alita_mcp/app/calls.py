@@ -11,8 +11,7 @@ from typing import Any, Protocol
 
 import anyio
 
-from alita_mcp.app.runnable import Lacks, Runnable
-from alita_mcp.app.version_verifier import VersionVerifier
+from alita_mcp.app.version_verifier import Lacks, VersionVerifier
 from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
@@ -97,8 +96,7 @@ class Calls:
     ) -> None:
         self.sandbox = sandbox
         self._library = library
-        self._verifier = VersionVerifier(library, sandbox)
-        self.runnable = Runnable(library, self._verifier, lacks)
+        self.verifier = VersionVerifier(library, sandbox, lacks)
         self._results = results
         self._broker_for = broker_for
 
@@ -127,9 +125,9 @@ class Calls:
         entry = self._library.entry(name)
         if entry.state == "enabled":
             if entry.manifest.packages or not entry.manifest.grants.is_pure:
-                self.runnable.check(entry.manifest)
+                self.verifier.check(entry.manifest)
             if version is not None or not entry.sandboxes:
-                await self._verifier.verify_unproven(name, version, len(chain))
+                await self.verifier.verify_unproven(name, version, len(chain))
         entry = self._library.callable_entry(name)
         stored = await self._library.read(name, version)
         manifest = stored.manifest
@@ -146,7 +144,7 @@ class Calls:
             kept = await self._find_kept(call)
             result = kept or await self._run_in_sandbox(call)
         except SandboxError as failure:
-            self._verifier.forget_environment(stored)
+            self.verifier.forget_environment(stored)
             said = {"error": type(failure).__name__, "message": failure.message[:500]}
             self._library.calls.record_sandbox_failure(
                 name, manifest.version, **said, **call.journal_detail()
@@ -172,7 +170,7 @@ class Calls:
         ):
             return None
         if call.sandbox == UNCHOSEN:
-            call.sandbox = (await self._verifier.choose_sandbox()).kind
+            call.sandbox = (await self.verifier.choose_sandbox()).kind
         call.cache_key = call_key(manifest.digest, call.sandbox, call.arguments)
         if call.sandbox not in self._library.tools.evidence(manifest.name, manifest.version):
             return None
@@ -181,7 +179,7 @@ class Calls:
 
     async def _run_in_sandbox(self, call: _Call) -> RunResult:
         stored, manifest, chain = call.stored, call.stored.manifest, call.chain
-        sandbox, environment = await self._verifier.verify_here(stored, len(chain))
+        sandbox, environment = await self.verifier.verify_here(stored, len(chain))
         call.sandbox = sandbox.kind
         if not manifest.grants.is_pure:
             if manifest.grants.tools:
@@ -217,10 +215,10 @@ class Calls:
             if name in chain or len(chain) >= MAX_CHAIN:
                 continue
             with suppress(ToolNotFound, ToolUnavailable):
-                await self._verifier.verify_unproven(name, None, len(chain) - 1)
+                await self.verifier.verify_unproven(name, None, len(chain) - 1)
                 self._library.callable_entry(name)
                 stored = await self._library.read(name)
-                await self._verifier.verify_here(stored, len(chain) - 1)
+                await self.verifier.verify_here(stored, len(chain) - 1)
                 await self.prepare_tools(stored.manifest.grants.tools, (*chain, name))
 
 

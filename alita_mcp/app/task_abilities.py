@@ -96,7 +96,7 @@ class RunAbilities:
 
     def _found_tool(self, entry: CatalogueEntry, score: float = 0.0) -> FoundTool | None:
         """A tool as the model may see it; None where it cannot run here."""
-        if self._flows.calls.runnable.why_not(entry.manifest):
+        if self._flows.calls.verifier.why_not(entry.manifest):
             return None
         seen = self._shown(entry.manifest)
         return FoundTool(
