@@ -103,7 +103,9 @@ class FromRuns:
         if store is None:
             raise UsageError("No runs of code are kept here.", hint="Send code and tests.")
         await on_stage("runs")
-        runs = [await anyio.to_thread.run_sync(store.find, each) for each in dict.fromkeys(request.from_run)]
+        runs = [
+            await anyio.to_thread.run_sync(store.find_run, each) for each in dict.fromkeys(request.from_run)
+        ]
         unfit = _unfit(runs, request)
         if unfit is not None:
             return unfit

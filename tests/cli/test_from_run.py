@@ -43,7 +43,7 @@ def left_behind(home: Path) -> list[str]:
     for run in ran:
         program = program_of(run.code)
         assert program is not None
-        store.add(run, program.key, "")
+        store.add_run(run, program.key, "")
     return [run.id for run in ran]
 
 

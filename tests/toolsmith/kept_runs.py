@@ -43,7 +43,7 @@ class KeptRuns:
             seen.setdefault("result_kind", "json")
         number = f"{next(_NUMBERS):032x}"
         run = RecordedRun(id=number, at="2026-01-01T00:00:00Z", code=code, arguments=arguments or {}, **seen)
-        self.store.add(run, key_of(code), "")
+        self.store.add_run(run, key_of(code), "")
         return number
 
     def discounts(self, *calls: tuple[list[int], int]) -> list[str]:

@@ -7,8 +7,7 @@ import re
 from collections.abc import Sequence
 from statistics import median
 
-from alita_mcp.agent.runs.values import RunSummary
-from alita_mcp.agent.values import Estimate
+from alita_mcp.agent.values import Estimate, RunSummary
 
 FEWEST = 3
 """An estimate from fewer runs would be a guess."""

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from alita_mcp.agent.runs.values import RunStatus, RunSummary
-from alita_mcp.agent.values import Solution, TaskEvent
+from alita_mcp.agent.values import RunStatus, RunSummary, Solution, TaskEvent
 from alita_mcp.errors import LibraryError
 from alita_mcp.file_locks import file_lock, is_held
 from alita_mcp.library.disk import read_plain_file, unreadable

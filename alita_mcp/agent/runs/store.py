@@ -20,8 +20,7 @@ import anyio.to_thread
 
 from alita_mcp.agent.runs.folder import MAX_VALUE_BYTES, RunFolder
 from alita_mcp.agent.runs.private import clean_json, clean_text, clean_value
-from alita_mcp.agent.runs.values import RunSummary
-from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
+from alita_mcp.agent.values import RunSummary, Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
 from alita_mcp.library.disk import unreadable
 

@@ -9,8 +9,7 @@ from alita_mcp.cli.output import columns, quoted
 from alita_mcp.texts import one_line
 
 if TYPE_CHECKING:
-    from alita_mcp.agent.runs.values import RunSummary
-    from alita_mcp.agent.values import Estimate, Solution, TaskBudget, TaskEvent
+    from alita_mcp.agent.values import Estimate, RunSummary, Solution, TaskBudget, TaskEvent
 
 SHOWN_OBSERVATION = 400
 SHOWN_TASK = 60

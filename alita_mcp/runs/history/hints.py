@@ -1,4 +1,4 @@
-"""Recognition of programs that ran several times, the same but for literals, with a hint how to keep one as a tool.
+"""Hints how to keep a program as a tool, where it ran several times, the same but for literals.
 
 No model is asked. A hint names only runs that its reader may read.
 """
@@ -24,21 +24,23 @@ MAX_HINTED = 2_000
 
 
 class RunHints:
-    """Remembers runs, and hints once a program and client what could become a tool."""
+    """Remembers runs, and hints once for each program and client at what could become a tool."""
 
     def __init__(self, runs: RunStore) -> None:
         self._runs = runs
         self._lock = threading.Lock()
-        self._told: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._hinted: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def add_run(self, run: RecordedRun, owner: str) -> str:
         """Remembers a run; returns the hint for its answer, empty where there is none. It blocks."""
         program = program_of(run.code)
         key = program.key if program else ""
-        self._runs.add(run, key, owner)
-        if not key or not _counts(run) or (owner, key) in self._told or self._runs.was_made(key):
+        self._runs.add_run(run, key, owner)
+        # Runs count that ended well and depend on no earlier step; each client gets one hint about a program.
+        if not key or not run.ok or run.session or (owner, key) in self._hinted or self._runs.was_made(key):
             return ""
-        different = {_values_of(each): each for each in self._runs.same_program(key, owner) if _counts(each)}
+        alike = [each for each in self._runs.same_program(key, owner) if each.ok and not each.session]
+        different = {_given_values(each): each for each in alike}
         if len(different) < AFTER:
             return ""
         shown = list(different.values())[-MAX_EXAMPLES:]
@@ -46,7 +48,13 @@ class RunHints:
             found = function_of(shown, "function")
         except NoFunctionError:
             return ""
-        if not found.varied or not self._is_first(owner, key):
+        with self._lock:
+            is_first = (owner, key) not in self._hinted
+            if found.varied and is_first:
+                self._hinted[owner, key] = None
+                if len(self._hinted) > MAX_HINTED:
+                    self._hinted.popitem(last=False)
+        if not found.varied or not is_first:
             return ""
         ids = json.dumps([each.id for each in shown])
         return (
@@ -54,22 +62,8 @@ class RunHints:
             f"from_run {ids} and a name makes it a tool `{found.signature}`"
         )
 
-    def _is_first(self, owner: str, key: str) -> bool:
-        """Whether this client got no hint about the program; from now on it did."""
-        with self._lock:
-            first = (owner, key) not in self._told
-            self._told[owner, key] = None
-            if len(self._told) > MAX_HINTED:
-                self._told.popitem(last=False)
-        return first
 
-
-def _counts(run: RecordedRun) -> bool:
-    """Whether a run shows what its program does: it ended well, and depends on no earlier step."""
-    return run.ok and not run.session
-
-
-def _values_of(run: RecordedRun) -> str:
+def _given_values(run: RecordedRun) -> str:
     """What a run was given: its literals and arguments."""
     program = program_of(run.code)
     return json.dumps(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.agent.runs.estimate import estimate
-from alita_mcp.agent.runs.values import RunSummary
+from alita_mcp.agent.values import RunSummary
 
 
 def run(task: str = "sum the sales", **said: object) -> RunSummary:
