@@ -73,7 +73,7 @@ class PlanKeeper:
         """Records steps; returns a message for the model where the plan changed, else an empty text."""
         if self._choice is None:
             return ""
-        self._tried += [Tried(step=self._planned_step(step), ok=step.ok) for step in steps]
+        self._tried += [Tried(step=self._step_of_plan(step), ok=step.ok) for step in steps]
         if all(step.ok for step in steps):
             return ""
         before = self._choice.plan
@@ -154,7 +154,7 @@ class PlanKeeper:
             self.text = prompts.plan_text(chosen.plan, chosen.left, chosen.why)
         return chosen.plan
 
-    def _planned_step(self, step: Step) -> PlanStep:
+    def _step_of_plan(self, step: Step) -> PlanStep:
         """The step of the plan that a step carried out: the first of its tool or way that has not worked yet."""
         way = step.decision.way if step.decision is not None else AGENT_TOOLS.get(step.tool, "reuse")
         done = {tried.step.key for tried in self._tried if tried.ok}

@@ -106,7 +106,7 @@ def observation(reference: str, text: str, source: str = "") -> str:
     return f'<observation name="{reference}"{where}>\n{inside(text, "observation")}\n</observation>'
 
 
-def failed_call(problem: str) -> str:
+def call_failure(problem: str) -> str:
     """The message for a failed call."""
     return f"<observation failed>\n{inside(problem, 'observation')[:MAX_ASIDE]}\n</observation>"
 
@@ -145,7 +145,7 @@ def call_or_finish() -> Message:
     return Message(role="user", content="Call a tool, or `finish` with the answer.")
 
 
-def check(answer: str, excerpts: Sequence[tuple[str, str]]) -> list[Message]:
+def ask_judge(answer: str, excerpts: Sequence[tuple[str, str]]) -> list[Message]:
     """The request to a judge to name the observation that supports each claim."""
     shown = "\n".join(observation(name, text) for name, text in excerpts)
     asked = f"<answer>\n{inside(answer, 'answer')}\n</answer>\n{shown}"

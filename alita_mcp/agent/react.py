@@ -94,13 +94,13 @@ class Agent:
         )
         self._talk = Conversation(opening)
         try:
-            while not self._run.stopped:
+            while not self._run.limit_reached:
                 ended = await self._take_turn()
                 if ended is not None:
                     return ended
-            return await self._end_at_limit(self._run.stopped)
+            return await self._end_at_limit(self._run.limit_reached)
         except BudgetSpent as spent:
-            return self._stop(self._run.stopped or "tokens", spent.message)
+            return self._stop(self._run.limit_reached or "tokens", spent.message)
         except ModelError as failure:
             if not self._run.steps and not self._run.draft:
                 raise
@@ -139,7 +139,7 @@ class Agent:
             return await self._finish(finishing[0].arguments, finishing[0])
         texts, taken = await self._take_steps(others, answer.text)
         for call in finishing:
-            texts[call.id] = prompts.failed_call(
+            texts[call.id] = prompts.call_failure(
                 "Other calls were made in this turn: look at what they gave first."
             )
         notes = await self._plan.record_steps(taken) if self._plan is not None else ""
@@ -153,7 +153,7 @@ class Agent:
     async def _take_steps(self, calls: Sequence[ToolCall], thought: str) -> tuple[dict[str, str], list[Step]]:
         """Makes calls as far as the budget allows; returns what the model reads of each, by its id, and the steps."""
         allowed = calls[: max(0, self._run.steps_left)]
-        refused = prompts.failed_call("Not done: the budget of steps is used up.")
+        refused = prompts.call_failure("Not done: the budget of steps is used up.")
         texts = {call.id: refused for call in calls[len(allowed) :]}
         places = anyio.CapacityLimiter(AT_ONCE)
         steps: list[Step] = []

@@ -86,9 +86,9 @@ class Run:
         )
 
     @property
-    def stopped(self) -> Stopped:
+    def limit_reached(self) -> Stopped:
         """The limit that ends the run; empty where none is reached."""
-        if self.outer is not None and (ended := self.outer.stopped):
+        if self.outer is not None and (ended := self.outer.limit_reached):
             return ended
         reached = self.parts.meter.reached
         if reached:

@@ -75,9 +75,9 @@ class Steps:
             raise
         except _CallFailed as failed:
             observation, ok = failed.observation, False
-            text = prompts.failed_call(failed.text)
+            text = prompts.call_failure(failed.text)
         except AlitaError as failure:
-            text, ok = prompts.failed_call(str(failure)), False
+            text, ok = prompts.call_failure(str(failure)), False
         step = Step(
             number=number,
             agent=self._agent,
@@ -159,7 +159,7 @@ class Steps:
         raise _CallFailed(result.error, kept)
 
     async def _search(self, said: dict[str, Any]) -> Observation:
-        found = await self._run.parts.abilities.search_tools(_required_text(said, "query"))
+        found = await self._run.parts.abilities.search_tools(_require_text(said, "query"))
         for tool in reversed(found.tools):
             self.offer(tool)
         rows = [
@@ -173,7 +173,7 @@ class Steps:
         if not isinstance(arguments, dict):
             raise InvalidArguments("arguments must be an object.")
         packages = [str(each) for each in said.get("packages") or ()]
-        code = _required_text(said, "code")
+        code = _require_text(said, "code")
         result = await self._run.parts.abilities.run_code(code, self._resolve(arguments), packages)
         self._run.record_use(result.used)
         return await self._keep_result(result)
@@ -195,7 +195,7 @@ class Steps:
         return observation
 
     async def _research(self, said: dict[str, Any]) -> Observation:
-        found = await self._run.parts.abilities.research_web(_required_text(said, "query"))
+        found = await self._run.parts.abilities.research_web(_require_text(said, "query"))
         self._run.access.admit_hits(hit.url for hit in found.hits)
         self._run.access.admit_hits(passage.url for passage in found.passages)
         sources = tuple(
@@ -206,7 +206,7 @@ class Steps:
         return await self._run.observations.keep_value(value, sources=sources, is_data=bool(found.passages))
 
     async def _read_page(self, said: dict[str, Any]) -> Observation:
-        url = _required_text(said, "url")
+        url = _require_text(said, "url")
         if not self._run.access.is_allowed(url):
             raise InvalidArguments(self._run.access.why_not(url))
         may_follow = None if self._run.access.was_given(url) else self._run.access.is_allowed
@@ -217,7 +217,7 @@ class Steps:
         return await self._keep_document(page, source)
 
     async def _read_file(self, said: dict[str, Any]) -> Observation:
-        name = _required_text(said, "name")
+        name = _require_text(said, "name")
         page = await self._run.parts.abilities.read_file(name)
         return await self._keep_document(page, Source(url=f"file:{name}"))
 
@@ -230,7 +230,7 @@ class Steps:
         return await self._run.observations.keep_value({"files": files}, is_data=False)
 
     async def _read_value(self, said: dict[str, Any]) -> Observation:
-        reference = _required_text(said, "reference")
+        reference = _require_text(said, "reference")
         value = part_of(reference, self._run.observations.value)
         page = self._run.observations.page(
             value, _whole_number(said, "offset", 0), _whole_number(said, "length", 8_000)
@@ -238,7 +238,7 @@ class Steps:
         return await self._run.observations.keep_value(page)
 
     async def _ask_person(self, said: dict[str, Any]) -> Observation:
-        question = _required_text(said, "question")[:MAX_QUESTION]
+        question = _require_text(said, "question")[:MAX_QUESTION]
         await self._run.emit("question", question, self._agent)
         answer = await self._run.parts.ask(question) if self._run.parts.ask is not None else None
         if answer is None:
@@ -276,7 +276,7 @@ class _CallFailed(Exception):
         self.observation = observation
 
 
-def _required_text(said: dict[str, Any], name: str) -> str:
+def _require_text(said: dict[str, Any], name: str) -> str:
     value = said.get(name)
     if not isinstance(value, str) or not value.strip():
         raise InvalidArguments(f"{name} is missing: expected a text.")

@@ -152,7 +152,7 @@ class CodeRunner:
         self, request: CodeRequest, identity: ClientIdentity, run: CodeRun, broker: GrantedBroker | None
     ) -> CodeRunResult:
         """Journals a run, keeps its files so that they can be read, and remembers it for `from_run`."""
-        record = recorded_run(request, run)
+        record = record_of(request, run)
         events = [event.model_dump(mode="json") for event in broker.events[:MAX_EVENTS]] if broker else []
         self._library.calls.record_code(
             record.id,
@@ -198,7 +198,7 @@ def _without_secrets(run: CodeRun, broker: GrantedBroker | None) -> CodeRun:
     return run.model_copy(update={"files": files, "figures": figures, "notes": notes})
 
 
-def recorded_run(request: CodeRequest, run: CodeRun) -> RecordedRun:
+def record_of(request: CodeRequest, run: CodeRun) -> RecordedRun:
     """A run as it is kept."""
     shared = RecordedRun.model_fields.keys() & CodeRun.model_fields.keys()
     seen: dict[str, Any] = {field: getattr(run, field) for field in shared}

@@ -15,7 +15,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.runs.code_run import CodeRequest
-from alita_mcp.runs.tool_broker import MODULE, RedactingBroker, imported_tools, open_tool_broker
+from alita_mcp.runs.tool_broker import MODULE, RedactingBroker, open_tool_broker, tools_imported_by
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Manifest
 from alita_mcp.verification.json_schema import validate_arguments
@@ -38,7 +38,7 @@ class ToolsInCode:
         """A tool as the client may see it; raises as `Library.entry`."""
         return self._shown(self._library.entry(name).manifest)
 
-    async def search(self, query: str, limit: int) -> Sequence[SearchHit]:
+    async def search_tools(self, query: str, limit: int) -> Sequence[SearchHit]:
         """Tools for a need, journalled as a search of the client; nothing is learned from what follows it."""
         found = await self._library.search(query, limit)
         self._library.calls.record_search(query, found, self._client)
@@ -48,7 +48,7 @@ class ToolsInCode:
             for hit, seen in shown
         ]
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> RunResult:
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> RunResult:
         """One call, journalled as a call of the client; raises as `Calls.run_tool`.
 
         A tool that may show little of itself shows no more when it refuses or fails.
@@ -75,6 +75,6 @@ class ToolsInCode:
         if MODULE not in request.code and not request.session:
             yield inner
             return
-        await self._calls.prepare_tools(imported_tools(request.code), CHAIN)
+        await self._calls.prepare_tools(tools_imported_by(request.code), CHAIN)
         async with open_tool_broker(self, inner) as outer:
             yield outer

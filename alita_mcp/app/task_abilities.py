@@ -80,13 +80,13 @@ class RunAbilities:
         """Tools for a need that can be called here, best first."""
         found = await self._flows.library.search(query, limit)
         self._flows.library.calls.record_search(query, found, self._identity.client)
-        tools = tuple(tool for hit in found.results if (tool := self._found_tool(hit.entry, hit.score)))
+        tools = tuple(tool for hit in found.results if (tool := self._describe_tool(hit.entry, hit.score)))
         return FoundTools(fit=found.fit if tools else "none", tools=tools)
 
     async def find_tool(self, name: str) -> FoundTool | None:
         """The tool of that name, if it can be called here."""
         try:
-            return self._found_tool(self._flows.library.entry(name))
+            return self._describe_tool(self._flows.library.entry(name))
         except AlitaError:
             return None
 
@@ -94,7 +94,7 @@ class RunAbilities:
         """Names that look like one that does not exist."""
         return self._flows.library.tools.names_like(name)[:3]
 
-    def _found_tool(self, entry: CatalogueEntry, score: float = 0.0) -> FoundTool | None:
+    def _describe_tool(self, entry: CatalogueEntry, score: float = 0.0) -> FoundTool | None:
         """A tool as the model may see it; None where it cannot run here."""
         if self._flows.calls.verifier.why_not(entry.manifest):
             return None

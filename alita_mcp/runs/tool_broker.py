@@ -82,11 +82,11 @@ class LibraryTools(Protocol):
         """
         ...
 
-    async def search(self, query: str, limit: int) -> Sequence[SearchHit]:
+    async def search_tools(self, query: str, limit: int) -> Sequence[SearchHit]:
         """Tools for a need, best first, as the client may see them."""
         ...
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> RunResult:
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> RunResult:
         """Calls a tool under its own rights and in a sandbox of its own."""
         ...
 
@@ -161,7 +161,7 @@ class ToolBroker(RedactingBroker):
     async def _search(self, words: dict[str, Any]) -> list[dict[str, Any]]:
         request = parse_request(SearchRequest, MODULE, words)
         self._count("searches", MAX_SEARCHES, "searches")
-        found = await self._tools.search(request.query, request.limit)
+        found = await self._tools.search_tools(request.query, request.limit)
         return [hit.model_dump(include={"name", "signature", "summary", "score"}) for hit in found]
 
     async def _start(self, words: dict[str, Any]) -> int | None:
@@ -210,7 +210,7 @@ class ToolBroker(RedactingBroker):
     async def _outcome(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """What a call gave: its value as `ok`, or the `kinds` of error to raise inside and a `message`."""
         try:
-            result = await self._tools.call(name, arguments)
+            result = await self._tools.call_tool(name, arguments)
         except InvalidArguments as wrong:
             stub = signature_of(self._tools.manifest(name))
             return _failure(("ValueError",), f"{name}: {wrong.message}\n{stub}")
@@ -245,7 +245,7 @@ async def open_tool_broker(
             tasks.cancel_scope.cancel()
 
 
-def imported_tools(code: str) -> tuple[str, ...]:
+def tools_imported_by(code: str) -> tuple[str, ...]:
     """Names of the library tools that code imports."""
     try:
         tree = ast.parse(code)

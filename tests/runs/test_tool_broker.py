@@ -14,7 +14,7 @@ from alita_mcp.app.learning import UNIDENTIFIED
 from alita_mcp.errors import SandboxBusy, ToolUnavailable
 from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
-from alita_mcp.runs.tool_broker import RedactingBroker, imported_tools, open_tool_broker
+from alita_mcp.runs.tool_broker import RedactingBroker, open_tool_broker, tools_imported_by
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Manifest
@@ -37,10 +37,10 @@ class OneTool:
             raise ToolUnavailable("gone_by was deleted.", hint="`alita enable gone_by`")
         return manifest(name=name)
 
-    async def search(self, _query: str, _limit: int) -> Sequence[SearchHit]:
+    async def search_tools(self, _query: str, _limit: int) -> Sequence[SearchHit]:
         return ()
 
-    async def call(self, _name: str, _arguments: dict[str, Any]) -> RunResult:
+    async def call_tool(self, _name: str, _arguments: dict[str, Any]) -> RunResult:
         if isinstance(self._result, Exception):
             raise self._result
         if self._result is None:
@@ -145,9 +145,9 @@ async def test_what_fails_during_a_run_leaves_as_it_is() -> None:
 
 def test_the_tools_that_code_names_are_known_before_it_runs() -> None:
     code = "from alita_tools import one, two as b\nif one:\n    from alita_tools.aio import three, one\nfrom x import y"
-    assert imported_tools(code) == ("one", "two", "three")
-    assert imported_tools("from alita_tools import (") == ()
-    assert imported_tools("from alita_tools import *\0") == ()
+    assert tools_imported_by(code) == ("one", "two", "three")
+    assert tools_imported_by("from alita_tools import (") == ()
+    assert tools_imported_by("from alita_tools import *\0") == ()
 
 
 class Holding(ScriptedSandbox):

@@ -60,7 +60,7 @@ async def check_answer(
         return quoted if quoted and not all(claim.reference for claim in quoted) else (Claim(claim=answer),)
     # 4. A judge quotes, and is not believed either.
     try:
-        asked = prompts.check(answer, _excerpts(answer, data))
+        asked = prompts.ask_judge(answer, _excerpts(answer, data))
         judged = (await ask(judge, asked, Claims, temperature=0.0)).value.claims
     except BudgetSpent:
         raise

@@ -102,7 +102,7 @@ def _function(
         if any(argument not in run.arguments for run in runs):
             raise NoFunctionError(f"{argument} was given to only some of the runs")
     parameters = [_Parameter(argument, [run.arguments[argument] for run in runs]) for argument in given]
-    parameters += _varying_literals(programs, bound, {*top.get_identifiers()}, {*given})
+    parameters += _literal_parameters(programs, bound, {*top.get_identifiers()}, {*given})
     if not parameters:
         raise NoFunctionError("nothing varies between the runs, and they were given no arguments")
     if len(parameters) > MAX_PARAMETERS:
@@ -170,7 +170,7 @@ def _bindings(body: Sequence[ast.stmt]) -> Counter[str]:
     return found
 
 
-def _varying_literals(
+def _literal_parameters(
     programs: Sequence[Program], bound: Counter[str], top: set[str], chosen: set[str]
 ) -> list[_Parameter]:
     """The literals in which the programs differ; texts and numbers that always vary alike are one parameter.
@@ -185,7 +185,7 @@ def _varying_literals(
         merges = all(isinstance(each, str | int | float) and not isinstance(each, bool) for each in values)
         column = json.dumps(values if merges else [number, *values])
         found.setdefault(column, _Parameter("", values)).slots.append(number)
-    assigned = {slot: variable for variable, slot in map(_assigned_name, programs[0].body)}
+    assigned = {slot: variable for variable, slot in map(_variable_and_name, programs[0].body)}
     for parameter in found.values():
         parameter.name = next(
             name for name in _names(parameter, programs[0], assigned, bound, top) if name not in chosen
@@ -194,7 +194,7 @@ def _varying_literals(
     return list(found.values())
 
 
-def _assigned_name(statement: ast.stmt) -> tuple[str, str]:
+def _variable_and_name(statement: ast.stmt) -> tuple[str, str]:
     """The variable to which a statement gives the value of a name, and this name; empty ones for all else."""
     match statement:
         case (
@@ -288,7 +288,7 @@ def _fill_slots(program: Program, parameters: Sequence[_Parameter]) -> list[ast.
     """The program's statements with its literals and parameters, without assignments of a parameter to itself."""
     filled = map(_Filler(program, parameters).visit, program.body)
     own = {each.name for each in parameters}
-    return [each for each in filled if (pair := _assigned_name(each))[0] != pair[1] or pair[0] not in own]
+    return [each for each in filled if (pair := _variable_and_name(each))[0] != pair[1] or pair[0] not in own]
 
 
 def _return_result(body: list[ast.stmt], *, sets_result: bool) -> list[ast.stmt]:

@@ -40,7 +40,7 @@ class RunHints:
         if not key or not run.ok or run.session or (owner, key) in self._hinted or self._runs.was_made(key):
             return ""
         alike = [each for each in self._runs.same_program(key, owner) if each.ok and not each.session]
-        different = {_given_values(each): each for each in alike}
+        different = {_inputs_of(each): each for each in alike}
         if len(different) < AFTER:
             return ""
         shown = list(different.values())[-MAX_EXAMPLES:]
@@ -63,7 +63,7 @@ class RunHints:
         )
 
 
-def _given_values(run: RecordedRun) -> str:
+def _inputs_of(run: RecordedRun) -> str:
     """What a run was given: its literals and arguments."""
     program = program_of(run.code)
     return json.dumps(

@@ -92,7 +92,7 @@ book novel
 """Words with one meaning that stems do not bring together."""
 
 
-class _Meaning(NamedTuple):
+class _Features(NamedTuple):
     """A task prepared for comparison."""
 
     weights: Mapping[str, float]
@@ -105,7 +105,7 @@ class _Meaning(NamedTuple):
 
 
 @lru_cache(maxsize=4_096)
-def _meaning(task: str) -> _Meaning:
+def _features(task: str) -> _Features:
     """Prepares a task, or one with `{parameter}` in it, for comparison."""
     kinds = [kind_of(name) for name in PARAMETER.findall(task)]
     plain = PARAMETER.sub(" ", task)
@@ -118,14 +118,14 @@ def _meaning(task: str) -> _Meaning:
             weights |= dict.fromkeys(stems(each.text), NAME_WEIGHT)
     words = list(dict.fromkeys(stems("".join(rest))))[:MOST_WORDS]
     known = _operations()
-    weights |= {word: SHARED_WEIGHT if word in _shared_words() else 1.0 for word in words}
+    weights |= {word: SHARED_WEIGHT if word in _common_words() else 1.0 for word in words}
     operations = frozenset(known[word] for word in words if word in known)
-    return _Meaning(weights, tuple(sorted(kinds)), operations, kinds.count("text"))
+    return _Features(weights, tuple(sorted(kinds)), operations, kinds.count("text"))
 
 
 def task_similarity(task: str, other: str) -> float:
     """Similarity of two tasks, 0 to 1."""
-    one, two = _meaning(task), _meaning(other)
+    one, two = _features(task), _features(other)
     there = _coverage(one.weights, two.weights, two.texts - one.texts)
     back = _coverage(two.weights, one.weights, one.texts - two.texts)
     words = 2 * there * back / (there + back) if there + back else 0.0
@@ -174,7 +174,7 @@ def _spelling_similarity(word: str, other: str) -> float:
 
 
 @lru_cache(maxsize=1)
-def _shared_words() -> frozenset[str]:
+def _common_words() -> frozenset[str]:
     return frozenset(stems(_SHARED))
 
 
