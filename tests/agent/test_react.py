@@ -100,7 +100,7 @@ async def test_a_tool_that_does_not_exist_is_answered_with_the_nearest() -> None
     made = world([call("doubel", number=1), finish("no", solved=False)], DOUBLE)
     solution = await made.solve()
     assert not solution.solved
-    assert "Near it: double" in solution.steps[0].observation
+    assert "Did you mean double?" in solution.steps[0].observation
     assert not solution.steps[0].ok
 
 
@@ -110,7 +110,7 @@ async def test_malformed_arguments_are_answered_with_what_is_wanted() -> None:
     )
     made = world([broken, call("run_code", code=7), finish("no", solved=False)])
     solution = await made.solve()
-    assert "no JSON object" in solution.steps[0].observation
+    assert "not a JSON object" in solution.steps[0].observation
     assert "code is missing" in solution.steps[1].observation
 
 

@@ -186,5 +186,5 @@ async def test_memories_are_shown_and_exported(home: Path, tmp_path: Path) -> No
     }
     with pytest.raises(ToolNotFound, match="no memory 'recipe-x'"):
         await memory.show("recipe-x")
-    with pytest.raises(LibraryError, match="cannot be written"):
+    with pytest.raises(LibraryError, match="Cannot write"):
         await memory.export(tmp_path)

@@ -59,7 +59,7 @@ class RunsInMemory:
     changed: anyio.Event = field(default_factory=anyio.Event)
     followers: int = 0
 
-    async def begin(self, run: str, request: TaskRequest) -> None:
+    async def begin_run(self, run: str, request: TaskRequest) -> None:
         await checkpoint()
         self.requests[run], self.stored[run] = request, []
 
