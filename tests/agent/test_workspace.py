@@ -58,7 +58,7 @@ def test_too_much_is_refused(
     given_folder: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(room, "MAX_BYTES", 3)
-    with pytest.raises(UsageError, match="Too many files"):
+    with pytest.raises(UsageError, match="exceed the limit"):
         workspace.fill([given_folder])
 
 

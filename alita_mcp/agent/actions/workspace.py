@@ -36,7 +36,7 @@ class Workspace:
             size += source.stat().st_size
             if len(names) >= MAX_FILES or size > MAX_BYTES:
                 raise UsageError(
-                    f"Too many files: a task takes {MAX_FILES}, of {MAX_BYTES >> 20} MB in all.",
+                    f"The files exceed the limit of {MAX_FILES:,} files and {MAX_BYTES >> 20} MB.",
                     hint="Name only those that the task is about.",
                 )
             target = self.folder / name
