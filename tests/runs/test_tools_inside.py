@@ -79,6 +79,13 @@ many = await asyncio.gather(*[repeat_text(text, 10_000) for text in texts])
     assert await result(client, code) == [True, 40_000]
 
 
+async def test_a_result_over_the_limit_of_its_tool_says_so(client: Client) -> None:
+    code = "from alita_tools import repeat_text\nrepeat_text('x' * 100, 20_000)"
+    said = await refused(client, "run_code", code=code)
+    assert "RuntimeError: repeat_text failed (bad_result): the result has" in said
+    assert "result_bytes" in said
+
+
 @each_case(
     "call, words",
     [
@@ -231,6 +238,19 @@ async def test_starts_without_a_wait_are_eight_calls_and_end_at_the_limit(
     assert refusals[0] == "None"
     assert "broker_calls" in ending
     assert await result(client, "from alita_tools import add_numbers\nadd_numbers(1)") == 2
+
+
+async def test_searches_and_names_are_counted_too(client: Client) -> None:
+    code = (
+        ASK
+        + TRY
+        + "[[attempt('tools.search', {'query': 'x', 'limit': 1}) for _ in range(21)][-1],"
+        + " [attempt('tools.describe', {'name': 'add_numbers'}) for _ in range(201)][-1]]"
+    )
+    assert await result(client, code) == [
+        "RuntimeError: more than 20 searches in one run",
+        "RuntimeError: more than 200 names of tools looked up in one run",
+    ]
 
 
 @pytest.mark.parametrize("review", ["describe"])
