@@ -37,8 +37,8 @@ def test_the_third_run_says_what_varied_and_which_call_keeps_it(hints: RunHints)
     assert before == ["", ""]
     ids = json.dumps([run.id for run in runs[:3]])
     assert line == (
-        f"ran 3 times with other values of words, longest: `synthesize_tool` with from_run {ids} and a name makes it "
-        "a tool `(words: list[str], longest: int) -> list[str]`"
+        "this program ran 3 times with different values of words, longest. To keep it as a tool "
+        f"`(words: list[str], longest: int) -> list[str]`, call `synthesize_tool` with a name and from_run {ids}"
     )
     assert after == ""
 
@@ -46,7 +46,7 @@ def test_the_third_run_says_what_varied_and_which_call_keeps_it(hints: RunHints)
 def test_values_of_arguments_count_too(hints: RunHints) -> None:
     runs = [ran("n * 2", n * 2, arguments={"n": n}) for n in (1, 2, 3)]
     *_, line = [hints.add_run(run, "one") for run in runs]
-    assert "other values of n: " in line
+    assert "different values of n. " in line
 
 
 @pytest.mark.parametrize(

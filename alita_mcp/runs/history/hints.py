@@ -58,8 +58,8 @@ class RunHints:
             return ""
         ids = json.dumps([each.id for each in shown])
         return (
-            f"ran {len(different)} times with other values of {', '.join(found.varied)}: `synthesize_tool` with "
-            f"from_run {ids} and a name makes it a tool `{found.signature}`"
+            f"this program ran {len(different)} times with different values of {', '.join(found.varied)}. To keep it as "
+            f"a tool `{found.signature}`, call `synthesize_tool` with a name and from_run {ids}"
         )
 
 
