@@ -58,8 +58,8 @@ class RunHints:
             return ""
         ids = json.dumps([each.id for each in shown])
         return (
-            f"this program ran {len(different)} times with different values of {', '.join(found.varied)}. To keep it as "
-            f"a tool `{found.signature}`, call `synthesize_tool` with a name and from_run {ids}"
+            f"this program ran {len(different)} times with different values of {', '.join(found.varied)}. To keep it "
+            f"as a tool `{found.signature}`, call `synthesize_tool` with a name and from_run {ids}"
         )
 
 
