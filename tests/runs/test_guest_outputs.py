@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import sys
-import types
 from pathlib import Path
 from typing import Any
 
@@ -73,28 +71,8 @@ class Told:
         return self._answer
 
 
-@pytest.fixture
-def pyplot(monkeypatch: pytest.MonkeyPatch) -> dict[int, Plot]:
-    """Open figures by number."""
-    opened: dict[int, Plot] = {}
-    module: Any = types.ModuleType("matplotlib.pyplot")
-    module.get_fignums = lambda: list(opened)
-    module.figure = opened.get
-    module.close = opened.pop
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", module)
-    return opened
-
-
 def sizes(told: dict[str, Any]) -> list[int]:
     return [len(base64.b64decode(each["data"])) for each in told["figures"]]
-
-
-def test_open_figures_are_shown_once_and_closed(pyplot: dict[int, Plot]) -> None:
-    pyplot |= {1: Plot(), 2: Plot()}
-    told = figures.take_figures(pyplot[2])
-    assert len(told["figures"]) == 2
-    assert pyplot == {}
-    assert figures.take_figures(None) == {"figures": [], "notes": []}
 
 
 def test_a_figure_that_is_far_too_wide_is_drawn_without_what_stands_far_away() -> None:
@@ -164,14 +142,6 @@ def test_regular_files_are_listed_and_nothing_else(tmp_path: Path) -> None:
     assert told["notes"][0].startswith(
         "Files left out (2): 'line\\nbreak' (1 bytes), '\\udcff.bin' (1 bytes)."
     )
-
-
-def test_a_next_step_tells_what_is_new_or_changed(tmp_path: Path) -> None:
-    (tmp_path / "one").write_text("1")
-    (tmp_path / "two").write_text("2")
-    assert len(files.collect_files(str(tmp_path))["files"]) == 2
-    (tmp_path / "two").write_text("2 2")
-    assert [file["name"] for file in files.collect_files(str(tmp_path))["files"]] == ["two"]
 
 
 def test_files_beyond_the_limits_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from alita_mcp.app.learning import UNIDENTIFIED
 from alita_mcp.errors import SandboxBusy, ToolUnavailable
 from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
-from alita_mcp.runs.tool_broker import RedactingBroker, open_tool_broker, tools_imported_by
+from alita_mcp.runs.tool_broker import RedactingBroker, open_tool_broker
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Manifest
@@ -102,12 +102,6 @@ async def test_other_doors_are_the_inner_brokers() -> None:
             await broker.answer("secret", {"name": "x"})
 
 
-async def test_a_deleted_tool_cannot_be_described() -> None:
-    async with open_tool_broker(OneTool(None)) as broker:
-        with pytest.raises(ToolUnavailable, match="alita enable gone_by"):
-            await broker.answer("tools.describe", {"name": "gone_by"})
-
-
 async def test_the_end_of_a_run_ends_its_calls() -> None:
     tools = OneTool(None)
     async with open_tool_broker(tools) as broker:
@@ -119,14 +113,6 @@ async def test_the_end_of_a_run_ends_its_calls() -> None:
         assert late.error == "took more than 30 s, including the time of tool calls (still running: slugify)"
         assert late.tools == ("slugify",)
     assert tools.cancelled == 8
-
-
-async def test_a_number_of_one_step_of_a_session_is_none_of_the_next() -> None:
-    given = set()
-    for _ in range(2):
-        async with open_tool_broker(OneTool(None)) as broker:
-            given |= {await broker.answer("tools.start", START) for _ in range(8)}
-    assert len(given) == 16
 
 
 async def test_what_fails_during_a_run_leaves_as_it_is() -> None:
@@ -141,13 +127,6 @@ async def test_what_fails_during_a_run_leaves_as_it_is() -> None:
     with pytest.raises(SandboxBusy):
         await fail()
     assert tools.cancelled == 1
-
-
-def test_the_tools_that_code_names_are_known_before_it_runs() -> None:
-    code = "from alita_tools import one, two as b\nif one:\n    from alita_tools.aio import three, one\nfrom x import y"
-    assert tools_imported_by(code) == ("one", "two", "three")
-    assert tools_imported_by("from alita_tools import (") == ()
-    assert tools_imported_by("from alita_tools import *\0") == ()
 
 
 class Holding(ScriptedSandbox):
