@@ -132,6 +132,6 @@ async def test_a_file_that_is_not_there_ends_before_anything_is_asked(
 ) -> None:
     model = ScriptedModel([])
     async with open_app(settings, admit=lambda _manifest: (), model=model) as app:
-        with pytest.raises(UsageError, match="no file or folder"):
+        with pytest.raises(UsageError, match="not a file or folder"):
             await app.tasks.solve(TaskRequest(task="x", files=(tmp_path / "none",)), heard)
     assert not model.asked
