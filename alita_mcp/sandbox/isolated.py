@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import anyio
 
@@ -12,7 +13,7 @@ from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox import conformance
 from alita_mcp.sandbox.abilities import Abilities, whole_cpython
 from alita_mcp.sandbox.interface import Broker, Environment, Job, ProbeReport, Progress, RunResult
-from alita_mcp.sandbox.packages.builder import build
+from alita_mcp.sandbox.packages.builder import BuildBroker, build_job
 from alita_mcp.sandbox.packages.cache import Store
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.wire.link import Confinement, Transport, Worker
@@ -21,11 +22,8 @@ from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, WorkerKey
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 
-MAX_BUILD_SECONDS = 600.0
 FEWEST_PROCESSES = 5
 """The back end's own, the supervisor, the process that imported the code, and two while a call's own is forked."""
-DEEPEST = 8
-"""Calls of any depth may wait for a build, and a build waits for none."""
 
 
 class IsolatedSandbox(PooledSandbox):
@@ -74,25 +72,12 @@ class IsolatedSandbox(PooledSandbox):
             )
         return await super().run(job, broker)
 
-    async def run_builder(
-        self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
-        scratch_bytes: int, on_line: Progress, environment: Environment | None = None,
-    ) -> bytes:  # fmt: skip
-        """Runs a builder program and returns its result file; see `builder.build`.
-
-        It may reach `hosts` ("name:port") and nothing else. `memory_bytes` is for its processes;
-        `scratch_bytes`, for its files in /tmp, comes on top.
-        """
-        seconds = min(wall_seconds, MAX_BUILD_SECONDS)
-        limits = Limits(
-            wall_seconds=seconds,
-            cpu_seconds=seconds,
-            memory_bytes=memory_bytes + scratch_bytes,
-            scratch_bytes=scratch_bytes,
-            scratch_files=max(4096, scratch_bytes >> 14),
-        )
-        async with self.open_worker(limits, environment, egress=True, depth=DEEPEST) as worker:
-            return await build(worker, program, payload, hosts, on_line)
+    async def run_build(
+        self, request: dict[str, Any], hosts: frozenset[str], on_line: Progress, uv: Environment | None = None
+    ) -> bytes:
+        """Bytes that the builder program gives for a request; see `index_builder.BackEnd`."""
+        broker = BuildBroker(hosts, on_line)
+        return broker.result_of(await self.run(build_job(request, uv), broker))
 
     async def python_tag(self) -> str:
         """Python version and platform inside, as in `cp311-linux_x86_64`."""

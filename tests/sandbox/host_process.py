@@ -13,18 +13,20 @@ import anyio
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import Job
+from alita_mcp.sandbox.packages.builder import BuildBroker, build_job
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 
-PROGRAM = """
-import os, time
-for _ in range(3):
-    if os.fork() == 0:
-        os.setsid()
-        time.sleep(600)
-print("ready", flush=True)
-time.sleep(600)
+BUSY = """
+import alita_tool, os, time
+def build(request):
+    for _ in range(3):
+        if os.fork() == 0:
+            os.setsid()
+            time.sleep(600)
+    alita_tool._ask("build.progress", {"line": "ready"})
+    time.sleep(600)
 """
 
 
@@ -59,15 +61,9 @@ async def keep_busy(kind: str, home: Path, workers: int) -> None:
 
     async def keep_one(number: int) -> None:
         # its own limits make each a worker of its own, beyond what one tool may have at once
-        await sandbox.run_builder(
-            PROGRAM,
-            b"",
-            hosts=frozenset(),
-            wall_seconds=600,
-            memory_bytes=(128 + number) << 20,
-            scratch_bytes=1 << 20,
-            on_line=tell,
-        )
+        limits = Limits(wall_seconds=600, cpu_seconds=600, memory_bytes=(128 + number) << 20)
+        job = build_job({}, None).model_copy(update={"code": BUSY, "limits": limits})
+        await sandbox.run(job, BuildBroker(frozenset(), tell))
 
     async with anyio.create_task_group() as tasks:
         for number in range(workers):

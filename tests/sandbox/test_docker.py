@@ -19,8 +19,8 @@ from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.docker.volumes import volume_name
 from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.owner import ProcessOwner
-from alita_mcp.sandbox.packages import builder
-from alita_mcp.sandbox.packages.builder import BuilderFailed
+from alita_mcp.sandbox.packages.builder import BUILD_LIMITS, BuildBroker, build_job
+from alita_mcp.sandbox.workers import calls
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.contract import WAIT_SECONDS, ConfinedContract
@@ -97,23 +97,18 @@ class TestDockerEnvironments(DockerFixtures, EnvironmentContract):
 async def test_a_frozen_container_is_killed_by_the_outer_clock(
     docker_sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(builder, "GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(calls, "GRACE_SECONDS", 0.5)
 
     async def freeze(line: str) -> None:
         (container,) = docker_leftovers(ProcessOwner.this_process().pid)
         await anyio.to_thread.run_sync(run, ["docker", "pause", container.split()[0]])
 
-    program = "import time\nprint('ready', flush=True)\ntime.sleep(600)\n"
-    with anyio.fail_after(WAIT_SECONDS), pytest.raises(BuilderFailed, match="was killed"):
-        await docker_sandbox.run_builder(
-            program,
-            b"",
-            hosts=frozenset(),
-            wall_seconds=2,
-            memory_bytes=64 << 20,
-            scratch_bytes=1 << 20,
-            on_line=freeze,
-        )
+    code = "import alita_tool\ndef build(request): alita_tool._ask('build.progress', {'line': ''})\n"
+    limits = BUILD_LIMITS.model_copy(update={"wall_seconds": 2.0})
+    job = build_job({}, None).model_copy(update={"limits": limits, "code": code})
+    with anyio.fail_after(WAIT_SECONDS):
+        result = await docker_sandbox.run(job, BuildBroker(frozenset(), freeze))
+    assert "killed from outside" in result.message
     await nothing_left(docker_leftovers, ProcessOwner.this_process().pid)
 
 

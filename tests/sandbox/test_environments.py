@@ -282,9 +282,8 @@ async def test_an_interrupted_build_leaves_nothing_and_the_next_builds(
 @pytest.mark.parametrize(
     ("failure", "error", "told"),
     [
-        (BuilderFailed("Killed.", exit_code=None, output=()), PackagesRejected, "a could not be installed: Killed."),
-        (BuilderFailed("Ended.", exit_code=1, output=("OSError: No space left on device",)), PackagesRejected, "space"),
-        (BuilderFailed("Ended.", exit_code=1, output=("KeyError: 'x'",)), SandboxError, "Ended. KeyError"),
+        (BuilderFailed("Killed.", lacks_room=True), PackagesRejected, "a could not be installed. Killed."),
+        (BuilderFailed("Ended: KeyError.", lacks_room=False), SandboxError, "Ended: KeyError"),
     ],
 )  # fmt: skip
 async def test_a_builder_without_a_result_is_judged_by_its_end(

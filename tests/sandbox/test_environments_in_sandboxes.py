@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import pytest
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.isolated import IsolatedSandbox
+from alita_mcp.sandbox.packages.builder import BuildBroker, build_job
 from alita_mcp.sandbox.packages.collector import NOTHING_KEPT
 from alita_mcp.settings import Settings
 from tests.sandbox.environment_homes import (
@@ -42,7 +42,7 @@ def tool(name):
     return [courteous.greet(name), json.dumps([1]), ran, written]
 """
 REACH = """
-import http.client, json, socket, sys
+import http.client, socket
 
 def attempt(what):
     try:
@@ -60,8 +60,8 @@ def tunnel(host, port):
     connection.set_tunnel(host, port)
     connection.connect()
 
-index, other = json.load(open(sys.argv[1]))
-found = {
+def reach(index, other):
+  return {
     "index": attempt(lambda: through_proxy(f"http://127.0.0.1:{index}/simple/")),
     "other port": attempt(lambda: through_proxy(f"http://127.0.0.1:{other}/simple/")),
     "other name": attempt(lambda: through_proxy(f"http://localhost:{index}/simple/")),
@@ -70,7 +70,6 @@ found = {
     "name": attempt(lambda: socket.getaddrinfo("example.org", 443)),
     "packet": attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.1", 53))),
 }
-json.dump(found, open(sys.argv[2], "w"))
 """
 
 
@@ -142,16 +141,12 @@ class InProcesses(EnvironmentSuite):
         self, sandbox: IsolatedSandbox, index: Index
     ) -> None:
         with serving() as other, anyio.fail_after(WAIT_SECONDS):
-            result = await sandbox.run_builder(
-                REACH,
-                json.dumps([index.port, other.port]).encode(),
-                hosts=frozenset({f"127.0.0.1:{index.port}"}),
-                wall_seconds=120,
-                memory_bytes=128 << 20,
-                scratch_bytes=16 << 20,
-                on_line=silent,
+            ports = {"index": index.port, "other": other.port}
+            job = build_job({}, None).model_copy(
+                update={"code": REACH, "function": "reach", "arguments": ports}
             )
-        found = json.loads(result)
+            hosts = frozenset({f"127.0.0.1:{index.port}"})
+            found = (await sandbox.run(job, BuildBroker(hosts, silent))).value
         assert found.pop("index") == "404"
         assert (found.pop("other port"), found.pop("other name")) == ("403", "403")
         assert "None" not in found.values(), found

@@ -15,7 +15,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-from alita_mcp.sandbox.packages.index_builder import BUILD_MEMORY_BYTES, BUILD_SCRATCH_BYTES
 from alita_mcp.sandbox.wasm.host_builder import HostBuilder
 from tests.sandbox.environment_homes import silent
 
@@ -139,10 +138,7 @@ async def test_a_hostile_uv_changes_reads_and_reaches_nothing_outside_of_its_fol
             "index_url": "http://127.0.0.1:1/simple/", "place": "/opt",
         }  # fmt: skip
         with anyio.fail_after(120):
-            result = await Attacked(uv).run_builder(
-                "", json.dumps(request).encode(), hosts=frozenset(), wall_seconds=60,
-                memory_bytes=BUILD_MEMORY_BYTES, scratch_bytes=BUILD_SCRATCH_BYTES, on_line=silent,
-            )  # fmt: skip
+            result = await Attacked(uv).run_build(request, frozenset(), silent)
     (note,) = json.loads(result)["notes"]
     assert note == "error: []"
     assert contents(outside) == before

@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Environment, Job
-from alita_mcp.sandbox.packages import builder
-from alita_mcp.sandbox.packages.builder import BuilderFailed, build
 from alita_mcp.sandbox.wire import bundle, frames
 from alita_mcp.sandbox.wire.attestation import Demands
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Decoder, Frame, FrameError, Kind, encode
@@ -299,49 +297,9 @@ async def test_the_outer_clock_ends_a_call_that_the_inner_one_does_not(
     assert "from outside" in answer.message
 
 
-async def _ignore(line: str) -> None:
-    return None
-
-
-@each_case(
-    "answers, message",
-    [
-        ([(Kind.OUTPUT, 3, b"x")], "output of no stream"),
-        ([(Kind.CALL, 0, b"")], "CALL is not expected"),
-        ([(Kind.OPEN, 1, b""), (Kind.OPEN, 1, b"")], "too many streams"),
-        ([(Kind.OPEN, 1, b""), *[(Kind.DATA, 1, b"x" * 250_000)] * 4], "over its credit"),
-        ([(Kind.OPEN, 1, b""), (Kind.CREDIT, 1, b"x")], "credit"),
-        ([(Kind.OPEN, number, b"") for number in range(300)], "too many streams"),
-    ],
-)
-async def test_a_builder_that_breaks_the_protocol_is_an_error(answers: list[Answer], message: str) -> None:
-    worker = await greeted(Played(*answers))
-    with pytest.raises(SandboxError, match=message):
-        await build(worker, "pass", b"", frozenset(), _ignore)
-
-
-async def test_the_outer_clock_ends_a_builder_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builder, "GRACE_SECONDS", 0.01)
-    worker = await greeted(Played(b"hang"), Limits(wall_seconds=0.01))
-    with pytest.raises(BuilderFailed, match="was killed") as failed:
-        await build(worker, "pass", b"", frozenset(), _ignore)
-    assert failed.value.exit_code is None
-
-
-async def test_an_error_of_the_listener_ends_the_builder_as_it_is() -> None:
-    async def broken(line: str) -> None:
-        raise LookupError(line)
-
-    worker = await greeted(Played((Kind.OUTPUT, 1, b"hello\n")))
-    with pytest.raises(LookupError, match="hello"):
-        await build(worker, "pass", b"", frozenset(), broken)
-
-
 def test_what_goes_inside_needs_the_standard_library_and_itself_only() -> None:
     modules = json.loads(bundle.supervisor_bundle(b"", egress=True).partition(b"\n")[2])
-    inside = modules["modules"] + [
-        it for one in modules["options"]["programs"].values() for it in one["modules"]
-    ]
+    inside = modules["modules"] + modules["options"]["zygote"]["modules"]
     names = {name for name, _ in inside}
     assert len(names) >= 12
     imported = {

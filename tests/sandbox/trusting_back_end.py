@@ -6,12 +6,12 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 
-from alita_mcp.sandbox.interface import Environment
+from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.packages import builder_program
 from alita_mcp.sandbox.packages.builder import BuilderFailed
 from alita_mcp.sandbox.packages.cache import Store
@@ -52,12 +52,10 @@ class TrustingBackEnd(Store):
     async def python_tag(self) -> str:
         return self.python
 
-    async def run_builder(
-        self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
-        scratch_bytes: int, on_line: Callable[[str], Awaitable[None]], environment: Environment | None = None,
-    ) -> bytes:  # fmt: skip
+    async def run_build(
+        self, request: dict[str, Any], hosts: frozenset[str], on_line: Progress, uv: Environment | None = None
+    ) -> bytes:
         self.hosts = hosts
-        request: dict[str, object] = json.loads(payload)
         self.builds.append(request)
         if self.hold is not None:
             await self.hold.wait()
@@ -65,13 +63,12 @@ class TrustingBackEnd(Store):
             raise self.failure
         if self.result is not None:
             return self.result
-        assert program == await anyio.Path(PROGRAM).read_text()
         work = anyio.Path(self.folder / f"build-{len(self.builds)}")
         await work.mkdir(parents=True)
         here = {"proxy": ""}
-        if environment is not None:
+        if uv is not None:
             await (work / "uv").mkdir()
-            unpack(self.environments[environment.digest], Path(work / "uv"))
+            unpack(self.environments[uv.digest], Path(work / "uv"))
             here["uv"] = str(request["uv"]).replace(PACKAGES, str(work / "uv"))
         await (work / "payload").write_text(json.dumps(request | here))
         command = [sys.executable, "-P", str(PROGRAM), str(work / "payload"), str(work / "result")]
@@ -79,9 +76,7 @@ class TrustingBackEnd(Store):
         done = await anyio.run_process(command, check=False, env=variables)
         for line in done.stdout.decode().splitlines():
             await on_line(line)
-        if done.returncode:
-            output = tuple(done.stderr.decode().splitlines())
-            raise BuilderFailed("The builder ended.", exit_code=done.returncode, output=output)
+        assert not done.returncode, done.stderr
         return await (work / "result").read_bytes()
 
     async def has_environment(self, digest: str) -> str | None:

@@ -1,8 +1,8 @@
-"""Program inside the builder sandbox: resolves packages, installs them or fetches a file, by uv.
+"""Program that resolves packages, installs them or fetches a file, by uv.
 
-Standard library only, and complete in itself: the host sends this file as text. The payload is the request as JSON;
-the result is one line of JSON, followed by a tar where an environment was built, or by the wheel that was fetched.
-Nothing of the packages is executed: uv unpacks wheels, their modules are compiled.
+Standard library only, and complete in itself: the host sends this file as the code of a call. The result is one line of
+JSON, followed by a tar where an environment was built, or by the wheel that was fetched. Nothing of the packages is
+executed: uv unpacks wheels, their modules are compiled.
 
 For a sandbox that cannot run uv it runs on the host (`on_host` in the request): for another Python than its own, within
 bounds of its own, and without compiling.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import compileall
 import hashlib
+import io
 import json
 import os
 import py_compile
@@ -24,16 +25,20 @@ import threading
 import time
 import tomllib
 import urllib.request
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple, cast
 from urllib.parse import unquote, urljoin, urlsplit
 
 MAX_NOTES = 60
 MAX_NOTE = 500
 MAX_PAGE = 32 << 20
 MAX_WHEEL = 128 << 20
+PIECE = 700 << 10
+"""Of a result, in one question to the broker; base64 makes a third more of it."""
 MAX_FILES = 40_000
 """Of an environment, before its modules are compiled: each costs the kernel memory that no size limit counts."""
 _LOOK_SECONDS = 0.2
@@ -46,37 +51,84 @@ _STEPS = {
 _UNSAFE = re.compile(r"WARN Skipping unsafe file name: (.*)")
 
 
-def main(payload: str, result: str) -> None:
-    """Does what the request in the payload says and writes the result file."""
-    work = Path(payload).parent
-    request = json.loads(Path(payload).read_bytes())
-    if "on_host" in request:  # the memory of this process and of uv is bounded, where the system can
-        with suppress(ImportError, OSError, ValueError):
-            import resource
+class Output(NamedTuple):
+    """Where a build writes its result and reports its steps."""
 
-            bytes_ = request["on_host"]["memory_bytes"]
-            resource.setrlimit(resource.RLIMIT_DATA, (bytes_, bytes_))
+    file: BinaryIO
+    report: Callable[[str], object]
+
+    def say(self, message: dict[str, Any]) -> None:
+        """Writes the first line of the result."""
+        self.file.write(json.dumps(message).encode() + b"\n")
+
+    def complain(self, *notes: str) -> None:
+        """Writes a result that says what went wrong."""
+        self.say({"status": 1, "notes": [note[:MAX_NOTE] for note in notes]})
+
+
+class BrokerFile(io.RawIOBase):
+    """File whose content goes to the broker of a call, in pieces that fit a question."""
+
+    def __init__(self, ask: Callable[[str, dict[str, Any]], object]) -> None:
+        self._ask = ask
+
+    def writable(self) -> bool:
+        """True."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Sends the first bytes; how many they were."""
+        piece = bytes(data[:PIECE])
+        self._ask("build.result", {"data": base64.b64encode(piece).decode()})
+        return len(piece)
+
+
+def build(request: dict[str, Any]) -> None:
+    """Carries out a request in a sandbox, where this file is the code of a call."""
+    ask = vars(sys.modules["alita_tool"])["_ask"]
+    with io.BufferedWriter(BrokerFile(ask), PIECE) as file:
+
+        def report(line: str) -> None:
+            ask("build.progress", {"line": line})
+
+        _carry_out(request, Path.cwd(), Output(cast(BinaryIO, file), report))
+
+
+def main(payload: str, result: str) -> None:
+    """Carries out the request in the file `payload` on the host and writes the file `result`."""
+    request = json.loads(Path(payload).read_bytes())
+    with suppress(
+        ImportError, OSError, ValueError, KeyError
+    ):  # bounds this process and uv, where the system can
+        import resource
+
+        bytes_ = request["on_host"]["memory_bytes"]
+        resource.setrlimit(resource.RLIMIT_DATA, (bytes_, bytes_))
+    with Path(result).open("wb") as file:
+        _carry_out(request, Path(payload).parent, Output(file, partial(print, flush=True)))
+
+
+def _carry_out(request: dict[str, Any], work: Path, output: Output) -> None:
     if request["authorities"]:
         (work / "ca.pem").write_text(request["authorities"], "utf-8")
     tasks = {"fetch": _fetch, "resolve": _resolve, "install": _install}
-    with Path(result).open("wb") as file:
-        tasks[request["task"]](request, work, file)
+    tasks[request["task"]](request, work, output)
 
 
-def _resolve(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
+def _resolve(request: dict[str, Any], work: Path, output: Output) -> None:
     wanted, found = work / "requirements.in", work / "pylock.toml"
     wanted.write_text("\n".join(request["packages"]) + "\n", "utf-8")
     options = ["--generate-hashes", "--format", "pylock.toml", "--output-file", str(found), str(wanted)]
-    if notes := _uv(request, work, "compile", *options):
-        _complain(file, *notes)
+    if notes := _run_uv(request, work, output, "compile", *options):
+        output.complain(*notes)
         return
     items = tomllib.loads(found.read_text("utf-8")).get("packages", [])
     packages = [_package(item, prefers_pure="on_host" in request) for item in items]
     unproved = [package["name"] for package in packages if not package["sha256"]]
     if unproved:
-        _complain(file, f"error: The index tells no SHA-256 hash of {', '.join(unproved)}")
+        output.complain(f"error: The index tells no SHA-256 hash of {', '.join(unproved)}")
         return
-    _say(file, {"status": 0, "packages": packages})
+    output.say({"status": 0, "packages": packages})
 
 
 def _package(item: dict[str, Any], *, prefers_pure: bool) -> dict[str, Any]:
@@ -87,7 +139,7 @@ def _package(item: dict[str, Any], *, prefers_pure: bool) -> dict[str, Any]:
     return {"name": item["name"], "version": item["version"], "sha256": sorted(hashes - {""})}
 
 
-def _install(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
+def _install(request: dict[str, Any], work: Path, output: Output) -> None:
     target = work / "target"
     target.mkdir()
     lock = work / "requirements.lock"
@@ -95,14 +147,14 @@ def _install(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
     # hard links: the cache lies beside the target, and a copy would need the room twice
     install = ["--no-deps", "--require-hashes", "--link-mode", "hardlink"]
     options = [*install, "--target", str(target), "-r", str(lock)]
-    notes = _uv(request, work, "install", *options) if request["requirements"] else []
+    notes = _run_uv(request, work, output, "install", *options) if request["requirements"] else []
     if notes:
-        _complain(file, *notes)
+        output.complain(*notes)
         return
     (target / ".lock").unlink(missing_ok=True)
     count = sum(len(files) for _, _, files in os.walk(target))
     if count > MAX_FILES:
-        _complain(file, f"error: {count} files are more than {MAX_FILES}")
+        output.complain(f"error: {count} files are more than {MAX_FILES}")
         return
     if "on_host" in request:
         # what no interpreter but its own can load is emptied; the names stay, so that an import is told why it fails
@@ -110,10 +162,10 @@ def _install(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
             for name in files:
                 if _NATIVE.search(name):
                     Path(folder, name).write_bytes(b"")
-        _say(file, {"status": 0})
-        _pack(file, target)
+        output.say({"status": 0})
+        _pack(output, target)
         return
-    _tell("compiling modules")
+    output.report("compiling modules")
     compileall.compile_dir(
         str(target),
         maxlevels=100,
@@ -123,11 +175,11 @@ def _install(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
         prependdir=request["place"],
         invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,  # no times in it: same bytes every time
     )
-    _say(file, {"status": 0})
-    _pack(file, target)
+    output.say({"status": 0})
+    _pack(output, target)
 
 
-def _uv(request: dict[str, Any], work: Path, command: str, *options: str) -> list[str]:
+def _run_uv(request: dict[str, Any], work: Path, output: Output, command: str, *options: str) -> list[str]:
     """Runs `uv pip`; what it complains about, empty when all went well."""
     argv = [
         request["uv"], "pip", command, "--verbose", "--no-config", "--no-cache", "--no-sources", "--color", "never",
@@ -146,7 +198,7 @@ def _uv(request: dict[str, Any], work: Path, command: str, *options: str) -> lis
         threading.Thread(target=_watch, args=(process, request["on_host"], work, notes), daemon=True).start()
         threading.Thread(target=_end_with_the_host, args=(process,), daemon=True).start()
     for line in process.stderr or ():
-        _take(line.rstrip("\n"), command, notes)
+        _take_line(line.rstrip("\n"), command, notes, output)
     status = process.wait()
     unsafe = [note for note in notes if note.startswith("unsafe: ")]
     if status == 0:
@@ -179,12 +231,12 @@ def _end_with_the_host(process: subprocess.Popen[str]) -> None:
     os._exit(1)
 
 
-def _take(line: str, command: str, notes: list[str]) -> None:
+def _take_line(line: str, command: str, notes: list[str], output: Output) -> None:
     """One line of uv's: progress goes to the host at once, a complaint is kept, all else is dropped."""
     if unsafe := _UNSAFE.match(line):
         notes.append(f"unsafe: {unsafe[1]}"[:MAX_NOTE])
     elif step := _STEPS[command].search(line):
-        _tell(f"{'resolving' if command == 'compile' else 'fetching'} {step['name']}")
+        output.report(f"{'resolving' if command == 'compile' else 'fetching'} {step['name']}")
     elif line.strip() and not _LOG.match(line) and (notes or line.startswith("error: ")):
         notes.append(line[:MAX_NOTE])
         del notes[1000:]
@@ -212,20 +264,20 @@ def _environment(request: dict[str, Any], work: Path) -> dict[str, str]:
     return environment
 
 
-def _fetch(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
+def _fetch(request: dict[str, Any], work: Path, output: Output) -> None:
     """One file of the index by its exact name and hash: uv itself, where the host has none that fits."""
     try:
         wheel = _wheel_of(request, work)
     except OSError as problem:
-        _complain(file, f"error: Failed to fetch: {request['filename']}: {problem}")
+        output.complain(f"error: Failed to fetch: {request['filename']}: {problem}")
         return
     found = hashlib.sha256(wheel).hexdigest()
     if not wheel or found != request["sha256"]:
         what = f"Hash mismatch for {request['filename']}: {found}" if wheel else f"no {request['filename']}"
-        _complain(file, f"error: {what}")
+        output.complain(f"error: {what}")
         return
-    _say(file, {"status": 0})
-    file.write(wheel)
+    output.say({"status": 0})
+    output.file.write(wheel)
 
 
 def _wheel_of(request: dict[str, Any], work: Path) -> bytes:
@@ -276,9 +328,9 @@ class _Links(HTMLParser):
             self.target = target
 
 
-def _pack(file: BinaryIO, target: Path) -> None:
+def _pack(output: Output, target: Path) -> None:
     """A tar that is the same for the same files; each file goes once it is packed, for want of room for both."""
-    with tarfile.open(fileobj=file, mode="w:", format=tarfile.PAX_FORMAT) as archive:
+    with tarfile.open(fileobj=output.file, mode="w|", format=tarfile.PAX_FORMAT) as archive:
         for folder, folders, files in os.walk(target):
             folders.sort()
             for name in sorted([*files, *folders]):
@@ -297,20 +349,6 @@ def _add(archive: tarfile.TarFile, path: Path, target: Path) -> None:
         with path.open("rb") as file:
             archive.addfile(entry, file)
         path.unlink()
-
-
-def _tell(line: str) -> None:
-    """Progress: the host reads what is written, line by line."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def _complain(file: BinaryIO, *notes: str) -> None:
-    _say(file, {"status": 1, "notes": [note[:MAX_NOTE] for note in notes]})
-
-
-def _say(file: BinaryIO, message: dict[str, Any]) -> None:
-    file.write(json.dumps(message).encode() + b"\n")
 
 
 if __name__ == "__main__":

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from importlib import resources
 from typing import Annotated, Any, Protocol
 
 from anyio import to_thread
@@ -24,11 +22,8 @@ from alita_mcp.sandbox.packages.uv_failure import failure_of
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value
 
-BUILD_SECONDS = 300.0
 FETCH_SECONDS = 20
 """How long the index may stay silent, three times in a row."""
-BUILD_MEMORY_BYTES = 512 << 20
-BUILD_SCRATCH_BYTES = 1 << 30
 _STEP = re.compile(r"(resolving|fetching) ([A-Za-z0-9._-]{1,100})|compiling modules")
 
 
@@ -49,11 +44,10 @@ class BackEnd(Protocol):
         """Python version and platform inside."""
         ...
 
-    async def run_builder(
-        self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
-        scratch_bytes: int, on_line: Progress, environment: Environment | None = None,
-    ) -> bytes:  # fmt: skip
-        """Bytes of the program's result file; the program reaches `hosts` only.
+    async def run_build(
+        self, request: dict[str, Any], hosts: frozenset[str], on_line: Progress, uv: Environment | None = None
+    ) -> bytes:
+        """Bytes that the builder program gives for a request; it reaches `hosts` only.
 
         Raises:
             BuilderFailed: it ended without a result.
@@ -121,26 +115,14 @@ class IndexBuilder:
                 await progress(line)
 
         try:
-            result = await self._builder.run_builder(
-                resources.files("alita_mcp.sandbox.packages")
-                .joinpath("builder_program.py")
-                .read_text("utf-8"),
-                json.dumps(whole).encode(),
-                hosts=index.hosts,
-                wall_seconds=BUILD_SECONDS,
-                memory_bytes=BUILD_MEMORY_BYTES,
-                scratch_bytes=BUILD_SCRATCH_BYTES,
-                on_line=on_line,
-                environment=uv,
-            )
+            result = await self._builder.run_build(whole, index.hosts, on_line, uv)
         except BuilderFailed as failed:
-            last = failed.output[-1] if failed.output else ""
-            if failed.exit_code is None or "No space left" in last:
+            if failed.lacks_room:
                 raise PackagesRejected(
-                    f"{', '.join(packages)[:200]} could not be installed: {failed.message} {last}".strip(),
+                    f"{', '.join(packages)[:200]} could not be installed. {failed.message}",
                     hint="Use fewer or smaller packages.",
                 ) from failed
-            raise SandboxError(f"{failed.message} {last}".strip()) from failed
+            raise
         head, _, rest = result.partition(b"\n")
         try:
             report = BuilderReport.model_validate_json(head)

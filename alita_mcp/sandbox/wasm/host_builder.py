@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import anyio
 from anyio import to_thread
@@ -22,7 +23,12 @@ from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.network.egress_policies import AllowList
 from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream
 from alita_mcp.sandbox.network.proxy import serve
-from alita_mcp.sandbox.packages.builder import MAX_RESULT_BYTES, BuilderFailed, Lines
+from alita_mcp.sandbox.packages.builder import (
+    BUILD_SCRATCH_BYTES,
+    BUILD_SECONDS,
+    MAX_RESULT_BYTES,
+    BuilderFailed,
+)
 from alita_mcp.sandbox.packages.uv_binary import own_uv
 from alita_mcp.sandbox.wasm.build import PYTHON
 from alita_mcp.sandbox.wasm.process import command, helper_process
@@ -32,6 +38,7 @@ PLATFORM = "x86_64-manylinux_2_28"
 MEMORY_BYTES = 2 << 30
 MAX_DOWNLOAD_BYTES = 512 << 20
 _END_SECONDS = 5.0
+_KEPT_COMPLAINTS = 2_000
 _GONE = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
@@ -40,59 +47,71 @@ class HostBuilder:
 
     find_uv = staticmethod(own_uv)
 
-    async def run_builder(
-        self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
-        scratch_bytes: int, on_line: Progress, environment: Environment | None = None,
-    ) -> bytes:  # fmt: skip
-        """What the builder program answers to the request in the payload; see `index_builder.Builder`.
+    async def run_build(
+        self, request: dict[str, Any], hosts: frozenset[str], on_line: Progress, uv: Environment | None = None
+    ) -> bytes:
+        """Bytes that the builder program gives for a request; see `index_builder.BackEnd`.
 
         Raises:
-            BuilderFailed: it ended without a result.
             SandboxUnavailable: uv is not installed with this package.
         """
-        del program, environment, memory_bytes  # another program than ours is never run here
-        uv = await to_thread.run_sync(self.find_uv)
-        if uv is None:
+        del uv  # of a sandbox that runs it; here it is the machine's own
+        program = await to_thread.run_sync(self.find_uv)
+        if program is None:
             raise SandboxUnavailable(
                 "uv, which fetches packages, is not installed.", hint="pip install --force-reinstall uv"
             )
         on_host = {
             "options": ["--python-version", PYTHON, "--python-platform", PLATFORM],
             "memory_bytes": MEMORY_BYTES,
-            "scratch_bytes": scratch_bytes,
+            "scratch_bytes": BUILD_SCRATCH_BYTES,
         }
-        request = json.loads(payload) | {"uv": str(uv), "on_host": on_host}
+        request = request | {"uv": str(program), "on_host": on_host}
         with unwrapped():
             async with _proxy(hosts) as proxy:
                 with tempfile.TemporaryDirectory(
                     prefix="alita-packages-", ignore_cleanup_errors=True
                 ) as folder:
-                    asked = json.dumps(request | {"proxy": proxy}).encode()
-                    return await _run(Path(folder), asked, wall_seconds, Lines(on_line))
+                    return await _run(Path(folder), request | {"proxy": proxy}, on_line)
         raise AssertionError
 
 
-async def _run(work: Path, payload: bytes, wall_seconds: float, lines: Lines) -> bytes:
+async def _run(work: Path, request: dict[str, Any], on_line: Progress) -> bytes:
     asked, answered = work / "payload", work / "result"
-    await to_thread.run_sync(asked.write_bytes, payload)
+    await to_thread.run_sync(asked.write_text, json.dumps(request), "utf-8")
     argv = command("alita_mcp.sandbox.packages.host_build", str(asked), str(answered))
     status: int | None = None
-    with anyio.move_on_after(wall_seconds):
+    complaints = bytearray()
+
+    async def read_complaints(pipe: ByteReceiveStream) -> None:
+        async for data in pipe:
+            complaints.extend(data)
+            del complaints[:-_KEPT_COMPLAINTS]
+
+    async def read_lines(pipe: ByteReceiveStream) -> None:
+        rest = b""
+        async for data in pipe:
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                await on_line(line.decode("utf-8", "replace"))
+            rest = rest[:_KEPT_COMPLAINTS]
+
+    with anyio.move_on_after(BUILD_SECONDS):
         async with _process(argv, work) as process:
+            assert process.stdout is not None  # noqa: S101 - opened with pipes
+            assert process.stderr is not None  # noqa: S101
             async with anyio.create_task_group() as tasks:
-                for stream, pipe in ((1, process.stdout), (2, process.stderr)):
-                    tasks.start_soon(_listen, lines, stream, pipe)
+                tasks.start_soon(read_lines, process.stdout)
+                tasks.start_soon(read_complaints, process.stderr)
             status = await process.wait()
-    await lines.finish()
-    problem = ""
     if status is None:
-        problem = f"It took more than {wall_seconds:g} s."
-    elif status:
-        problem = f"The builder ended with status {status}."
-    elif answered.stat().st_size > MAX_RESULT_BYTES:
-        problem = "No space left for its result."
-    if problem:
-        raise BuilderFailed(problem, exit_code=max(status or 0, 0) or None, output=tuple(lines.kept))
+        raise BuilderFailed(f"The build took more than {BUILD_SECONDS:g} s.", lacks_room=True)
+    if status:
+        last = complaints.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        lacks_room = status < 0 or "No space left" in last
+        raise BuilderFailed(f"The build failed: {last or f'status {status}'}.", lacks_room=lacks_room)
+    if answered.stat().st_size > MAX_RESULT_BYTES:
+        raise BuilderFailed("No space left for its result.", lacks_room=True)
     return await to_thread.run_sync(answered.read_bytes)
 
 
@@ -108,12 +127,6 @@ async def _process(argv: list[str], work: Path) -> AsyncIterator[Process]:
                     await process.stdin.aclose()
                 with anyio.move_on_after(_END_SECONDS):
                     await process.wait()
-
-
-async def _listen(lines: Lines, stream: int, pipe: ByteReceiveStream | None) -> None:
-    if pipe is not None:
-        async for data in pipe:
-            await lines.take(stream, data)
 
 
 class _Bounded:

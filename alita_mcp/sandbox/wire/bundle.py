@@ -17,23 +17,20 @@ _SUPERVISOR = (
         f"runner.supervisor.{name}"
         for name in (
             "hardening", "facts", "loop", "reaper", "spawn", "child_process", "scratch", "tunnel", "zygote_link",
-            "warm", "building", "main",
+            "warm", "main",
         )
     ),
 )  # fmt: skip
-_PROGRAMS = {
-    "zygote": (
-        "wire.strict_json",
-        *(
-            f"runner.tool.{name}"
-            for name in (
-                "file_times", "clock", "seeding", "failures", "workspace", "grants", "shapes", "call", "zygote",
-            )
-        ),
+_ZYGOTE = (
+    "wire.strict_json",
+    *(
+        f"runner.tool.{name}"
+        for name in (
+            "file_times", "clock", "seeding", "failures", "workspace", "grants", "shapes", "call", "zygote",
+        )
     ),
-    "build": ("runner.tool.build",),
-}  # fmt: skip
-"""What the supervisor starts beside itself, by the name that an order gives; the last module is entered."""
+)  # fmt: skip
+"""What the supervisor starts; the last module is entered."""
 
 
 @cache
@@ -49,8 +46,8 @@ def command(python: str) -> tuple[str, ...]:
 
 def supervisor_bundle(token: bytes, *, egress: bool) -> bytes:
     """The bundle's bytes, the first ones on the wire."""
-    programs = {name: _bundle(modules) for name, modules in _PROGRAMS.items()}
-    options = {"token": token.hex(), "egress": egress, "boot": boot_program(), "programs": programs}
+    zygote = _bundle(_ZYGOTE)
+    options = {"token": token.hex(), "egress": egress, "boot": boot_program(), "zygote": zygote}
     text = json.dumps(_bundle(_SUPERVISOR) | {"options": options}).encode()
     return b"%d\n" % len(text) + text
 

@@ -27,17 +27,15 @@ class Kind(IntEnum):
     HELLO = 1
     """Inside → host: the attestation, JSON."""
     PAYLOAD = 2
-    """Host → inside: a piece of what the next LOAD, CALL or BUILD works on."""
+    """Host → inside: a piece of what the next LOAD or CALL works on."""
     CALL = 3
     """Host → inside: call the loaded function with the arguments of the PAYLOAD before; JSON."""
-    BUILD = 4
-    """Host → inside: run a builder program; JSON."""
     OUTPUT = 5
     """Inside → host: a piece of what the child wrote; stream 1 is stdout, 2 is stderr."""
     CHUNK = 6
     """Inside → host: a piece of the result."""
     RESULT = 7
-    """Inside → host: how a call or a build ended, JSON."""
+    """Inside → host: how a call ended, JSON."""
     OPEN = 8
     """Inside → host: a client connected to the proxy; the stream number is new."""
     DATA = 9

@@ -178,7 +178,7 @@ class Worker:
         self.single_use = ""
 
     async def order(self, kind: Kind, words: dict[str, Any], payload: bytes) -> None:
-        """Sends an order (LOAD, CALL or BUILD) with its payload.
+        """Sends an order (LOAD or CALL) with its payload.
 
         Raises:
             SandboxRefused: the payload is too large.

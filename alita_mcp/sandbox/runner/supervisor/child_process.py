@@ -88,11 +88,6 @@ class ChildProcess:
         except OSError:
             pass  # it is dying: its end is heard of elsewhere
 
-    def pause_output(self, *, paused: bool) -> None:
-        """Stops or goes on reading what the process writes, so that it waits when the host is slow."""
-        for fd in self._pipes.values():
-            self._loop.change(fd, 0 if paused else READABLE)
-
     def collect(self) -> None:
         """Takes what the process said before it died."""
         while self._channel is not None and self._read_channel():
@@ -125,11 +120,6 @@ class ChildProcess:
             if time.monotonic() >= until:
                 return False
             time.sleep(0.002)
-
-    def exit_code(self) -> int | None:
-        """Its exit code; None when it was killed or runs."""
-        end = self._reaper.end_of(self.pid)
-        return os.WEXITSTATUS(end.status) if end and os.WIFEXITED(end.status) else None
 
     def death(self, cpu_seconds: float) -> dict[str, Any]:
         """How it ended, when it ended without a result."""

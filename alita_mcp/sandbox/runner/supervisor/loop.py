@@ -6,9 +6,9 @@ import json
 import os
 import select
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from alita_mcp.sandbox.wire.frames import Decoder, Frame, Kind, encode, pieces
+from alita_mcp.sandbox.wire.frames import Decoder, Frame, Kind, encode
 
 READABLE = select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR
 WRITABLE = select.EPOLLOUT
@@ -67,12 +67,7 @@ class Loop:
 class HostLink:
     """Frames to and from the host over stdin and stdout; when the host is gone, so is this process."""
 
-    FULL = 1 << 20
-    """Bytes that may wait; with more of them their producer should pause."""
-
     def __init__(self, loop: Loop, token: bytes, on_frame: Callable[[Frame], None]) -> None:
-        self.on_room: Callable[[], None] = lambda: None
-        """Called when all that was waiting has been written."""
         self._loop = loop
         self._token = token
         self._on_frame = on_frame
@@ -82,11 +77,6 @@ class HostLink:
         os.set_blocking(1, False)
         loop.watch(0, self._read)
         loop.watch(1, self._write, 0)
-
-    @property
-    def full(self) -> bool:
-        """Whether producers should pause."""
-        return len(self._waiting) > self.FULL
 
     def queue(self, kind: Kind, stream: int = 0, payload: bytes = b"") -> None:
         """Queues a frame: several go out in one write, and wake the host once."""
@@ -107,19 +97,6 @@ class HostLink:
         while self._waiting:
             del self._waiting[: os.write(1, self._waiting)]
 
-    def finish(self, parts: Iterable[bytes], result: object) -> None:
-        """Sends the parts as CHUNK frames and the result, waits for the host to close the wire, and ends."""
-        for part in parts:
-            for piece in pieces(part):
-                self.queue(Kind.CHUNK, 0, piece)
-                self.drain()
-        self.queue(Kind.RESULT, 0, json.dumps(result).encode())
-        self.drain()
-        os.set_blocking(0, True)
-        while os.read(0, 1 << 16):
-            continue
-        os._exit(0)
-
     def _read(self, _events: int) -> None:
         try:
             data = os.read(0, 1 << 18)
@@ -133,12 +110,9 @@ class HostLink:
     def _write(self, events: int = 0) -> None:
         if events & (READABLE & ~WRITABLE):
             os._exit(0)
-        had = bool(self._waiting)
         try:
             while self._waiting:
                 del self._waiting[: os.write(1, self._waiting[: 1 << 18])]
         except BlockingIOError:
             pass
         self._loop.change(1, WRITABLE if self._waiting else 0)
-        if had and not self._waiting:
-            self.on_room()

@@ -8,7 +8,6 @@ import signal
 import sys
 from typing import Any
 
-from alita_mcp.sandbox.runner.supervisor.building import Building
 from alita_mcp.sandbox.runner.supervisor.facts import facts
 from alita_mcp.sandbox.runner.supervisor.hardening import PR_SET_DUMPABLE, install_filter, prctl
 from alita_mcp.sandbox.runner.supervisor.loop import HostLink, Loop
@@ -27,14 +26,12 @@ class Supervisor:
     """Supervisor of a sandbox; it trusts what the host sends and nothing that the processes inside send."""
 
     def __init__(self, options: dict[str, Any]) -> None:
-        self._programs = {name: Program(options["boot"], it) for name, it in options["programs"].items()}
-        loop, reaper = Loop(), Reaper()
+        self._zygote = Program(options["boot"], options["zygote"])
+        loop = Loop()
         self._loop = loop
         self._link = HostLink(loop, bytes.fromhex(options["token"]), self._on_frame)
         self._tunnel = Tunnel(loop, self._link) if options["egress"] else None
-        self._building = Building(loop, self._link, reaper)
-        self._tool = WarmTool(loop, self._link, reaper, self._tunnel)
-        self._work: Building | WarmTool = self._tool
+        self._tool = WarmTool(loop, self._link, Reaper(), self._tunnel)
         self._payload = bytearray()
 
     def run(self, attestation: dict[str, object]) -> None:
@@ -56,12 +53,7 @@ class Supervisor:
         elif frame.kind == Kind.ANSWER:
             self._tool.answer(frame)
         elif frame.kind == Kind.LOAD:
-            self._tool.load(self._programs["zygote"], json.loads(frame.payload), self._taken())
-        elif frame.kind == Kind.BUILD:
-            self._work = self._building
-            if self._tunnel is not None:
-                self._tunnel.admits = True
-            self._building.start(self._programs["build"], json.loads(frame.payload), self._taken())
+            self._tool.load(self._zygote, json.loads(frame.payload), self._taken())
         elif self._tunnel is not None and frame.kind in _STREAMS:
             self._tunnel.on_frame(frame)
 
@@ -75,7 +67,7 @@ class Supervisor:
             os.read(wake, 4096)
         except BlockingIOError:
             pass
-        self._work.on_child_signal()
+        self._tool.on_child_signal()
 
 
 def main(_source: int, options: dict[str, Any]) -> None:

@@ -34,7 +34,7 @@ class Tunnel:
 
     def __init__(self, loop: Loop, link: HostLink) -> None:
         self.admits = False
-        """Whether a call or a build runs: streams belong to it and end with it."""
+        """Whether a call runs: streams belong to it and end with it."""
         self._loop = loop
         self._link = link
         self._connections: dict[int, Connection] = {}
