@@ -89,7 +89,7 @@ async def test_options_become_the_request_and_settings_what_they_leave_out(tmp_p
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["x", "--file", "/no/such/file"], "no file or folder"),
+        (["x", "--file", "/no/such/file"], "not a file or folder"),
         ([], "no task"),
         (["  "], "no task"),
         (["x", "--plans", "99"], "plans does not fit"),
