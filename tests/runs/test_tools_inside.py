@@ -8,7 +8,7 @@ import pytest
 from mcp import Client
 
 from alita_mcp.library.opening import open_library
-from alita_mcp.runs import tool_broker
+from alita_mcp.runs import execution
 from alita_mcp.settings import Settings
 from tests.runs.conftest import KINDS
 from tests.server.in_memory import refused, succeeded
@@ -223,7 +223,7 @@ asked = [
 async def test_starts_without_a_wait_are_eight_calls_and_end_at_the_limit(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tool_broker, "QUESTIONS", 500)
+    monkeypatch.setattr(execution, "QUESTIONS", 500)
     many = "started = [attempt('tools.start', {'name': 'add_numbers', 'arguments': {'a': 1}}) for _ in range(501)]\n"
     last = "[started[:8], set(map(str, started[8:-1])), started[-1]]"
     code = (
