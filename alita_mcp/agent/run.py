@@ -49,23 +49,26 @@ class RunParts:
 class Run:
     """State of a run: its limits, observations, steps and costs."""
 
-    def __init__(self, run: str, request: TaskRequest, parts: RunParts) -> None:
+    def __init__(
+        self, run: str, request: TaskRequest, parts: RunParts, outer: Run | None = None, prefix: str = "o"
+    ) -> None:
+        """`outer`: the run that this is a part of; `prefix`: what the names of its observations begin with."""
         self.id = run
         self.request = request
         self.parts = parts
-        self.observations = Observations(run, request.task, parts.runs)
-        self.access = WebAccess(request.task, request.hosts)
-        self.steps: list[Step] = []
-        self.sources: dict[str, Source] = {}
-        self.tools_made: list[str] = []
-        self.tools_used: list[str] = []
+        self.observations = Observations(run, request.task, parts.runs, prefix)
         self.draft = ""
         """The best answer so far."""
-        self.started = time.monotonic()
-        self.outer: Run | None = None
-        """The run that this is a part of."""
-        self.numbers = itertools.count(1)
+        self.outer = outer
         self._taken = 0
+        # A part writes what it did, saw and made into the whole.
+        self.access = outer.access if outer else WebAccess(request.task, request.hosts)
+        self.steps: list[Step] = outer.steps if outer else []
+        self.sources: dict[str, Source] = outer.sources if outer else {}
+        self.tools_made: list[str] = outer.tools_made if outer else []
+        self.tools_used: list[str] = outer.tools_used if outer else []
+        self.started = outer.started if outer else time.monotonic()
+        self.numbers = outer.numbers if outer else itertools.count(1)
 
     @property
     def seconds(self) -> float:
@@ -102,11 +105,8 @@ class Run:
             InvalidArguments: a reference names nothing.
         """
         budget = self.request.budget.model_copy(update={"steps": steps})
-        part = Run(self.id, self.request.model_copy(update={"budget": budget, "task": task}), parts)
-        for shared in ("access", "steps", "sources", "tools_made", "tools_used", "started", "numbers"):
-            setattr(part, shared, getattr(self, shared))
-        part.observations = Observations(self.id, task, parts.runs, prefix=f"p{agent.replace('.', '_')}o")
-        part.outer = self
+        request = self.request.model_copy(update={"budget": budget, "task": task})
+        part = Run(self.id, request, parts, outer=self, prefix=f"p{agent.replace('.', '_')}o")
         for reference in references:
             part.observations.adopt(self.observations.find(reference))
         return part

@@ -255,7 +255,7 @@ class Steps:
         return await self._keep_result(await self._delegate(said))
 
     def _decision(self, call: ToolCall, observation: Observation | None, thought: str) -> Decision | None:
-        """How the need was met, and the reason that the model gave."""
+        """How the need was met, and the reason that the model gave; None for looks and talks."""
         reason = str(call.arguments.get("reason") or thought or "")[:500]
         if call.name == tools.BUILD:
             return Decision(way="build", reason=reason)
