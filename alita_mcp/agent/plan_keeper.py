@@ -24,7 +24,7 @@ from alita_mcp.agent.planning.posteriors import OutcomeRecord, blame, expectatio
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Step
 from alita_mcp.errors import BudgetSpent, ModelError
-from alita_mcp.models.structured.asking import ask
+from alita_mcp.models.structured.typed_answers import ask_model
 
 KNOWN = 0.75
 """A recipe of a task so much alike is followed without asking for other plans."""
@@ -111,7 +111,9 @@ class PlanKeeper:
         )
         asked = prompts.plans(known, run.parts.plans, PLANS_SHAPE)
         try:
-            answer = (await ask(run.parts.models.role("planner"), asked, PlansAnswer, temperature=0.4)).value
+            answer = (
+                await ask_model(run.parts.models.role("planner"), asked, PlansAnswer, temperature=0.4)
+            ).value
         except BudgetSpent:
             raise
         except ModelError as failure:

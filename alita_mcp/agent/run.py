@@ -93,7 +93,7 @@ class Run:
         """The limit that ends the run; empty where none is reached."""
         if self.outer is not None and (ended := self.outer.limit_reached):
             return ended
-        reached = self.parts.meter.reached
+        reached = self.parts.meter.limit_reached
         if reached:
             return "tokens" if reached == "calls" else reached
         return "steps" if self.steps_left <= 0 else ""

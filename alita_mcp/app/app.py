@@ -274,7 +274,7 @@ async def open_app(
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
             return (await calls.run_tool(name, arguments, chain=chain)).result
 
-        tools_model = model or (roles.plain() if writers else None)
+        tools_model = model or (roles.default_model() if writers else None)
         brokers = BrokerFactory(settings, library, tools_model, call_tool)
         calls = Calls(library, sandbox, results, brokers.broker_for, brokers.lacks)
         learning = await stack.enter_async_context(open_learning(library))

@@ -11,7 +11,7 @@ from typing import Any
 from alita_mcp.app.secrets_file import SecretsFile
 from alita_mcp.errors import InvalidArguments, ModelError, SandboxError, UsageError
 from alita_mcp.library.library import Library
-from alita_mcp.models.choices import what_to_do_for_a_model
+from alita_mcp.models.choices import steps_to_a_model
 from alita_mcp.models.interface import LanguageModel, Message
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import HostServices
@@ -61,7 +61,7 @@ class BrokerFactory:
 
     @cached_property
     def _how_to_get_a_model(self) -> str:
-        return what_to_do_for_a_model(self._settings)
+        return steps_to_a_model(self._settings)
 
     def broker_for(self, stored: StoredVersion, chain: tuple[str, ...] = ()) -> GrantedBroker | None:
         """The broker of one call; None for a tool that asks for nothing. `chain`: the tools that led to the call.

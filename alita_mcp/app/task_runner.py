@@ -134,7 +134,7 @@ class TaskRunner:
             flows = replace(self._flows, toolsmith=self._flows.toolsmith.using(role_models))
 
             def open_models(meter: Meter) -> tuple[Models, LanguageModel]:
-                models = role_models.open_on(meter)
+                models = role_models.open_models(meter)
                 return models, ToolCallingModel(models.role("implementer"))
 
             with anyio.CancelScope() as self._scopes[run]:

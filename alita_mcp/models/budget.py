@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import anyio
 
 from alita_mcp.errors import BudgetSpent
-from alita_mcp.models.interface import Completion
+from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolsRefused
 from alita_mcp.settings import Settings
 from alita_mcp.values import Usage, Value
 
-__all__ = ["Budget", "BudgetSpent", "Meter"]
+__all__ = ["Budget", "BudgetSpent", "Meter", "MeteredModel", "synthesis_budget"]
 
-_Limit = Literal["", "calls", "tokens", "money", "seconds"]
+Limit = Literal["", "calls", "tokens", "money", "seconds"]
 
 
 class Budget(Value):
@@ -28,21 +30,22 @@ class Budget(Value):
     """From the start of the work, whatever else it does meanwhile."""
 
 
-def budget_of(settings: Settings) -> Budget:
+def synthesis_budget(settings: Settings) -> Budget:
     """The limits of one synthesis."""
+    limits = settings.limits
     return Budget(
-        calls=settings.limits.synthesis_calls,
-        tokens=settings.limits.synthesis_tokens,
+        calls=limits.synthesis_calls,
+        tokens=limits.synthesis_tokens,
         usd=settings.budget_usd,
-        seconds=settings.limits.synthesis_seconds,
+        seconds=limits.synthesis_seconds,
     )
 
 
 class Meter:
     """Counts what one piece of work uses, by role.
 
-    Calls that run at once are all let in before the first of them has reported its tokens: tokens and money can be
-    overdrawn by the calls that were under way, calls and seconds cannot.
+    Concurrent calls are all let in before the first of them has reported its tokens: tokens and money can be overdrawn
+    by the calls under way, calls and seconds cannot.
     """
 
     def __init__(
@@ -74,16 +77,15 @@ class Meter:
 
     @property
     def usage(self) -> Usage:
-        """All that was used so far."""
-        return _total(*self._by_role.values()).model_copy(update={"by_role": dict(self._by_role)})
+        """Total usage so far."""
+        return _sum(*self._by_role.values()).model_copy(update={"by_role": dict(self._by_role)})
 
     @property
     def seconds_left(self) -> float:
         """Seconds that a call may still take."""
         outer = self._within.seconds_left if self._within is not None else math.inf
-        if not self._budget.seconds:
-            return outer
-        return min(outer, self._budget.seconds - (self._clock() - self._started))
+        own = self._budget.seconds - (self._clock() - self._started)
+        return min(outer, own) if self._budget.seconds else outer
 
     @property
     def share_used(self) -> float:
@@ -91,11 +93,11 @@ class Meter:
         return max((used / limit for used, limit in self._limits().values() if limit), default=0.0)
 
     @property
-    def reached(self) -> _Limit:
+    def limit_reached(self) -> Limit:
         """The limit that is reached; empty where none is."""
         return next((name for name, (used, limit) in self._limits().items() if limit and used >= limit), "")
 
-    def _limits(self) -> dict[_Limit, tuple[float, float]]:
+    def _limits(self) -> dict[Limit, tuple[float, float]]:
         """What is used of each limit, and the limit; the first that is reached is reported."""
         used, budget = self.usage, self._budget
         return {
@@ -105,69 +107,97 @@ class Meter:
             "calls": (used.calls, budget.calls),
         }
 
-    def begin(self, role: str) -> None:
+    def begin_call(self, role: str) -> None:
         """Counts a call that is about to be made.
 
         Raises:
             BudgetSpent: it may not be made; says which limit is reached.
         """
-        if limit := self.reached:
-            raise self._spent(limit)
+        if limit := self.limit_reached:
+            raise self._spent_error(limit)
         if self._within is not None:
-            self._within.begin(role)
+            self._within.begin_call(role)
         self._add(role, Usage(calls=1))
 
-    def out_of_time(self) -> BudgetSpent:
-        """The error for work that has no seconds left."""
-        if self._within is not None and self._within.seconds_left <= 0:
-            return self._within.out_of_time()
-        return self._spent("seconds")
-
-    def waited(self, role: str, seconds: float) -> None:
-        """Counts the time of a call, whatever became of it."""
-        if self._within is not None:
-            self._within.waited(role, seconds)
-        self._add(role, Usage(seconds=seconds))
-
-    def refused(self, role: str) -> None:
+    def undo_call(self, role: str) -> None:
         """Takes back a call that was refused as it stood: the model was not asked."""
         self._add(role, Usage(calls=-1))
 
-    def note(self, role: str, answer: Completion) -> None:
-        """Counts an answer."""
+    def add_seconds(self, role: str, seconds: float) -> None:
+        """Counts the time of a call, whatever its outcome."""
         if self._within is not None:
-            self._within.note(role, answer)
+            self._within.add_seconds(role, seconds)
+        self._add(role, Usage(seconds=seconds))
+
+    def add_answer(self, role: str, answer: Completion) -> None:
+        """Counts the tokens and the cost of an answer."""
+        if self._within is not None:
+            self._within.add_answer(role, answer)
         self._known_usd += answer.cost_usd or 0.0
-        self._add(
-            role,
-            Usage(
-                prompt_tokens=answer.prompt_tokens,
-                completion_tokens=answer.completion_tokens,
-                cost_usd=answer.cost_usd,
-            ),
-        )
+        used = answer.model_dump(include={"prompt_tokens", "completion_tokens", "cost_usd"})
+        self._add(role, Usage.model_validate(used))
 
     def _add(self, role: str, more: Usage) -> None:
-        self._by_role[role] = _total(self._by_role.get(role, Usage()), more)
+        self._by_role[role] = _sum(self._by_role.get(role, Usage()), more)
 
-    def _spent(self, limit: _Limit) -> BudgetSpent:
+    def time_error(self) -> BudgetSpent:
+        """The error for work that has no seconds left."""
+        if self._within is not None and self._within.seconds_left <= 0:
+            return self._within.time_error()
+        return self._spent_error("seconds")
+
+    def _spent_error(self, limit: Limit) -> BudgetSpent:
         used, most = self._limits()[limit]
-        said = {
-            "calls": f"{most} calls of models",
+        spent = {
+            "calls": f"{most} model calls",
             "tokens": f"{most} tokens ({used} used)",
             "money": f"{most:g} USD ({used:.4f} used)",
             "seconds": f"{most:g} seconds",
         }[limit]
         hint = f"Raise {self._usd_setting}; 0 lifts the limit." if limit == "money" else "Split the work."
-        return BudgetSpent(f"The budget of this {self._work} is spent: {said}.", hint=hint)
+        return BudgetSpent(f"The budget of this {self._work} is spent: {spent}.", hint=hint)
 
 
-def _total(*parts: Usage) -> Usage:
+def _sum(*parts: Usage) -> Usage:
     costs = [part.cost_usd for part in parts if part.cost_usd is not None]
     return Usage(
         calls=sum(part.calls for part in parts),
         prompt_tokens=sum(part.prompt_tokens for part in parts),
         completion_tokens=sum(part.completion_tokens for part in parts),
-        cost_usd=sum(costs) if len(costs) == len(parts) else None,
+        cost_usd=sum(costs) if len(costs) == len(parts) else None,  # one unknown price makes the sum unknown
         seconds=sum(part.seconds for part in parts),
     )
+
+
+class MeteredModel:
+    """Model of one role that asks another model on a meter's account, a bounded number of calls at a time."""
+
+    def __init__(self, model: LanguageModel, role: str, meter: Meter, limiter: anyio.CapacityLimiter) -> None:
+        self.name = model.name
+        self._model = model
+        self._role = role
+        self._meter = meter
+        self._limiter = limiter
+
+    async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
+        """One completion.
+
+        Raises:
+            BudgetSpent: the work may make no more calls, or ran out of time while it waited.
+            ToolsRefused: the model takes no tools; it does not count as a call.
+            ModelError: the model did not answer.
+        """
+        with anyio.move_on_after(self._meter.seconds_left):
+            async with self._limiter:
+                self._meter.begin_call(self._role)
+                started = time.monotonic()
+                try:
+                    answer = await self._model.complete(messages, **options)
+                except ToolsRefused:
+                    self._meter.undo_call(self._role)
+                    raise
+                finally:
+                    self._meter.add_seconds(self._role, time.monotonic() - started)
+            self._meter.add_answer(self._role, answer)
+            return answer
+        raise self._meter.time_error()

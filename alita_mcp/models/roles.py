@@ -1,63 +1,75 @@
-"""RoleModels: the metered model of each role, opened on a budget for each piece of work."""
+"""Models by role: one client for each role in a process, opened on a budget for each piece of work."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import copy
 
 import anyio
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.budget import Meter, budget_of
-from alita_mcp.models.choices import ROLES, Role, choose, model_problem
+from alita_mcp.models.budget import Meter, MeteredModel, synthesis_budget
+from alita_mcp.models.choices import ROLES, Role, choose_model, model_problem
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.litellm.backoff import Patience
-from alita_mcp.models.litellm.provider import LitellmModel
-from alita_mcp.models.metered import MeteredModel
 from alita_mcp.settings import Settings
 from alita_mcp.values import Usage
 
 __all__ = ["ROLES", "Models", "Role", "RoleModels"]
 
-CALLS_AT_ONCE = 8
-"""Questions of all syntheses together; more at once mostly meet a provider's rate limit."""
+CONCURRENT_CALLS = 8
+"""Of all syntheses together; more at once mostly meet a provider's rate limit."""
 
 Source = Callable[[Role | None], LanguageModel]
-"""Where another model than the configured ones comes from; None stands for no role in particular."""
+"""Gives the model of a role; None stands for no role in particular."""
 
 
 class Models:
-    """Models of all roles of one piece of work, on one budget."""
+    """Models of all roles for one piece of work, on one budget."""
 
     def __init__(
         self,
-        models: dict[Role, LanguageModel],
+        source: Source,
         meter: Meter,
-        at_once: anyio.CapacityLimiter,
-        *,
-        identities: Mapping[Role, str] | None = None,
+        limiter: anyio.CapacityLimiter,
+        identities: Mapping[Role, str],
     ) -> None:
-        self._identities = identities or {}
-        self._metered = {role: MeteredModel(model, role, meter, at_once) for role, model in models.items()}
+        self.identities = identities
+        """Names and server addresses of the configured models; empty for scripted ones, whose names prove nothing."""
+        self._models = {role: MeteredModel(source(role), role, meter, limiter) for role in ROLES}
         self._meter = meter
 
     def role(self, role: Role) -> LanguageModel:
-        """The model of a role; raises `BudgetSpent` once the work may not ask any more."""
-        return self._metered[role]
-
-    @property
-    def own(self) -> bool:
-        """Whether the settings name them: what scripted or lent models call themselves proves nothing."""
-        return bool(self._identities)
-
-    def identity(self, role: Role) -> str:
-        """Name and server address of one of the own models."""
-        return self._identities[role]
+        """The model of a role; its calls raise `BudgetSpent` once the budget is spent."""
+        return self._models[role]
 
     @property
     def usage(self) -> Usage:
         """Usage of all roles so far."""
         return self._meter.usage
+
+
+class ConfiguredModels:
+    """The models that the settings name: one object for a role and process, which learns what its server takes."""
+
+    def __init__(self, settings: Settings, patience: Patience | None = None) -> None:
+        self._settings = settings
+        self._patience = patience
+        self._models: dict[Role | None, LanguageModel] = {}
+
+    def __call__(self, role: Role | None) -> LanguageModel:
+        """The model of a role.
+
+        Raises:
+            UsageError: no model is configured.
+        """
+        if role not in self._models:
+            chosen = choose_model(self._settings, role)
+            if chosen is None:
+                raise UsageError("No model is configured.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
+            from alita_mcp.models.litellm.provider import LitellmModel  # brings httpx
+
+            self._models[role] = LitellmModel(chosen, self._patience)
+        return self._models[role]
 
 
 class RoleModels:
@@ -69,6 +81,8 @@ class RoleModels:
         *,
         source: Source | None = None,
         patience: Patience | None = None,
+        limiter: anyio.CapacityLimiter | None = None,
+        within: Meter | None = None,
     ) -> None:
         """Nothing is loaded or asked yet.
 
@@ -76,13 +90,13 @@ class RoleModels:
             settings: Which models and budgets.
             source: Gives the models instead of the settings, such as a script.
             patience: How failures that may pass are tried again.
+            limiter: Bounds the calls at a time, beside other `RoleModels` of the process.
+            within: The meter of a larger piece of work, which pays for them.
         """
         self._settings = settings
-        self._patience = patience
-        self._source = source
-        self._own: dict[Role | None, LanguageModel] = {}
-        self._at_once = anyio.CapacityLimiter(CALLS_AT_ONCE)
-        self._within: Meter | None = None
+        self._source = source or ConfiguredModels(settings, patience)
+        self._limiter = limiter or anyio.CapacityLimiter(CONCURRENT_CALLS)
+        self._within = within
 
     @property
     def is_configured(self) -> bool:
@@ -92,50 +106,28 @@ class RoleModels:
     @property
     def problem(self) -> UsageError | None:
         """Why there is no model to ask; None where there is one."""
-        return None if self._source is not None else model_problem(self._settings)
+        return model_problem(self._settings) if isinstance(self._source, ConfiguredModels) else None
 
     def within(self, meter: Meter) -> RoleModels:
         """The same models for parts of one larger piece of work, which pays for them."""
-        other = copy(self)
-        other._within = meter  # noqa: SLF001 - its own
-        return other
+        return RoleModels(self._settings, source=self._source, limiter=self._limiter, within=meter)
 
-    def open(self) -> Models:
-        """The models for one synthesis.
+    def open_models(self, meter: Meter | None = None) -> Models:
+        """The models for work on a meter, by default that of one synthesis.
 
         Raises:
             UsageError: no model is configured, or its packages are not installed.
         """
-        models = {role: self._model(role) for role in ROLES}
-        chosen = {role: choose(self._settings, role) for role in ROLES if self._source is None}
+        meter = meter or Meter(synthesis_budget(self._settings), within=self._within)
+        is_own = isinstance(self._source, ConfiguredModels)
+        chosen = {role: choose_model(self._settings, role) for role in ROLES if is_own}
         identities = {role: each.identity for role, each in chosen.items() if each is not None}
-        meter = Meter(budget_of(self._settings), within=self._within)
-        return Models(models, meter, self._at_once, identities=identities)
+        return Models(self._source, meter, self._limiter, identities)
 
-    def open_on(self, meter: Meter) -> Models:
-        """The models for work that has limits of its own.
-
-        Raises:
-            UsageError: no model is configured, or its packages are not installed.
-        """
-        models = {role: self._model(role) for role in ROLES}
-        return Models(models, meter, self._at_once)
-
-    def plain(self) -> LanguageModel:
-        """The model for work that is no synthesis: no budget.
+    def default_model(self) -> LanguageModel:
+        """The model for no role in particular, without a budget.
 
         Raises:
             UsageError: no model is configured, or its packages are not installed.
         """
-        return self._model(None)
-
-    def _model(self, role: Role | None) -> LanguageModel:
-        """One model object for a role for the whole process: it learns which options its server takes."""
-        if self._source is not None:
-            return self._source(role)
-        if role not in self._own:
-            chosen = choose(self._settings, role)
-            if chosen is None:
-                raise model_problem(self._settings) or AssertionError("no model is chosen")
-            self._own[role] = LitellmModel(chosen, self._patience)
-        return self._own[role]
+        return self._source(None)

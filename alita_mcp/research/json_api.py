@@ -13,7 +13,7 @@ import httpx
 from pydantic import Field
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.litellm.backoff import asked_pause
+from alita_mcp.models.litellm.backoff import retry_after_seconds
 from alita_mcp.research.addresses import PORTS, host_port
 from alita_mcp.research.http_client import TIMEOUT_S, read_body
 from alita_mcp.texts import with_each_text
@@ -139,7 +139,7 @@ def _status_error(at: Endpoint, response: httpx.Response) -> UsageError:
         return UsageError(f"{at.name} answered {status}, a redirect, which is not followed.", hint=at.advice)
     is_spent = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
     if status == 429 or (status == 403 and is_spent):
-        pause = asked_pause(headers)
+        pause = retry_after_seconds(headers)
         later = "later" if pause is None else f"in {min(pause, 86_400.0):,.0f} s"
         return UsageError(f"{at.name} answered {status}: too many requests.", hint=f"Try again {later}.")
     return UsageError(f"{at.name} answered {status}.", hint=at.advice if status < 500 else "")

@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue, ValidationError, field_validator
 
 from alita_mcp.errors import ModelError, ToolUnavailable
 from alita_mcp.library.versions.files import mark_of
-from alita_mcp.models.structured.asking import ask
+from alita_mcp.models.structured.typed_answers import ask_model
 from alita_mcp.toolsmith.carried_examples import is_named
 from alita_mcp.toolsmith.context import Work
 from alita_mcp.toolsmith.duplicates.comparison import takes
@@ -445,7 +445,7 @@ class Revision:
         ]
         held += [old.as_json() for old in base.examples_held(self._request)]
         asked = prompts.revise(brief, base.version.code, self._request.description.strip(), held)
-        answered = await ask(
+        answered = await ask_model(
             self._models.role("coder"), asked, RevisedCode, temperature=REPAIR_TEMPERATURE, seed=seed(1, 0)
         )
         written = WrittenCode(code=answered.value.code, packages=answered.value.packages)
@@ -456,7 +456,7 @@ class Revision:
         """One suite, blind to code and to examples."""
         tester, heat = self._models.role("tester"), temperature(TESTER_TEMPERATURES, 0)
         asked, schema = prompts.write_tests(brief, 0), Suite.schema_for(base.contract)
-        return (await ask(tester, asked, Suite, temperature=heat, seed=seed(1, 0), schema=schema)).value
+        return (await ask_model(tester, asked, Suite, temperature=heat, seed=seed(1, 0), schema=schema)).value
 
     def _fitting(self, base: Predecessor, suite: Suite) -> tuple[Example, ...]:
         """The blind tests about which neither the request nor an example that must hold decides."""

@@ -64,7 +64,7 @@ class Toolsmith:
                 reason="This server takes no new tools: ALITA_POLICY is locked.",
                 fix="Use the tools that search_capabilities finds.",
             )
-        models = self._models.open() if self._models is not None else None
+        models = self._models.open_models() if self._models is not None else None
         async with journalled(self._library, request, models) as ending:
             ending.note(outcome := await self._make(request, on_stage, models, ending))
         if (

@@ -19,7 +19,7 @@ import anyio
 from alita_mcp import __version__
 from alita_mcp.agent.values import TaskBudget
 from alita_mcp.errors import UsageError
-from alita_mcp.models.choices import choose
+from alita_mcp.models.choices import choose_model
 from alita_mcp.settings import ModelChoice, Settings, read_settings
 from benchmarks.agent import arms, site, tally, task_file
 
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
             options.base_url = stack.enter_context(scripted_solver.serving())
         place = stack.enter_context(site.served())
         settings = settings_for(options, read_settings(), place.host)
-        chosen = choose(settings)
+        chosen = choose_model(settings)
         if chosen is None:
             raise UsageError("This benchmark needs a model.", hint="Give --model, or set ALITA_MODEL.")
         figures = anyio.run(partial(measure, tasks, settings, options, place.url))

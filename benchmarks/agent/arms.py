@@ -18,7 +18,7 @@ import anyio.to_thread
 from alita_mcp.agent.values import Solution, TaskBudget, TaskRequest
 from alita_mcp.app import App, open_app
 from alita_mcp.errors import AlitaError, UsageError
-from alita_mcp.models.choices import choose
+from alita_mcp.models.choices import choose_model
 from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolSpec
 from alita_mcp.models.litellm.provider import LitellmModel
 from alita_mcp.models.roles import Role, RoleModels
@@ -114,7 +114,7 @@ def _opened(arm: str, settings: Settings) -> tuple[Settings, RoleModels]:
         return settings, RoleModels(settings)
 
     def source(role: Role | None) -> LanguageModel:
-        chosen = choose(settings, role)
+        chosen = choose_model(settings, role)
         if chosen is None:
             raise UsageError("No model is configured.", hint="Give --model, or set ALITA_MODEL.")
         model = ToolCallingModel(LitellmModel(chosen))

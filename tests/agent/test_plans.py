@@ -19,11 +19,11 @@ from alita_mcp.agent.planning.plans import (
     recipe_plan,
 )
 from alita_mcp.models.interface import Completion
-from alita_mcp.models.structured.asking import Unreadable, read
+from alita_mcp.models.structured.typed_answers import Unreadable, parse_answer
 
 
 def read_plans(text: str, tools: tuple[str, ...] = ("get_page",)) -> tuple[Plan, ...]:
-    return plans_from(read(Completion(text=text, model="scripted"), PlansAnswer), tools)
+    return plans_from(parse_answer(Completion(text=text, model="scripted"), PlansAnswer), tools)
 
 
 def answer(*steps: dict[str, object], estimate: object = 0.5) -> str:

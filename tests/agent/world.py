@@ -202,7 +202,7 @@ def world(
     role_models = RoleModels(Settings(), source=lambda _role: model)
 
     def opened(meter: Meter) -> tuple[Models, LanguageModel]:
-        models = role_models.open_on(meter)
+        models = role_models.open_models(meter)
         return models, ToolCallingModel(models.role("implementer"))
 
     limits = request.budget

@@ -12,7 +12,7 @@ from alita_mcp.models.choices import Chosen
 from alita_mcp.models.interface import Message
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.litellm.provider import LitellmModel
-from alita_mcp.models.structured.asking import plain_schema
+from alita_mcp.models.structured.typed_answers import plain_schema
 from alita_mcp.toolsmith.specification import Specification, Suite, WrittenCode
 from tests.models.openai_server import openai_server
 

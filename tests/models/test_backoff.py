@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.models.litellm.backoff import MAX_PAUSE_S, Patience, asked_pause
+from alita_mcp.models.litellm.backoff import MAX_PAUSE_S, Patience, retry_after_seconds
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -33,12 +33,12 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
     ],
 )
 def test_what_the_server_asks_for_is_read(headers: dict[str, str] | None, seconds: float | None) -> None:
-    assert asked_pause(headers, NOW) == seconds
+    assert retry_after_seconds(headers, NOW) == seconds
 
 
 @given(st.text())
 def test_no_header_is_an_error(said: str) -> None:
-    found = asked_pause({"retry-after": said})
+    found = retry_after_seconds({"retry-after": said})
     assert found is None or found >= 0
 
 

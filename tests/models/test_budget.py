@@ -40,13 +40,13 @@ def models(model: LanguageModel, home: Path, **limits: float) -> Models:
     usd = limits.pop("usd", 2.0)
     fixed = FixedLimits.model_validate({f"synthesis_{name}": limit for name, limit in limits.items()})
     settings = Settings(home=home, budget_usd=usd, limits=fixed)
-    return RoleModels(settings, source=lambda _role: model).open()
+    return RoleModels(settings, source=lambda _role: model).open_models()
 
 
 @pytest.mark.parametrize(
     ("limits", "said"),
     [
-        ({"calls": 2}, "2 calls of models"),
+        ({"calls": 2}, "2 model calls"),
         ({"tokens": 200}, r"200 tokens \(200 used\)"),
         ({"usd": 1.0}, r"1 USD \(1.0000 used\).*ALITA_BUDGET_USD"),
     ],
@@ -138,7 +138,7 @@ async def test_two_syntheses_have_two_budgets(home: Path) -> None:
     role_models = RoleModels(
         Settings(home=home, limits=FixedLimits(synthesis_calls=1)), source=lambda _role: ScriptedModel(["a"])
     )
-    first, second = role_models.open(), role_models.open()
+    first, second = role_models.open_models(), role_models.open_models()
     await first.role("coder").complete(HELLO)
     await second.role("coder").complete(HELLO)
     assert (first.usage.calls, second.usage.calls) == (1, 1)
@@ -147,14 +147,16 @@ async def test_two_syntheses_have_two_budgets(home: Path) -> None:
 def test_a_part_counts_for_the_whole_and_ends_with_it() -> None:
     whole = Meter(Budget(tokens=100), work="task")
     part = Meter(Budget(tokens=1_000), within=whole)
-    part.begin("coder")
-    part.note("coder", Completion(text="", model="m", prompt_tokens=60, completion_tokens=60, cost_usd=0.5))
-    part.waited("coder", 2.0)
+    part.begin_call("coder")
+    part.add_answer(
+        "coder", Completion(text="", model="m", prompt_tokens=60, completion_tokens=60, cost_usd=0.5)
+    )
+    part.add_seconds("coder", 2.0)
     assert (whole.usage.calls, whole.usage.cost_usd, whole.usage.seconds) == (1, 0.5, 2.0)
-    assert whole.reached == "tokens"
-    assert part.reached == ""
+    assert whole.limit_reached == "tokens"
+    assert part.limit_reached == ""
     with pytest.raises(BudgetSpent, match="budget of this task is spent") as spent:
-        part.begin("coder")
+        part.begin_call("coder")
     assert "100 tokens" in spent.value.message
     assert part.usage.calls == 1
 
@@ -166,21 +168,21 @@ def test_a_part_has_no_more_time_than_the_whole() -> None:
     now[0] = 4.0
     assert part.seconds_left == 6.0
     now[0] = 11.0
-    assert "task" in part.out_of_time().message
+    assert "task" in part.time_error().message
 
 
 def test_the_limit_that_is_nearest_to_its_end_is_known() -> None:
     now = [0.0]
     meter = Meter(Budget(calls=10, usd=1.0, seconds=100), lambda: now[0])
     assert meter.share_used == 0.0
-    meter.begin("planner")
-    meter.note("planner", Completion(text="", model="m", cost_usd=0.6))
+    meter.begin_call("planner")
+    meter.add_answer("planner", Completion(text="", model="m", cost_usd=0.6))
     assert meter.share_used == pytest.approx(0.6)
     now[0] = 90.0
     assert meter.share_used == pytest.approx(0.9)
-    assert meter.reached == ""
+    assert meter.limit_reached == ""
     now[0] = 100.0
-    assert meter.reached == "seconds"
-    meter.note("planner", Completion(text="", model="m", cost_usd=0.6))
+    assert meter.limit_reached == "seconds"
+    meter.add_answer("planner", Completion(text="", model="m", cost_usd=0.6))
     now[0] = 50.0
-    assert meter.reached == "money"
+    assert meter.limit_reached == "money"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.choices import ROLES, Chosen, Role, choose
+from alita_mcp.models.choices import ROLES, Chosen, Role, choose_model
 from alita_mcp.settings import Settings, read_settings
 
 
 def chosen(role: Role | None = None) -> Chosen:
-    found = choose(read_settings(), role)
+    found = choose_model(read_settings(), role)
     assert found is not None
     return found
 
@@ -25,7 +25,7 @@ def put(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def test_without_a_model_there_is_none_for_any_role() -> None:
-    assert [choose(Settings(), role) for role in (None, *ROLES)] == [None] * (1 + len(ROLES))
+    assert [choose_model(Settings(), role) for role in (None, *ROLES)] == [None] * (1 + len(ROLES))
 
 
 def test_one_model_takes_every_role(put: pytest.MonkeyPatch) -> None:

@@ -203,14 +203,14 @@ async def test_what_is_refused_counts_as_no_call_and_what_is_asked_twice_as_two(
     server = without_tools(Says("no json {"), {"thought": "", "answer": "42"})
     with openai_server(server) as (url, _asked):
         role_models = RoleModels(Settings(model="openai/x", model_base_url=url))
-        models = role_models.open()
+        models = role_models.open_models()
         answer = await ToolCallingModel(models.role("planner")).complete(TASK, tools=TOOLS)
     assert models.usage.calls == 2
     assert (answer.text, answer.prompt_tokens, answer.completion_tokens) == ("42", 14, 10)
     meter = Meter(Budget(calls=1))
-    meter.begin("coder")
-    meter.refused("coder")
-    meter.begin("coder")
+    meter.begin_call("coder")
+    meter.undo_call("coder")
+    meter.begin_call("coder")
 
 
 @pytest.mark.parametrize(

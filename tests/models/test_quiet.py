@@ -31,7 +31,7 @@ async def ask(question):
         logging.error("%s", failure, exc_info=True)
 
 async def main():
-    model = RoleModels(Settings(model="openai/gpt-4o", model_base_url=sys.argv[1])).plain()
+    model = RoleModels(Settings(model="openai/gpt-4o", model_base_url=sys.argv[1])).default_model()
     for _ in range(3):
         await ask(model.complete([Message(role="user", content="hello")], schema={"type": "object"}))
     for name in ("openai/x", "voyage/x", "ollama/x"):

@@ -66,7 +66,7 @@ async def test_full_agreement_verifies_a_tool_where_four_of_the_last_five_agreed
     async with bench(Script()) as made:
         models = made.smith._models
         assert models is not None
-        await add_rows(made.library, before, writers_of(models.open()))
+        await add_rows(made.library, before, writers_of(models.open_models()))
         outcome = await made.make()
         assert isinstance(outcome, Created), outcome
         report = (await made.library.read("digit_sum")).report
@@ -123,7 +123,7 @@ async def test_models_that_a_client_lends_have_no_record(bench: OpenBench, setti
     async with bench(Script()) as made:
         smith = made.smith
         assert smith._models is not None
-        own = smith._models.open()
+        own = smith._models.open_models()
 
         class Lent(ScriptedModel):
             async def complete(self, messages: Any, **options: Any) -> Any:

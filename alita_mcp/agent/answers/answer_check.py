@@ -17,7 +17,7 @@ from alita_mcp.agent.values import Claim
 from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.event_loop import off_loop
 from alita_mcp.models.interface import LanguageModel
-from alita_mcp.models.structured.asking import ask
+from alita_mcp.models.structured.typed_answers import ask_model
 from alita_mcp.values import Value
 
 EXCERPT = 1_500
@@ -61,7 +61,7 @@ async def check_answer(
     # 4. A judge quotes, and is not believed either.
     try:
         asked = prompts.ask_judge(answer, _excerpts(answer, data))
-        judged = (await ask(judge, asked, Claims, temperature=0.0)).value.claims
+        judged = (await ask_model(judge, asked, Claims, temperature=0.0)).value.claims
     except BudgetSpent:
         raise
     except ModelError:

@@ -14,7 +14,7 @@ from alita_mcp.errors import ModelError
 from alita_mcp.models.choices import Chosen
 from alita_mcp.models.embedding.interface import Vector, checked, same_length, wrong_answer
 from alita_mcp.models.litellm.backoff import Patience
-from alita_mcp.models.litellm.failures import tried
+from alita_mcp.models.litellm.failures import call_with_retries
 from alita_mcp.models.litellm.loading import load_litellm
 
 TEXTS_AT_ONCE, CHARACTERS_AT_ONCE = 64, 100_000
@@ -74,7 +74,9 @@ class LitellmEmbedder:
         return [same_length(self._chosen.name, vector, len(vectors[0])) for vector in vectors]
 
     async def _answered(self, litellm: Any, texts: Sequence[str]) -> list[Vector]:
-        answer = await tried(lambda: self._asked(litellm, texts), self._patience, self._chosen, texts)
+        answer = await call_with_retries(
+            lambda: self._asked(litellm, texts), self._patience, self._chosen, texts
+        )
         tokens = getattr(getattr(answer, "usage", None), "total_tokens", None)
         _log.debug("%s: %d texts, usage %s", self.name, len(texts), tokens)
         return _vectors(self._chosen.name, getattr(answer, "data", None), len(texts))

@@ -1,15 +1,22 @@
-"""Import of litellm at first use, made quiet: stdout belongs to the protocol."""
+"""Import of litellm at first use, made quiet, and with bounded replies: stdout belongs to the protocol."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import cache, wraps
 from importlib import import_module
 from typing import Any
 
+import httpx
+
 from alita_mcp.extras import importing
 from alita_mcp.settings import keep_litellm_to_itself
+
+MAX_REPLY_BYTES = 16 << 20
+"""No answer of a model comes near."""
+MAX_COMPRESSED_BYTES = 64 << 10
+"""Compression is not requested, and could make a thousand bytes of one."""
 
 
 @cache
@@ -29,15 +36,24 @@ def load_litellm() -> Any:
     litellm.set_verbose = False
     litellm.telemetry = False
     litellm.DEFAULT_MAX_RETRIES = 0  # for embeddings it takes max_retries=0 for unset
-    litellm.aclient_session = _session()
     litellm.disable_aiohttp_transport = True  # its sessions outlive their event loop and complain
-    for kind, capped_too in ((handlers.AsyncHTTPHandler, True), (handlers.HTTPHandler, False)):
-        kind.create_client = _bounded(kind.create_client, capped_too)
+    # OpenAI-compatible servers are reached through a session of ours. No redirects: they would take prompts, and for
+    # some providers keys, to a place that nobody configured. No idle connections: the session serves whatever event
+    # loop asks, and a connection belongs to one.
+    litellm.aclient_session = httpx.AsyncClient(
+        headers={"accept-encoding": "identity"},
+        follow_redirects=False,
+        limits=httpx.Limits(max_keepalive_connections=0),
+        event_hooks={"response": [limit_reply]},
+    )
+    # Other providers are reached through litellm's own clients. Synchronous ones get no limit on the size of a reply.
+    for kind, is_async in ((handlers.AsyncHTTPHandler, True), (handlers.HTTPHandler, False)):
+        kind.create_client = _with_limits(kind.create_client, is_async=is_async)
     return litellm
 
 
 def _silence_loggers() -> None:
-    """What fails is told in our own words; httpx and its like log addresses, which hold keys for some providers."""
+    """Failures are reported in our own words; httpx and its like log addresses, which hold keys for some providers."""
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logger = logging.getLogger(name)
         logger.handlers.clear()
@@ -46,39 +62,50 @@ def _silence_loggers() -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def _session() -> Any:
-    """What litellm speaks to OpenAI-compatible servers through.
-
-    No redirects: they would take prompts, and for some providers keys, to a place that nobody configured. No idle
-    connections: the session serves whatever event loop asks, and a connection belongs to one.
-    """
-    import httpx
-
-    from alita_mcp.models.litellm.capped_reply import capped
-
-    return httpx.AsyncClient(
-        headers={"accept-encoding": "identity"},
-        follow_redirects=False,
-        limits=httpx.Limits(max_keepalive_connections=0),
-        event_hooks={"response": [capped]},
-    )
-
-
-def _bounded(create: Callable[..., Any], capped_too: bool) -> Callable[..., Any]:
-    """Litellm's own way to a client, which it takes for providers that it speaks to without OpenAI's library.
-
-    What comes out has the same bounds as `_session`; where litellm is synchronous, the size of a reply has none.
-    """
-    from alita_mcp.models.litellm.capped_reply import capped
-
+def _with_limits(create: Callable[..., Any], *, is_async: bool) -> Callable[..., Any]:
     @wraps(create)
-    def created(*arguments: Any, **options: Any) -> Any:
+    def create_client(*arguments: Any, **options: Any) -> Any:
         client = create(*arguments, **options)
         client.follow_redirects = False
         client.headers.update({"accept-encoding": "identity", "connection": "close"})
-        if capped_too:
+        if is_async:
             hooks = client.event_hooks
-            client.event_hooks = hooks | {"response": [*hooks.get("response", ()), capped]}
+            client.event_hooks = hooks | {"response": [*hooks.get("response", ()), limit_reply]}
         return client
 
-    return created
+    return create_client
+
+
+class ReplyTooLarge(httpx.TransportError):
+    """Failure of a server that sent more than any answer of a model holds."""
+
+
+async def limit_reply(response: httpx.Response) -> None:
+    """Makes a reply end at the limit when it is read; an event hook, called once its headers are there.
+
+    Raises:
+        ReplyTooLarge: it is compressed in a way that bounds nothing.
+    """
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("identity", "gzip", "deflate"):
+        raise ReplyTooLarge(f"the reply is compressed ({encoding[:20]}), which was not requested")
+    limit = MAX_REPLY_BYTES if encoding == "identity" else MAX_COMPRESSED_BYTES
+    if isinstance(response.stream, httpx.AsyncByteStream):
+        response.stream = _LimitedStream(response.stream, limit)
+
+
+class _LimitedStream(httpx.AsyncByteStream):
+    def __init__(self, inner: httpx.AsyncByteStream, limit: int) -> None:
+        self._inner = inner
+        self._limit = limit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        received = 0
+        async for chunk in self._inner:
+            received += len(chunk)
+            if received > self._limit:
+                raise ReplyTooLarge(f"the reply is larger than {self._limit >> 10} kB")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()

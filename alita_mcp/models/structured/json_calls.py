@@ -17,7 +17,7 @@ from alita_mcp.models.interface import (
     ToolSpec,
     ToolsRefused,
 )
-from alita_mcp.models.structured.json_objects import json_objects, leading_json_object, without_thoughts
+from alita_mcp.models.structured.json_objects import first_json_object, json_objects, without_thoughts
 
 SCHEMA: dict[str, Any] = {
     "title": "action",
@@ -57,19 +57,19 @@ _CORRECTION = (
 
 
 class NoAction(ValueError):
-    """Error of an answer that neither calls tools nor answers; the words say why."""
+    """Error of an answer that neither calls tools nor answers; it says why."""
 
 
 class ToolCallingModel:
-    """Model that can be offered tools: as its provider has them until it refuses, from then on in words.
+    """Model that can be offered tools: natively until its provider refuses, from then on in JSON.
 
-    In words, the tools stand in the system's message, and the model answers in JSON.
+    In JSON, the tools stand in the system's message, and the model's text holds its calls.
     """
 
     def __init__(self, model: LanguageModel) -> None:
         self.name = model.name
         self._model = model
-        self._in_json = False
+        self._uses_json = False
 
     async def complete(
         self,
@@ -79,21 +79,23 @@ class ToolCallingModel:
         tools: Sequence[ToolSpec] = (),
         **options: Any,
     ) -> Completion:
-        """One completion, its `calls` read from JSON where the model has no other way; raises as the model does."""
+        """One completion, its `calls` parsed from JSON where the model has no other way; raises as the model does."""
         if not tools:
-            said = _in_words(messages) if self._in_json else messages
-            return await self._model.complete(said, **options, schema=schema)
+            plain = _without_calls(messages) if self._uses_json else messages
+            return await self._model.complete(plain, **options, schema=schema)
         turn = 1 + sum(message.role == "assistant" for message in messages)
-        if not self._in_json:
+        if not self._uses_json:
             try:
                 answer = await self._model.complete(messages, **options, schema=schema, tools=tools)
             except ToolsRefused:
                 pass
             else:
-                calls = () if answer.calls else _bare_calls(answer.text, turn, {tool.name for tool in tools})
+                calls = (
+                    () if answer.calls else _written_calls(answer.text, turn, {tool.name for tool in tools})
+                )
                 return answer.model_copy(update={"text": "", "calls": calls}) if calls else answer
         answer = await self._ask_in_json(messages, tools, schema, options, turn)
-        self._in_json = True  # only now: a request that is refused in both ways says nothing about tools
+        self._uses_json = True  # only now: a request that is refused in both ways says nothing about tools
         return answer
 
     async def _ask_in_json(
@@ -106,34 +108,33 @@ class ToolCallingModel:
     ) -> Completion:
         """The model's action, asked for once more where it is none; after that prose is an answer."""
         wanted = '"…"' if schema is None else json.dumps(schema, ensure_ascii=False)
-        said = _in_words(messages)
-        instructions = _INSTRUCTIONS.format(
-            tools="\n".join(tool.model_dump_json() for tool in tools), answer=wanted
-        )
-        if said and said[0].role == "system":  # many a template takes one system turn, at the start
-            instructions = f"{said.pop(0).content}\n\n{instructions}"
-        said.insert(0, Message(role="system", content=instructions))
+        listed = "\n".join(tool.model_dump_json() for tool in tools)
+        instructions = _INSTRUCTIONS.format(tools=listed, answer=wanted)
+        chat = _without_calls(messages)
+        if chat and chat[0].role == "system":  # many a template takes one system turn, at the start
+            instructions = f"{chat.pop(0).content}\n\n{instructions}"
+        chat.insert(0, Message(role="system", content=instructions))
         held = SCHEMA if schema is None else None
-        first = await self._model.complete(said, **options, schema=held)
+        first = await self._model.complete(chat, **options, schema=held)
         try:
-            return _action(first, turn)
+            return _parse_action(first, turn)
         except NoAction as problem:
             why = f"it was cut off before its end ({problem})" if first.truncated else str(problem)
-        said += [
+        chat += [
             Message(role="assistant", content=first.text[:MAX_UNREADABLE] or "(nothing)"),
             Message(role="user", content=_CORRECTION.format(problem=why)),
         ]
-        second = await self._model.complete(said, **options, schema=held)
-        costs = (first.cost_usd, second.cost_usd)
+        second = await self._model.complete(chat, **options, schema=held)
+        costs = [each.cost_usd for each in (first, second) if each.cost_usd is not None]
         both = second.model_copy(
             update={
                 "prompt_tokens": first.prompt_tokens + second.prompt_tokens,
                 "completion_tokens": first.completion_tokens + second.completion_tokens,
-                "cost_usd": None if costs[0] is None or costs[1] is None else costs[0] + costs[1],
+                "cost_usd": sum(costs) if len(costs) == 2 else None,
             }
         )
         try:
-            return _action(both, turn)
+            return _parse_action(both, turn)
         except NoAction as problem:
             if "{" not in both.text:
                 return both
@@ -142,13 +143,13 @@ class ToolCallingModel:
             return both.model_copy(update={"text": "", "calls": (call,)})
 
 
-def _in_words(messages: Sequence[Message]) -> list[Message]:
-    """A conversation without calls and tools' turns: they are text, the results of one turn together."""
+def _without_calls(messages: Sequence[Message]) -> list[Message]:
+    """A conversation whose calls and tools' turns are text, the results of one turn together."""
     names = {call.id: call.name for turn in messages for call in turn.calls}
     turns: list[Message] = []
     results: list[str] = []
-    for message in messages:
-        if message.role == "tool":
+    for message in [*messages, None]:
+        if message is not None and message.role == "tool":
             tool = json.dumps(names.get(message.call_id, "unknown"), ensure_ascii=False)
             content = _RESULT_TAG.sub("&lt;", message.content)  # nothing in it can close the tag
             results.append(f"<result of={tool}>\n{content}\n</result>")
@@ -156,17 +157,17 @@ def _in_words(messages: Sequence[Message]) -> list[Message]:
         if results:
             turns.append(Message(role="user", content="\n".join(results)))
             results = []
-        content = message.content
-        if message.calls:
+        if message is not None:
             calls = [
                 {"name": call.name, "arguments": call.unreadable or call.arguments} for call in message.calls
             ]
-            content = json.dumps({"thought": content, "calls": calls}, ensure_ascii=False)
-        turns.append(Message(role=message.role, content=content))
-    return [*turns, Message(role="user", content="\n".join(results))] if results else turns
+            thought = {"thought": message.content, "calls": calls}
+            content = json.dumps(thought, ensure_ascii=False) if calls else message.content
+            turns.append(Message(role=message.role, content=content))
+    return turns
 
 
-def _action(answer: Completion, turn: int) -> Completion:
+def _parse_action(answer: Completion, turn: int) -> Completion:
     """The completion with the thought and calls, or with the answer, that its text holds in JSON.
 
     `turn` makes ids that no other turn has.
@@ -175,51 +176,53 @@ def _action(answer: Completion, turn: int) -> Completion:
         NoAction: it is neither, or more than one.
     """
     try:
-        found, rest = leading_json_object(answer.text)
+        found, rest = first_json_object(answer.text)
     except ValueError as broken:
         raise NoAction(str(broken)) from broken
     if any(more.keys() & {"calls", "answer"} for more in json_objects(rest)):
         raise NoAction("there is more than one JSON object; say one thing, and wait for what comes back")
-    if calls := _calls(found, turn):
+    if calls := _parse_calls(found, turn):
         return answer.model_copy(update={"text": str(found.get("thought") or ""), "calls": calls})
-    said = found.get("answer")
-    if said is None:
+    reply = found.get("answer")
+    if reply is None:
         raise NoAction("it has neither `calls` nor `answer`")
-    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    text = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
     return answer.model_copy(update={"text": text, "calls": ()})
 
 
-def _bare_calls(text: str, turn: int, names: set[str]) -> tuple[ToolCall, ...]:
+def _written_calls(text: str, turn: int, names: set[str]) -> tuple[ToolCall, ...]:
     """Calls that a model wrote out though it could have made them; the text must be nothing else.
 
-    In a text around them they may be quoted from a page, and to names that were not offered they mean something else.
+    In a text around them they may be quoted from a page, and calls of tools that were not offered mean something else.
     """
     whole = _WRAPPED.fullmatch(without_thoughts(text))
     try:
-        found, rest = leading_json_object(whole[1] if whole else "")
+        found, rest = first_json_object(whole[1] if whole else "")
     except ValueError:
         return ()
-    calls = _calls(found if "calls" in found else {"calls": [found]}, turn)
+    calls = _parse_calls(found if "calls" in found else {"calls": [found]}, turn)
     return calls if not rest.strip() and all(call.name in names for call in calls) else ()
 
 
-def _calls(found: dict[str, Any], turn: int) -> tuple[ToolCall, ...]:
-    asked = found.get("calls")
-    asked = [asked] if isinstance(asked, dict) else asked if isinstance(asked, list) else []
-    return tuple(_call(f"json_{turn}_{number}", one) for number, one in enumerate(asked[:MAX_CALLS], 1))
+def _parse_calls(found: dict[str, Any], turn: int) -> tuple[ToolCall, ...]:
+    calls = found.get("calls")
+    calls = [calls] if isinstance(calls, dict) else calls if isinstance(calls, list) else []
+    return tuple(
+        _parse_call(f"json_{turn}_{number}", call) for number, call in enumerate(calls[:MAX_CALLS], 1)
+    )
 
 
-def _call(id_: str, asked: Any) -> ToolCall:
-    said = asked if isinstance(asked, dict) else {}
-    name = said.get("name")
+def _parse_call(id_: str, call: Any) -> ToolCall:
+    fields = call if isinstance(call, dict) else {}
+    name = fields.get("name")
     name = name[:200] if isinstance(name, str) else ""
-    arguments = said.get("arguments", said.get("parameters", {}))
+    arguments = fields.get("arguments", fields.get("parameters", {}))
     if isinstance(arguments, str):
         try:
-            arguments = leading_json_object(arguments)[0]
+            arguments = first_json_object(arguments)[0]
         except ValueError:
             arguments = None
     if not name or not isinstance(arguments, dict):
-        unreadable = json.dumps(asked, ensure_ascii=False)[:MAX_UNREADABLE]
+        unreadable = json.dumps(call, ensure_ascii=False)[:MAX_UNREADABLE]
         return ToolCall(id=id_, name=name, unreadable=unreadable)
     return ToolCall(id=id_, name=name, arguments=arguments)

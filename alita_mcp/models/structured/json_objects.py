@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 MAX_CHARACTERS = 400_000
-"""Of an answer that is longer only so much is read."""
+"""Longer answers are cut."""
 MAX_FAILURES = 100
 """So many braces may begin nothing; a text of nothing but braces would take for ever."""
 
 
 def json_objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a text, those inside of others left out, in their order; line breaks in strings may be bare.
+    """The outermost JSON objects in a text, in their order; line breaks in strings need not be escaped.
 
-    What a reasoning model thought aloud before its answer, in `<think>` tags, is passed over: it holds drafts.
+    What a reasoning model wrote in `<think>` tags before its answer is skipped: it holds drafts.
     """
     text, end, failures = without_thoughts(text), 0, 0
     while (start := text.find("{", end)) != -1 and failures < MAX_FAILURES:
@@ -27,10 +27,10 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
             yield found
 
 
-def leading_json_object(text: str) -> tuple[dict[str, Any], str]:
+def first_json_object(text: str) -> tuple[dict[str, Any], str]:
     """The object that the first brace of an answer begins, and the text behind it.
 
-    An object further inside is never taken for it: where a model quotes what it read, that may be a stranger's.
+    An object further inside is never taken for it: where a model quotes what it read, that may be untrusted.
 
     Raises:
         ValueError: there is no brace, or it begins no JSON object.
@@ -42,18 +42,18 @@ def leading_json_object(text: str) -> tuple[dict[str, Any], str]:
     try:
         found, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError) as broken:
-        raise ValueError(f"the JSON object cannot be read: {str(broken)[:200]}") from broken
+        raise ValueError(f"the JSON object cannot be parsed: {str(broken)[:200]}") from broken
     return found, text[end:]
 
 
 def without_thoughts(text: str) -> str:
-    """The answer without what was thought aloud before it."""
+    """The answer without what a reasoning model wrote in `<think>` tags before it."""
     text = text[:MAX_CHARACTERS]
     return text.rpartition("</think>")[2] if text.lstrip().startswith("<think>") else text
 
 
-def _refuse(constant: str) -> object:
+def _refuse_constant(constant: str) -> object:
     raise ValueError(f"{constant} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse, strict=False)
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, strict=False)

@@ -51,7 +51,7 @@ class Ending:
 
 def writers_of(models: Models) -> dict[str, str]:
     """Names and server addresses of coder and tester; none for models that a client lends, or a script."""
-    return {role: models.identity(role) for role in WRITERS} if models.own else {}
+    return {role: identity for role, identity in models.identities.items() if role in WRITERS}
 
 
 def mark_request(description: str) -> str:
@@ -78,7 +78,7 @@ async def journalled(
     finally:
         if models is not None and (models.usage.calls or models.usage.cached):
             ending.detail["usage"] = models.usage.model_dump(mode="json", exclude={"by_role"})
-            if models.own:
+            if models.identities:
                 ending.detail["models"] = writers_of(models)
         if ending.agreed is not None:
             ending.detail |= {"agreed": ending.agreed, "request": mark_request(request.description)}

@@ -11,7 +11,7 @@ import anyio
 from alita_mcp.errors import AlitaError, BudgetSpent, ModelError
 from alita_mcp.models.interface import Message
 from alita_mcp.models.roles import Models
-from alita_mcp.models.structured.asking import ask
+from alita_mcp.models.structured.typed_answers import ask_model
 from alita_mcp.toolsmith.requests.modes import (
     CANDIDATE_TEMPERATURES,
     REPAIR_TEMPERATURE,
@@ -59,7 +59,7 @@ class CandidateSampler:
         """
         planner = self._models.role("planner")
         number = seed(0, 0, again)  # asked in the same words, it is still another draw
-        asked = await ask(
+        asked = await ask_model(
             planner, messages, Specification, temperature=0.2, seed=number, lacks=Specification.lacks
         )
         return asked.value
@@ -83,7 +83,7 @@ class CandidateSampler:
             asked = prompts.write_tests(brief, index)
             tester = self._models.role("tester")
             number = seed(attempt, index)
-            return (await ask(tester, asked, Suite, temperature=heat, seed=number, schema=schema)).value
+            return (await ask_model(tester, asked, Suite, temperature=heat, seed=number, schema=schema)).value
 
         return await gathered(draw, len(numbers), at_once=len(numbers))
 
@@ -115,7 +115,7 @@ class CandidateSampler:
         asked = prompts.repair(candidate.asked, candidate.text, rejected)
         coder = self._models.role("coder")
         again = seed(0, candidate.index, candidate.repairs + 1)
-        answered = await ask(coder, asked, WrittenCode, temperature=REPAIR_TEMPERATURE, seed=again)
+        answered = await ask_model(coder, asked, WrittenCode, temperature=REPAIR_TEMPERATURE, seed=again)
         return CandidateCode(
             index=candidate.index,
             written=answered.value,
@@ -128,7 +128,9 @@ class CandidateSampler:
     async def _candidate(self, brief: Brief, index: int, number: int) -> CandidateCode:
         asked = prompts.write_code(brief, index)
         heat = temperature(CANDIDATE_TEMPERATURES, index)
-        answered = await ask(self._models.role("coder"), asked, WrittenCode, temperature=heat, seed=number)
+        answered = await ask_model(
+            self._models.role("coder"), asked, WrittenCode, temperature=heat, seed=number
+        )
         return CandidateCode(index=index, written=answered.value, asked=tuple(asked), text=answered.text)
 
 

@@ -1,9 +1,8 @@
 """Installation of the scratch folder in memory into `os`, `io`, `builtins` and their users.
 
-pyfakefs was considered: it searches all modules for what to patch at every start, raises no audit events, counts no
-files, and is ten times as long.
+pyfakefs was considered: it searches all modules for what to patch at every start, counts no files, and is ten times as
+long.
 """
-# ruff: noqa: D102 - named, and documented, as in `io`
 
 from __future__ import annotations
 
@@ -21,40 +20,19 @@ import sqlite3
 import sys
 import types
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-from alita_mcp.sandbox.wasm.guest.scratch.files import Files
-from alita_mcp.sandbox.wasm.guest.scratch.listing import DirEntry
-from alita_mcp.sandbox.wasm.guest.scratch.nodes import failure
+from alita_mcp.sandbox.wasm.guest.scratch.files import DirEntry, Files
+from alita_mcp.sandbox.wasm.guest.scratch.tree import error
 
 _BY_DESCRIPTOR = """
-    close read readinto pread write pwrite lseek ftruncate fstat fstatvfs fchmod fchdir isatty fsync fdatasync dup
-    get_inheritable set_inheritable
+    close read readinto pread write pwrite lseek ftruncate fstat isatty fsync dup
 """.split()
 _BY_PATH = """
-    open stat lstat access statvfs listdir scandir mkdir rmdir remove unlink rename replace link symlink readlink chmod
-    utime truncate chdir getcwd getcwdb umask
+    open stat lstat access statvfs listdir scandir mkdir rmdir remove unlink rename replace readlink chmod utime
+    truncate chdir getcwd getcwdb umask
 """.split()
-_ABILITIES = {
-    "supports_dir_fd": "open stat access mkdir rmdir unlink rename link symlink readlink chmod utime",
-    "supports_fd": "stat statvfs listdir scandir chmod utime truncate chdir",
-    "supports_follow_symlinks": "stat access link chmod utime",
-    "supports_effective_ids": "access",
-}
-_WORDS: dict[Any, Any] = {
-    "can't have read/write/append mode at once": "must have exactly one of create/read/write/append mode",
-    "must have exactly one of read/write/append mode":
-        "Must have exactly one of create/read/write/append mode and at most one plus",
-}  # fmt: skip
-"""What the C version of `open` says in other words."""
-
-
-class Usage(NamedTuple):
-    """Disk usage in bytes, as `shutil.disk_usage` gives it."""
-
-    total: int
-    used: int
-    free: int
+_NOT_HERE = "link symlink fchmod fchdir fdatasync get_inheritable set_inheritable closerange".split()
 
 
 class FileIO(_pyio.FileIO):
@@ -74,12 +52,15 @@ class Output(io.RawIOBase):
         self._number = number
 
     def fileno(self) -> int:
+        """1 or 2."""
         return self._number
 
     def writable(self) -> bool:
+        """True."""
         return True
 
     def write(self, data: Any, /) -> int:
+        """Writes all of it."""
         return _write_whole(self._number, data)
 
 
@@ -87,46 +68,41 @@ def install() -> Files:
     """Hides the machine's files for good; returns the files in memory that replace them."""
     files = Files()
     swaps: dict[int, tuple[Any, Any]] = {}
+
+    def replace(modules: tuple[types.ModuleType, ...], name: str, new: Any) -> None:
+        for module in modules:
+            if hasattr(module, name):
+                old = getattr(module, name)
+                swaps[id(old)] = (old, new)  # the old one lives on, so its id stays its own
+            setattr(module, name, new)
+
     for name in _BY_PATH:
-        _replace(swaps, (os, posix), name, getattr(files, name))
+        replace((os, posix), name, getattr(files, name))
     for name in _BY_DESCRIPTOR:
         theirs = _write_whole if name == "write" else getattr(posix, name, None)
-        _replace(swaps, (os, posix), name, _either(files, getattr(files, name), theirs))
+        replace((os, posix), name, _choose_by_descriptor(files, getattr(files, name), theirs))
     for number, name in ((1, "stdout"), (2, "stderr")):
         errors = getattr(sys, name).errors
         stream = io.TextIOWrapper(Output(number, f"<{name}>"), "utf-8", errors, write_through=True)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    _replace(swaps, (os, posix), "closerange", _close_range(files))
-    _replace(swaps, (os, posix), "DirEntry", DirEntry)
-    opened = _open_function()
-    _replace(swaps, (builtins, io, _io), "open", opened)
-    _replace(swaps, (io, _io), "FileIO", FileIO)
-    _replace(swaps, (io, _io), "open_code", lambda path: opened(path, "rb"))
-    _replace(swaps, (sqlite3, sqlite3.dbapi2), "connect", _connect)
-    _swap(swaps)
-    for name, functions in _ABILITIES.items():
-        able: set[Any] = getattr(os, name)
+    replace((os, posix), "DirEntry", DirEntry)
+    replace((builtins, io, _io), "open", _open_function())
+    replace((io, _io), "FileIO", FileIO)
+    replace((io, _io), "open_code", files.read_code)
+    replace((sqlite3, sqlite3.dbapi2), "connect", _connect)
+    for name in _NOT_HERE:
+        for module in (os, posix):
+            vars(module).pop(name, None)
+    _swap_in_users(swaps)
+    for able in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids):
         able.clear()
-        able.update(getattr(files, function) for function in functions.split())
-    shutil.disk_usage = _disk_usage  # it was left out for want of `statvfs`
+    shutil._use_fd_functions = False  # type: ignore[attr-defined]
     dbm._names.remove("dbm.sqlite3")  # type: ignore[attr-defined]  # it opens its file in C
     return files
 
 
-def _replace(
-    swaps: dict[int, tuple[Any, Any]], modules: tuple[types.ModuleType, ...], name: str, new: Any
-) -> None:
-    for module in modules:
-        if hasattr(module, name):
-            swaps[id(getattr(module, name))] = (
-                getattr(module, name),
-                new,
-            )  # the old one lives, so does its id
-        setattr(module, name, new)
-
-
-def _swap(swaps: dict[int, tuple[Any, Any]]) -> None:
+def _swap_in_users(swaps: dict[int, tuple[Any, Any]]) -> None:
     """Gives the new functions to modules and classes that took the old ones when they were imported."""
     for module in [*sys.modules.values()]:
         for name, value in [*vars(module).items()]:
@@ -139,14 +115,16 @@ def _swap(swaps: dict[int, tuple[Any, Any]]) -> None:
                         setattr(value, inner, staticmethod(swaps[id(function)][1]))
 
 
-def _either(files: Files, ours: Callable[..., Any], theirs: Callable[..., Any] | None) -> Callable[..., Any]:
+def _choose_by_descriptor(
+    files: Files, ours: Callable[..., Any], theirs: Callable[..., Any] | None
+) -> Callable[..., Any]:
     """For descriptors of files here, and for those of the streams that the component was given."""
 
     def function(fd: int, *arguments: Any, **options: Any) -> Any:
-        if files.holds(fd):
+        if files.has_open(fd):
             return ours(fd, *arguments, **options)
         if theirs is None or (fd not in (0, 1, 2) and isinstance(fd, int)):
-            raise failure(errno.EBADF)
+            raise error(errno.EBADF)
         return theirs(fd, *arguments, **options)
 
     function.__name__ = function.__qualname__ = ours.__name__
@@ -162,34 +140,15 @@ def _write_whole(fd: int, data: Any, /, _write: Callable[[int, Any], int] = posi
     return written
 
 
-def _close_range(files: Files) -> Callable[[int, int], None]:
-    def closerange(fd_low: int, fd_high: int, /) -> None:
-        for fd in range(fd_low, fd_high):
-            if files.holds(fd):
-                files.close(fd)
-
-    return closerange
-
-
 def _open_function() -> Callable[..., Any]:
     """`open` as the standard library has it in Python, on the buffers that it has in C."""
     written = inspect.unwrap(_pyio.open)
     names = {**vars(_pyio), "FileIO": FileIO, "open": None}
     for name in ("BufferedRandom", "BufferedReader", "BufferedWriter", "TextIOWrapper", "text_encoding"):
         names[name] = getattr(io, name)
-    code = written.__code__.replace(
-        co_consts=tuple(_WORDS.get(each, each) for each in written.__code__.co_consts)
-    )
-    function = types.FunctionType(code, names, "open", written.__defaults__)
+    function = types.FunctionType(written.__code__, names, "open", written.__defaults__)
     function.__module__, function.__doc__ = "_io", written.__doc__
     return staticmethod(function)
-
-
-def _disk_usage(path: Any) -> Usage:
-    """As `shutil.disk_usage`."""
-    found = os.statvfs(path)
-    free, total = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
-    return Usage(total, total - free, free)
 
 
 def _connect(

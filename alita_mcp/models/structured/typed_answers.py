@@ -1,4 +1,4 @@
-"""Questions whose answer is a pydantic value; an answer that cannot be read is asked for once more."""
+"""Questions whose answer is a pydantic value; an answer that cannot be parsed is asked for once more."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ V = TypeVar("V", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class Answered(Generic[V]):
-    """An answer that was read, and the text it was read from."""
+class TypedAnswer(Generic[V]):
+    """A parsed answer, and its text."""
 
     value: V
     text: str
 
 
 class Unreadable(ValueError):
-    """Error of an answer that is not what was asked for; it says why, with no words of the model but names."""
+    """Error of an answer that is not what was asked for; it says why, and repeats nothing of the answer but names."""
 
 
-async def ask(
+async def ask_model(
     model: LanguageModel,
     messages: Sequence[Message],
     shape: type[V],
@@ -44,28 +44,27 @@ async def ask(
     max_tokens: int | None = None,
     lacks: Callable[[V], str] | None = None,
     schema: dict[str, Any] | None = None,
-) -> Answered[V]:
-    """The model's answer as a value of `shape`; the messages are to say that JSON is wanted.
+) -> TypedAnswer[V]:
+    """The model's answer as a value of `shape`; the messages must ask for JSON.
 
-    `schema` is what the model is held to where it can be; else that of `shape`.
+    `schema` is what the model is held to where it can be; by default that of `shape`.
     `lacks` says what a readable answer should have besides (empty: nothing); it is asked for once, and done without.
 
     Raises:
         ModelError: the model did not answer, or twice not what was asked for.
     """
     wanted = plain_schema(schema or shape.model_json_schema())
-    options: dict[str, Any] = {
-        "max_tokens": max_tokens, "temperature": temperature, "seed": seed, "schema": wanted,
-    }  # fmt: skip
-    first = await model.complete(messages, **options)
-    incomplete: Answered[V] | None = None
+    options = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed, "schema": wanted}
+    first = await model.complete(messages, **options)  # type: ignore[arg-type]
+    incomplete: TypedAnswer[V] | None = None
+    # Three cases: the answer is complete; it lacks something; or it cannot be parsed.
     try:
-        value = read(first, shape)
+        value = parse_answer(first, shape)
     except Unreadable as problem:
         wrong = f"could not be read: {problem}"
     else:
         missing = lacks(value) if lacks is not None else ""
-        incomplete, wrong = Answered(value, first.text), f"is not all: {missing}"
+        incomplete, wrong = TypedAnswer(value, first.text), f"is not all: {missing}"
         if not missing:
             return incomplete
     shorter = " Be brief." if first.truncated else ""
@@ -79,8 +78,8 @@ async def ask(
         Message(role="user", content=correction),
     ]
     try:
-        second = await model.complete(again, **options)
-        return Answered(read(second, shape), second.text)
+        second = await model.complete(again, **options)  # type: ignore[arg-type]
+        return TypedAnswer(parse_answer(second, shape), second.text)
     except (Unreadable, ModelError) as problem:
         if incomplete is not None:
             return incomplete
@@ -88,11 +87,11 @@ async def ask(
             raise
         raise ModelError(
             f"The model {model.name!r} twice gave no readable {shape.__name__}: {problem}.",
-            hint="Try another model, give it more room with max_tokens=, or hand in code and tests.",
+            hint="Try another model, give it more room with max_tokens=, or submit code and tests.",
         ) from problem
 
 
-def read(answer: Completion, shape: type[V]) -> V:
+def parse_answer(answer: Completion, shape: type[V]) -> V:
     """The first JSON object in the answer that is a `shape`; prose and other objects around it do not matter.
 
     Raises:
@@ -118,7 +117,7 @@ def read(answer: Completion, shape: type[V]) -> V:
 def plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Pydantic's schema in the few keywords that every provider knows: definitions in place, and without limits.
 
-    `read` holds answers to the limits, and says so in words.
+    `parse_answer` holds answers to the limits, and says so in words.
     """
     definitions = schema.get("$defs", {})
 
