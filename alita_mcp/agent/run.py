@@ -62,13 +62,13 @@ class Run:
         self.outer = outer
         self._taken = 0
         # A part writes what it did, saw and made into the whole.
-        self.access = outer.access if outer else WebAccess(request.task, request.hosts)
+        self.access: WebAccess = outer.access if outer else WebAccess(request.task, request.hosts)
         self.steps: list[Step] = outer.steps if outer else []
         self.sources: dict[str, Source] = outer.sources if outer else {}
         self.tools_made: list[str] = outer.tools_made if outer else []
         self.tools_used: list[str] = outer.tools_used if outer else []
-        self.started = outer.started if outer else time.monotonic()
-        self.numbers = outer.numbers if outer else itertools.count(1)
+        self.started: float = outer.started if outer else time.monotonic()
+        self.numbers: itertools.count[int] = outer.numbers if outer else itertools.count(1)
 
     @property
     def seconds(self) -> float:
