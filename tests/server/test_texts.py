@@ -44,7 +44,7 @@ def test_an_outcome_is_told_in_short(outcome: Outcome, words: str) -> None:
 
 
 ASSUMED = ("empty input: ValueError", *(f"rule {number}: {'x' * 180}" for number in range(4)))
-SHORT = "Assumed (to change one, update it and say so): empty input: ValueError; rule 0: x"
+SHORT = "Assumed (to change one, update the tool and say so): empty input: ValueError; rule 0: x"
 CREATED = Created(
     tool="slugify",
     version=2,

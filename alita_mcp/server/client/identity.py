@@ -16,19 +16,13 @@ if TYPE_CHECKING:
     from alita_mcp.server.context import Context
 
 MAX_NAME = 100
-_NAME = "alita/name"
-_OF_THIS_PROCESS = "here"
+_KEY = "alita/key"
+_THIS_PROCESS = "here"
 
 
 def connection_of(ctx: Context) -> Connection:
     """The connection that carries a request; the SDK has no public accessor yet (2.3)."""
     return ctx.session._connection  # noqa: SLF001
-
-
-def name_of_client(ctx: Context) -> str:
-    """Name that the client gives itself, which it may choose as it likes; empty where it says nothing."""
-    params = ctx.session.client_params
-    return params.client_info.name[:MAX_NAME] if params else ""
 
 
 def is_modern(ctx: Context) -> bool:
@@ -37,28 +31,34 @@ def is_modern(ctx: Context) -> bool:
 
 
 def identity_of(ctx: Context) -> ClientIdentity:
-    """The client of a request, with the name and version that it gives itself."""
+    """The client of a request, as the App knows it."""
     from alita_mcp.app.learning import ClientIdentity
 
-    return ClientIdentity(key_of(ctx), client_of(ctx))
+    return ClientIdentity(client_key(ctx), client_label(ctx))
 
 
-def client_of(ctx: Context) -> str:
-    """Name and version of a client in its own words, on one line of bounded length; empty where it gives none."""
+def client_name(ctx: Context) -> str:
+    """The name that the client gives itself, which it may choose as it likes; empty where it gives none."""
     params = ctx.session.client_params
-    said = f"{params.client_info.name} {params.client_info.version}" if params else ""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in said).split())[:MAX_NAME]
+    return params.client_info.name[:MAX_NAME] if params else ""
 
 
-def key_of(ctx: Context) -> str:
-    """Key of a client: its connection; where requests stand alone its authenticated subject, or its stdio process.
+def client_label(ctx: Context) -> str:
+    """Name and version of the client in its own words, on one line of bounded length; empty where it gives none."""
+    params = ctx.session.client_params
+    label = f"{params.client_info.name} {params.client_info.version}" if params else ""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in label).split())[:MAX_NAME]
 
-    A connection that lasts has a name that no other one has or can guess. Empty for all others: behind a proxy clients
-    of one kind share both address and name.
-    """
+
+def client_key(ctx: Context) -> str:
+    """What tells the client of a request from all others, as long as it lasts; empty where nothing does."""
+    # 1. A connection that lasts gets a key that no other one has or can guess.
+    # 2. Requests that stand alone: over stdio all come from the client of this process.
+    # 3. Over HTTP their authenticated subject; without one, nothing: clients of one kind behind a proxy share both
+    #    address and name.
     if not is_modern(ctx):
-        return str(connection_of(ctx).state.setdefault(_NAME, secrets.token_hex(16)))
-    return _OF_THIS_PROCESS if ctx.request is None else subject_of(ctx)
+        return str(connection_of(ctx).state.setdefault(_KEY, secrets.token_hex(16)))
+    return _THIS_PROCESS if ctx.request is None else subject_of(ctx)
 
 
 def subject_of(ctx: Context) -> str:

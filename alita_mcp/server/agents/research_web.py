@@ -8,7 +8,7 @@ from alita_mcp.errors import InvalidArguments, UsageError
 from alita_mcp.extras import require
 from alita_mcp.research.values import ResearchLimits
 from alita_mcp.server.agents.definitions import MAX_URLS
-from alita_mcp.server.agents.texts import research_text, told_research
+from alita_mcp.server.agents.texts import research_fields, research_text
 from alita_mcp.server.results.building import tool_result
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ TOKENS_A_PASSAGE = 600
 MOST_SECONDS = 30.0
 
 
-async def answer_research(call: ToolCall) -> ToolResult:
+async def handle_research_web(call: ToolCall) -> ToolResult:
     """Reads the web for one call.
 
     Raises:
@@ -32,14 +32,14 @@ async def answer_research(call: ToolCall) -> ToolResult:
         raise UsageError(
             "No search back end is configured.",
             hint="Set ALITA_SEARCH=package_index,github (no key), ALITA_SEARXNG_URL, TAVILY_API_KEY or "
-            "BRAVE_API_KEY; or name pages in urls.",
+            "BRAVE_API_KEY; or pass the pages to read in urls.",
         )
     if len(urls) > MAX_URLS:
-        raise InvalidArguments(f"{len(urls)} urls are too many.", hint=f"Name {MAX_URLS} at most.")
+        raise InvalidArguments(f"{len(urls)} urls are too many.", hint=f"Pass at most {MAX_URLS}.")
     limit = call.arguments.get("limit", 5)
     limits = ResearchLimits(
         tokens=TOKENS_A_PASSAGE * limit, seconds=min(MOST_SECONDS, call.app.settings.limits.answer_within_s)
     )
     found = await web.research(call.arguments["query"], limits, on_stage=call.on_stage, urls=urls)
-    told = told_research(found, limit)
-    return tool_result(told, research_text(told))
+    fields = research_fields(found, limit)
+    return tool_result(fields, research_text(fields))

@@ -27,7 +27,7 @@ async def test_passages_come_with_their_page_and_time(settings: Settings, era: s
     text = text_of(answer)
     assert f"[1] https://a.example/1 (read {AT})" in text
     assert "Not read: https://c.example/: too slow" in text
-    assert "Reading ended at the limit of pages." in text
+    assert "Reading stopped at the pages limit." in text
     (asked,) = made.web.asked
     assert (asked[0], asked[2]) == ("who?", ("https://d.example/",))
 

@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.server.client.announce import Announcer
-from alita_mcp.server.opening import SharedApp
+from alita_mcp.server.client.announcer import Announcer
+from alita_mcp.server.shared_app import SharedApp
 
 PATIENCE_S = 180
 
@@ -93,7 +93,7 @@ async def test_an_app_that_cannot_open_says_why_and_is_tried_again() -> None:
     async with shared.lifespan(None):
         with pytest.raises(LibraryError, match="disk is full"):
             await shared.get()
-        await shared.settled()
+        await shared.wait_until_settled()
         assert await shared.get() is opener
 
 

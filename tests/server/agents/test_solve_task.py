@@ -13,7 +13,7 @@ from mcp.client.extension import advertise
 
 from alita_mcp.agent.values import Claim, Decision, Solution, Step
 from alita_mcp.research.values import Source
-from alita_mcp.server.agents.texts import solution_text, told_solution
+from alita_mcp.server.agents.texts import solution_fields, solution_text
 from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.settings import FixedLimits, Settings
 from tests.server.agents.scripted import Working, answers_at_once, never_answers, says, serving, solved
@@ -172,7 +172,7 @@ async def test_a_question_reaches_the_person_as_a_form_of_one_line(
     assert done["answer"] == told
     assert list(forms[0].requested_schema["properties"]) == ["answer"]
     assert "Which year?\ufffd" in forms[0].message
-    assert "no password" in forms[0].message
+    assert "a password" in forms[0].message
 
 
 @pytest.mark.parametrize("elicit", [None, False])
@@ -211,21 +211,21 @@ def test_an_answer_says_how_it_was_stopped_and_what_nothing_observed_says() -> N
         claims=(Claim(claim="it is 7"), Claim(claim="it is prime", reference="o1", quote="q" * 900)),
         tools_made=("count_it",), sources=tuple(Source(url=f"https://{n}.example/") for n in range(7)),
     ).model_copy(update={"solved": False})  # fmt: skip
-    told = told_solution(solution)
+    told = solution_fields(solution)
     text = solution_text(told)
     assert told["status"] == "unsolved"
     assert len(told["claims"][1]["quote"]) == 300
-    assert "Not solved: 1 steps, 2 calls of models, 0.0 s, 2.0000 USD" in text
-    assert "Ended by its limit of money: 2 USD are spent. What stands above is the best so far." in text
-    assert "Nothing observed says: it is 7\n" in text
+    assert "Not solved: 1 steps, 2 model calls, 0.0 s, 2.0000 USD" in text
+    assert "Stopped by its budget: 2 USD are spent. The answer above is the best so far." in text
+    assert "Not supported by any observation: it is 7\n" in text
     assert "Tools made: count_it." in text
     assert "https://4.example/ and 2 more" in text
 
 
 def test_an_empty_answer_says_so_and_hidden_letters_do_not_travel() -> None:
     nothing = Solution(run=RUN, task="t", answer="", solved=False, stopped="cancelled")
-    assert solution_text(told_solution(nothing)).startswith("There is no answer.\n(Not solved")
-    assert "\u202e" not in solution_text(told_solution(solved(RUN, "t", "a\u202eb")))
+    assert solution_text(solution_fields(nothing)).startswith("There is no answer.\n(Not solved")
+    assert "\u202e" not in solution_text(solution_fields(solved(RUN, "t", "a\u202eb")))
 
 
 def test_the_text_stays_bounded_whatever_a_run_says() -> None:
@@ -236,7 +236,7 @@ def test_the_text_stays_bounded_whatever_a_run_says() -> None:
         RUN, "t", "a" * 90_000, stopped="steps", stopped_why="w" * 9_000,
         claims=(Claim(claim="c" * 9_000),), sources=(Source(url="https://a.example/" + "p" * 9_000),) * 9,
     ).model_copy(update={"steps": (step,)})  # fmt: skip
-    told = told_solution(large)
+    told = solution_fields(large)
     assert len(solution_text(told)) < 22_000
     assert told["steps"][0]["decision"]["reason"].endswith("…")
     assert told["steps"][0]["agent"] == "1.2"

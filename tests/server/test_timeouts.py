@@ -18,7 +18,7 @@ from mcp.shared.message import SessionMessage
 
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.server.build import DualEraServer
-from alita_mcp.server.client import patience
+from alita_mcp.server.client import timeouts
 from alita_mcp.settings import FixedLimits, Settings
 from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.drafts import VOWEL_SHARE, draft
@@ -185,7 +185,7 @@ async def test_one_client_cannot_end_the_wait_of_another(build: Build, sandbox: 
 async def test_a_stream_that_is_closed_late_ends_the_waiting_and_not_the_work(
     build: Build, settings: Settings, era: str, sandbox: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "NO_TIMEOUT_WITHIN_S", 0.2)
+    monkeypatch.setattr(timeouts, "NO_TIMEOUT_WITHIN_S", 0.2)
     async with over_http(settings, build(sandbox=sandbox), era) as client:
         await given_up(client, sandbox)
         sandbox.go_on.set()
@@ -196,7 +196,7 @@ async def test_a_stream_that_is_closed_late_ends_the_waiting_and_not_the_work(
 async def test_a_stream_that_is_closed_at_once_stops_the_work(
     build: Build, settings: Settings, sandbox: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "NO_TIMEOUT_WITHIN_S", 100_000.0)
+    monkeypatch.setattr(timeouts, "NO_TIMEOUT_WITHIN_S", 100_000.0)
     async with over_http(settings, build(sandbox=sandbox), "modern") as client:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "synthesize_tool", SLOW)
@@ -207,13 +207,13 @@ async def test_a_stream_that_is_closed_at_once_stops_the_work(
 
 
 async def test_what_is_known_of_clients_is_bounded_and_never_below_the_least() -> None:
-    known = patience.Patience()
+    known = timeouts.ClientTimeouts()
     for number in range(1_000):
-        known._gave_up(f"client {number}", 5.0)
-    assert len(known) == patience.MAX_CLIENTS
+        known.record_timeout(f"client {number}", 5.0)
+    assert len(known) == timeouts.MAX_CLIENTS
     for _ in range(1_000):
-        known._gave_up("client 999", 5.0)
-    assert known._seen["client 999"] == patience.SHORTEST_S
+        known.record_timeout("client 999", 5.0)
+    assert known._given_up_after["client 999"] == timeouts.SHORTEST_S
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from mcp.server.connection import Connection
 from mcp.server.subscriptions import ResourceUpdated, ServerEvent
 
 from alita_mcp.server.build import DualEraServer
-from alita_mcp.server.client.announce import CATALOGUE_URI, MAX_SUBSCRIPTIONS, Announcer
+from alita_mcp.server.client.announcer import CATALOGUE_URI, Announcer
 from tests.server.drafts import VOWEL_SHARE
 from tests.server.in_memory import PATIENCE_S, connected, library_of, succeeded
 
@@ -41,11 +41,11 @@ async def test_a_client_that_does_not_read_holds_up_nobody() -> None:
     with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             for connection in (stuck, reading):
-                announcer.follow(connection, tasks)
+                announcer.follow_connection(connection, tasks)
             await anyio.wait_all_tasks_blocked()
             for _ in range(3):
                 reading.outbound.arrived = anyio.Event()
-                announcer.library_changed()
+                announcer.record_change()
                 await reading.outbound.arrived.wait()
                 await anyio.wait_all_tasks_blocked()
             tasks.cancel_scope.cancel()
@@ -59,10 +59,10 @@ async def test_a_burst_of_changes_is_one_hint() -> None:
     connection = Connection(Wire(), protocol_version="2025-11-25")
 
     async with anyio.create_task_group() as tasks:
-        announcer.follow(connection, tasks)
+        announcer.follow_connection(connection, tasks)
         await anyio.wait_all_tasks_blocked()
         for _ in range(10):
-            announcer.library_changed()
+            announcer.record_change()
         await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()
 
@@ -75,13 +75,13 @@ async def test_a_closed_connection_is_forgotten() -> None:
 
     with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
-            announcer.follow(connection, tasks)
+            announcer.follow_connection(connection, tasks)
             await anyio.wait_all_tasks_blocked()
-            announcer.library_changed()
+            announcer.record_change()
             await anyio.wait_all_tasks_blocked()
             await connection.exit_stack.aclose()
 
-    assert not announcer.following
+    assert not announcer.connections
 
 
 async def test_modern_clients_hear_on_the_bus() -> None:
@@ -90,9 +90,9 @@ async def test_modern_clients_hear_on_the_bus() -> None:
     announcer.bus.subscribe(heard.append)
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(announcer.run)
+        tasks.start_soon(announcer.publish_changes)
         await anyio.wait_all_tasks_blocked()
-        announcer.library_changed()
+        announcer.record_change()
         await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()
 
@@ -128,29 +128,6 @@ async def test_an_old_client_that_subscribed_hears_of_the_catalogue(server: Dual
         await client.list_tools()
 
     assert updated == [CATALOGUE_URI]
-
-
-async def test_a_subscription_beyond_the_bound_of_a_connection_is_not_heard_until_there_is_room(
-    server: DualEraServer,
-) -> None:
-    heard = anyio.Event()
-
-    async def listen(message: object) -> None:
-        if isinstance(message, types.ResourceUpdatedNotification):
-            heard.set()
-
-    async with connected(server, "legacy", message_handler=listen) as client:
-        for number in range(MAX_SUBSCRIPTIONS):
-            await subscribe(client, f"alita://runs/{number}")
-        await subscribe(client, CATALOGUE_URI)
-        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
-        await client.list_tools()
-        assert not heard.is_set()
-        params = types.UnsubscribeRequestParams(uri="alita://runs/0")
-        await client.session.send_request(types.UnsubscribeRequest(params=params), types.EmptyResult)
-        await subscribe(client, CATALOGUE_URI)
-        await (await library_of(server)).disable("vowel_share")
-        await heard.wait()
 
 
 async def subscribe(client: Client, uri: str) -> None:
