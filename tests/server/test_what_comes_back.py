@@ -11,7 +11,7 @@ import pytest
 from alita_mcp.sandbox.interface import Job, RunResult
 from tests.library.factory import found
 from tests.scripted_sandbox import ScriptedSandbox
-from tests.server.in_memory import Build, called, connected, succeeded, text_of
+from tests.server.in_memory import Build, called, connected, succeeded
 
 CODE = "result = [word[:{cut}] for word in {words!r}]"
 
