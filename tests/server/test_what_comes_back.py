@@ -42,15 +42,6 @@ async def test_the_third_like_run_says_how_to_keep_it_and_the_fourth_does_not(bu
         assert "as a tool `(value_1: int, word_values: list[str]) -> list[str]`" in told[2]["keep"]
 
 
-async def test_the_text_of_the_answer_says_it_too(build: Build) -> None:
-    async with connected(build(sandbox=ScriptedSandbox(scripted)), "modern") as client:
-        for cut in (1, 2, 3):
-            done = await called(client, "run_code", code=CODE.format(cut=cut, words=["ant", "bee"]))
-        assert "\nkeep: this program ran 3 times with different values of value_1. To keep it" in text_of(
-            done
-        )
-
-
 @pytest.mark.parametrize("keeps", [False, True])
 async def test_no_byte_of_what_code_was_given_or_gave_lies_in_the_home_unless_allowed(
     build: Build, home: Path, keeps: bool
