@@ -69,7 +69,7 @@ class LoadedVersions:
         places = tuple(map(str, (folder.parent, folder, *(folder / file for file in VERSION_FILES))))
         before = _identity(places)
         stored = self._prove(name, version)
-        if before is not None and before == _identity(places) and self._is_is_settled(before):
+        if before is not None and before == _identity(places) and self._is_settled(before):
             with self._lock:
                 self._kept[(name, version)] = _Kept(places, before, stored)
                 self._kept.move_to_end((name, version))
