@@ -11,7 +11,7 @@ LEFTOVERS = {
     "model_records": "records of calibrated models",
     "memory.lance": "memories of tasks in LanceDB",
     "vectors.lance/vectors_*": "vectors of tools with their requests apart",
-    "results/results-2-*": "results of calls",
+    "results": "results of calls",
     "responses": "answers of models",
     "tasks/*/exchanges": "answers of models",
     "code-runs/*.sqlite3*": "shapes of programs that ran",

@@ -140,10 +140,6 @@ class Library:
         """Removes a tool from lists and calls until `enable`."""
         return await self._alter("disabled", name)
 
-    async def set_caching(self, name: str, *, on: bool) -> CatalogueEntry:
-        """A person says whether results of a tool may be kept."""
-        return await self._alter("cache on" if on else "cache off", name)
-
     async def approve(
         self,
         name: str,

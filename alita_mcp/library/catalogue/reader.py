@@ -207,14 +207,6 @@ class CatalogueReader:
         rows = self._rows(query, name=name, version=version)
         return Origin(made_by=rows[0][0], reviewed=bool(rows[0][1])) if rows else Origin()
 
-    def is_cached(self, name: str) -> bool:
-        """Whether results of a tool may be kept."""
-        return not self._rows("SELECT 1 FROM uncached WHERE name = :name", name=name)
-
-    def names_without_cache(self) -> list[str]:
-        """Names of the tools whose results are not to be kept."""
-        return self._names("SELECT name FROM uncached ORDER BY name")
-
     def _names(self, query: str, **values: Any) -> list[str]:
         return [name for (name,) in self._rows(query, **values)]
 
