@@ -173,7 +173,7 @@ async def test_what_a_broker_was_asked_for_stands_in_the_journal_and_its_secrets
 
     async with open_with(Watching(adding), adder(grants=ASKS)) as app:
         await app.library.approve("add")
-        calls = Calls(app.library, app.sandbox, None, broker_for)
+        calls = Calls(app.library, app.sandbox, broker_for)
         for chain in ((), ("outer", "inner")):
             if end == "result":
                 answer = await calls.run_tool("add", {"a": 1, "b": 2}, chain=chain)
@@ -194,7 +194,7 @@ async def test_tools_without_grants_get_no_broker(open_with: Open) -> None:
         raise AssertionError("nothing was asked for")
 
     async with open_with() as app:
-        calls = Calls(app.library, app.sandbox, None, broker_for)
+        calls = Calls(app.library, app.sandbox, broker_for)
         assert (await calls.run_tool("add", {"a": 1, "b": 2})).structured_content == {"result": 3}
 
 

@@ -83,13 +83,13 @@ def test_calls_that_cannot_be_written_are_kept_for_the_next_time(tmp_path: Path)
         journal.record("slugify", 1, ok=True, status=status, seconds=0.0, sandbox="wasm")
         with pytest.raises(LibraryError):
             journal.write()
-        assert journal.waiting
+        assert journal.has_unwritten
     reopened = Catalogue(tmp_path / "library.sqlite3")
     try:
         journal._catalogue = reopened
         assert journal.write()
         assert [row.detail["status"] for row in reopened.journal(5)] == ["second", "first"]
-        assert not journal.waiting
+        assert not journal.has_unwritten
     finally:
         reopened.close()
 

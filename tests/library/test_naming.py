@@ -24,6 +24,7 @@ KNOWN = (
         ("summarise_text", ("summarize_text", "text_statistics")),
         ("calc", ("calculate",)),
         ("unit_converter", ("convert_units",)),
+        ("http_get", ("http_request",)),
         ("get_weather", ()),
         ("zzzzqqq", ()),
         ("send_email", ()),

@@ -16,9 +16,11 @@ NEAR_FROM = 0.6
 
 def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """At most three known names near to `name` by their letters, in whatever order their words stand."""
-    by_words = {sort_words(other): other for other in known}
-    near = get_close_matches(sort_words(name[:64].lower()), by_words, NEAREST, NEAR_FROM)
-    return tuple(by_words[words] for words in near)
+    said, names = name[:64].lower(), list(known)
+    by_words = {sort_words(other): other for other in names}
+    near = get_close_matches(said, names, NEAREST, NEAR_FROM)
+    near += (by_words[words] for words in get_close_matches(sort_words(said), by_words, NEAREST, NEAR_FROM))
+    return tuple(dict.fromkeys(near))[:NEAREST]
 
 
 def sort_words(name: str) -> str:
