@@ -197,7 +197,7 @@ async def test_what_is_known_of_clients_is_bounded_and_never_below_the_least() -
     known = timeouts.ClientTimeouts()
     for number in range(1_000):
         known.record_timeout(f"client {number}", 5.0)
-    assert len(known) == timeouts.MAX_CLIENTS
+    assert len(known._given_up_after) == timeouts.MAX_CLIENTS
     for _ in range(1_000):
         known.record_timeout("client 999", 5.0)
     assert known._given_up_after["client 999"] == timeouts.SHORTEST_S
