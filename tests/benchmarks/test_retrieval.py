@@ -38,7 +38,7 @@ POOL = [
     {"id": "e2", "query": "a grand tally, please", "tools": ["sumNumbers"]},
     {"id": "e3", "query": "nobody's", "tools": []},
 ]
-SCRIPTED = "alita_mcp.models.embedding.scripted:ScriptedEmbedder"
+SCRIPTED = "tests.scripted_embedder:ScriptedEmbedder"
 
 
 def lines(path: Path, rows: Sequence[Any]) -> Path:

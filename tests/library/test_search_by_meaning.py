@@ -22,7 +22,6 @@ from alita_mcp.library.words.documents import compose
 from alita_mcp.models.embedder_choice import choose_embedder, search_embedder
 from alita_mcp.models.embedding.interface import check_vectors
 from alita_mcp.models.embedding.model2vec import BUILT_IN
-from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.settings import Settings
 from tests.library.factory import simple
 from tests.library.searching import (
@@ -35,6 +34,7 @@ from tests.library.searching import (
     set_documents,
     until_by_meaning,
 )
+from tests.scripted_embedder import ScriptedEmbedder
 
 pytestmark = pytest.mark.extra("search")
 
@@ -213,7 +213,7 @@ def test_answers_that_are_no_vectors_are_refused(answer: list[list[float]]) -> N
 
 
 def test_settings_name_the_embedder(tmp_path: Path) -> None:
-    own = choose_embedder("alita_mcp.models.embedding.scripted:ScriptedEmbedder")
+    own = choose_embedder("tests.scripted_embedder:ScriptedEmbedder")
     assert own.name == "scripted/letters"
     assert choose_embedder("openai/text-embedding-3-small").name == "openai/text-embedding-3-small"
     for wrong in ("no_such_module:Thing", "alita_mcp.errors:Nothing"):
@@ -225,7 +225,7 @@ def test_settings_name_the_embedder(tmp_path: Path) -> None:
 
 
 async def test_the_setting_reaches_the_library(home: Path) -> None:
-    settings = Settings(home=home, embedder="alita_mcp.models.embedding.scripted:ScriptedEmbedder")
+    settings = Settings(home=home, embedder="tests.scripted_embedder:ScriptedEmbedder")
     with anyio.fail_after(60):
         async with open_library(settings, starters=lambda: None) as library:
             await library.publish(simple("wash_car", "Clean a car with water."), expected_version=0)
@@ -246,7 +246,7 @@ async def test_packages_that_cannot_be_imported_leave_search_by_words(
 EMBED = """
 import sys, anyio
 from pathlib import Path
-from alita_mcp.models.embedding.scripted import ScriptedEmbedder
+from tests.scripted_embedder import ScriptedEmbedder
 from tests.library.searching import many, opened, until_by_meaning
 
 async def main():
