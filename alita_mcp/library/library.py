@@ -281,7 +281,12 @@ class Library:
 
     async def refresh(self) -> None:
         """Reads what other processes committed; the watcher does so by itself four times a second."""
-        self._take_in(await self._in_thread(self._store.changes))
+        changes = await self._in_thread(self._store.changes)
+        before, self._seen = self._seen, Changes(*map(max, self._seen, changes))
+        if self._seen.standing != before.standing:
+            self._finder.track()
+        if self._seen.listed != before.listed:
+            self.announce()
 
     async def watch(self) -> None:
         """Notices what other processes commit and what people grant, for as long as it runs."""
@@ -321,10 +326,3 @@ class Library:
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await anyio.to_thread.run_sync(work, *arguments, limiter=self._threads)
-
-    def _take_in(self, changes: Changes) -> None:
-        before, self._seen = self._seen, Changes(*map(max, self._seen, changes))
-        if self._seen.standing != before.standing:
-            self._finder.track()
-        if self._seen.listed != before.listed:
-            self.announce()

@@ -11,7 +11,6 @@ import json
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.library.grants.grants_file import Bind, GrantsFile
@@ -155,16 +154,11 @@ def how_to_grant(manifest: Manifest) -> str:
     """Hint that says how a person grants what a version asks for."""
     if not may_hold_grants(manifest):
         return f"It has to be verified first. {MORE_TESTS}: inspect_tool, or `alita show {manifest.name}`, says which."
-    line = json.dumps({manifest.name: _as_filed(manifest.grants)}, ensure_ascii=False)
+    asked = manifest.grants.model_dump(mode="json", exclude_defaults=True)
+    if ANY in manifest.grants.network:
+        asked["network"] = [*(host for host in manifest.grants.network if host != ANY), "api.example.org"]
+    line = json.dumps({manifest.name: asked}, ensure_ascii=False)
     file = f"a line in the file that ALITA_GRANTS_FILE names, as in {line}"
     if ANY in manifest.grants.network:
         return f"A person names the hosts: `alita approve {manifest.name} --network HOST`, or {file}."
     return f"A person can approve them: `alita approve {manifest.name}`, or {file}."
-
-
-def _as_filed(grants: Grants) -> dict[str, Any]:
-    asked = grants.model_dump(mode="json", exclude_defaults=True)
-    if ANY in grants.network:
-        named = [host for host in grants.network if host != ANY]
-        asked["network"] = [*named, "api.example.org"]
-    return asked

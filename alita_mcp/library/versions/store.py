@@ -88,20 +88,20 @@ class Store:
                 self._adopt()
                 self.set_strangers_aside()
                 self.catalogue.record("created", None, None, {})
-            self._purge()
-            self._drop_old_index()
+            for name, versions in self.catalogue.list_tombstones_before(_tombstone_limit()):
+                for version in versions:
+                    self.files.discard(name, version)
+                self.catalogue.purge(name)
+            # the index of words that version 0.1.0 kept beside the catalogue
+            shutil.rmtree(self.home / "index.lance", ignore_errors=True)
+            with suppress(OSError):
+                (self.home / "index.lock").unlink()
             self._install(starters)
             self.effective_grants.bind_with(self.catalogue.bind_line)
         except BaseException:
             self.reader.close()
             self.catalogue.close()
             raise
-
-    def _drop_old_index(self) -> None:
-        """Removes the index of words that an earlier alita kept beside the catalogue."""
-        shutil.rmtree(self.home / "index.lance", ignore_errors=True)
-        with suppress(OSError):
-            (self.home / "index.lock").unlink()
 
     def mark(self) -> tuple[int, ...]:
         """Another value whenever anything was committed, or a person changed the grants file."""
@@ -272,12 +272,6 @@ class Store:
             if (name, version) not in known:
                 refuge = self.files.set_aside(name, version)
                 self.catalogue.record("set aside", name, version, {"folder": str(refuge)})
-
-    def _purge(self) -> None:
-        for name, versions in self.catalogue.list_tombstones_before(_tombstone_limit()):
-            for version in versions:
-                self.files.discard(name, version)
-            self.catalogue.purge(name)
 
     def _adopt(self) -> None:
         """Enters the versions that a lost catalogue left behind, if their files agree; their word proves nothing."""
