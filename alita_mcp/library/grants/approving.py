@@ -151,7 +151,8 @@ def question_about(stored: StoredVersion, before: StoredVersion | None, alita: s
             if changed
             else "the same code"
         )
-        compared_with = f"Compared with v{before.manifest.version}, approved last: {code}. It asks for (+ new, - no longer):"
+        compared_with = f"Compared with v{before.manifest.version}, approved last: {code}."
+        compared_with += " It asks for (+ new, - no longer):"
     digest = manifest.digest[: manifest.digest.index(":") + 1 + SHOWN_DIGITS]
     text = (
         f"May the tool {name} v{number} have what it asks for? An agent had it made on this alita server, "
