@@ -129,7 +129,7 @@ async def test_code_that_is_too_long_for_a_form_is_approved_by_the_command_alone
         ({}, {"model": True}, "set ALITA_MODEL"),
         ({}, {"secrets": ["NOT_THERE"]}, "ALITA_SECRETS_FILE"),
         ({}, {"everything": True}, "needs"),
-        ({}, {"secrets": ["a b"]}, "no secret's name"),
+        ({}, {"secrets": ["a b"]}, "not the name of a secret"),
     ],
 )
 async def test_what_nobody_can_grant_is_refused_at_once(
