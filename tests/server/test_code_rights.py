@@ -128,14 +128,14 @@ async def test_code_that_is_too_long_for_a_form_is_approved_by_the_command_alone
 @pytest.mark.parametrize(
     ("changes", "needs", "words"),
     [
-        ({"policy": "locked"}, {"network": ["example.org"]}, "ALITA_POLICY is locked"),
+        ({"policy": "locked"}, {"network": ["example.org"]}, "ALITA_POLICY=locked"),
         ({}, {"network": ["*"]}, "does not name its hosts"),
         ({}, {"network": ["http://x"]}, "network:"),
         ({}, {"workspace": "read"}, "set ALITA_WORKSPACE"),
         ({}, {"model": True}, "set ALITA_MODEL"),
         ({}, {"secrets": ["NOT_THERE"]}, "ALITA_SECRETS_FILE"),
         ({}, {"everything": True}, "needs"),
-        ({}, {"secrets": ["a b"]}, "no secret's name"),
+        ({}, {"secrets": ["a b"]}, "not the name of a secret"),
     ],
 )
 async def test_what_nobody_can_grant_is_refused_at_once(
