@@ -107,13 +107,6 @@ async def test_calls_without_ids_or_with_one_id_for_two_get_ids_of_their_own() -
     assert all(call.id for call in answer.calls)
 
 
-async def test_a_result_for_a_call_that_nobody_made_is_told_as_unknown() -> None:
-    model = ScriptedModel(['{"thought": "", "answer": "x"}'])
-    stray = Message(role="tool", content="stray", call_id="never")
-    await ToolCallingModel(Toolless(model)).complete([*TASK, stray], tools=TOOLS)
-    assert model.asked[0][-1] == Message(role="user", content='<result of="unknown">\nstray\n</result>')
-
-
 @pytest.mark.parametrize(
     ("status", "says"),
     [
@@ -192,11 +185,6 @@ async def test_a_server_without_a_key_or_a_name_is_no_server_without_tools() -> 
                 await model.complete(TASK, tools=TOOLS)
             assert not isinstance(raised.value, ToolsRefused)
     assert all("tools" in body for body in asked.requests)
-
-
-async def test_a_provider_whose_tools_litellm_would_drop_is_asked_in_json_at_once() -> None:
-    with pytest.raises(ToolsRefused):
-        await model_at("http://127.0.0.1:9", "ollama/qwen3").complete(TASK, tools=TOOLS)
 
 
 async def test_what_is_refused_counts_as_no_call_and_what_is_asked_twice_as_two() -> None:
