@@ -106,11 +106,12 @@ def test_doctor_says_of_each_extra_how_it_is_added(core: Path, home: Path) -> No
     assert f"{ROOT}[all]" in extras["all"]["command"]
 
 
-def test_a_task_without_the_packages_of_its_model_ends_with_one_line(core: Path, home: Path) -> None:
+def test_a_task_without_the_packages_of_its_model_ends_with_one_hint(core: Path, home: Path) -> None:
     done = alita(core, home, "solve", "count to three", ALITA_MODEL="openai/x")
     assert done.returncode == 9
-    (line,) = done.stderr.splitlines()
-    assert "ALITA_MODEL='openai/x' needs the extra 'models': litellm is not installed. To add it: " in line
+    error, hint = done.stderr.splitlines()
+    assert "ALITA_MODEL='openai/x' needs the extra 'models': litellm is not installed." in error
+    assert hint.startswith("hint: To add it: ")
     assert not done.stdout
 
 

@@ -1,28 +1,49 @@
-"""`alita`, the command line: parses the arguments, runs a command, returns its exit status."""
+"""`alita`, the command line: reads the words, runs one command, and returns its exit status."""
 
 from __future__ import annotations
 
-import argparse
+import difflib
+import inspect
 import io
-import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from cyclopts import (
+    App,
+    CycloptsError,
+    Group,
+    MissingArgumentError,
+    Parameter,
+    UnknownCommandError,
+    UnusedCliTokensError,
+)
 
 from alita_mcp import __version__
-from alita_mcp.cli import caching, remembering, serving
-from alita_mcp.cli.commands import Family, describe_groups, json_option
-from alita_mcp.cli.demo import command as demo
-from alita_mcp.cli.library import approving, finding, keeping, making, reviewing, running
+from alita_mcp.cli.demo.command import demo
+from alita_mcp.cli.help import HelpFormatter, format_examples, list_examples
+from alita_mcp.cli.library.approve import approve, revoke
+from alita_mcp.cli.library.find import list_tools, log, search, show
+from alita_mcp.cli.library.review import review
+from alita_mcp.cli.library.run import run
+from alita_mcp.cli.library.synthesize import synthesize
+from alita_mcp.cli.library.tool import ACTIONS
 from alita_mcp.cli.output import Output
-from alita_mcp.cli.setting_up import environments, installing, preparing
-from alita_mcp.cli.tasks import commands as task_commands
-from alita_mcp.errors import AlitaError, Cancelled
+from alita_mcp.cli.parameters import STDIN
+from alita_mcp.cli.server import serve
+from alita_mcp.cli.setup.doctor import doctor
+from alita_mcp.cli.setup.install import install
+from alita_mcp.cli.setup.prepare import prepare
+from alita_mcp.cli.status import status
+from alita_mcp.cli.tasks.memory import memory
+from alita_mcp.cli.tasks.runs import show_runs
+from alita_mcp.cli.tasks.solve import OpenFlow, open_task_runner, solve
+from alita_mcp.errors import AlitaError, Cancelled, UsageError
 from alita_mcp.exception_groups import innermost
-from alita_mcp.settings import keep_warnings_harmless, read_settings, use_home
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -30,94 +51,213 @@ if TYPE_CHECKING:
 BROKEN_PIPE = 141
 """What a shell reports when the reader of a pipe went away."""
 
+Command = Callable[..., Any]
+"""Takes its parameters and the output; returns an exit status, or None for 0. May be asynchronous."""
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command.
+GROUPS: dict[str, dict[str, Command]] = {
+    "Setting up": {
+        "status": status, "install": install, "prepare": prepare, "doctor": doctor, "demo": demo,
+    },
+    "Library": {
+        "search": search, "run": run, "synthesize": synthesize, "list": list_tools, "show": show, "log": log,
+    },
+    "Trust": {"review": review, "approve": approve, "revoke": revoke},
+    "Tasks": {"solve": solve, "runs": show_runs, "memory": memory},
+    "Server": {"serve": serve},
+}  # fmt: skip
+"""The commands in the order of `alita --help`."""
+
+GLOBAL_OPTIONS = Group("Global options", sort_key=99)
+OPTIONS = ("--json", "--home", "--help", "--version", "--install-completion")
+"""The words that may stand in place of a command."""
+
+
+def build_app() -> App:
+    """The whole command line; `meta` of the result reads the options that stand before or after a command."""
+    settings: dict[str, Any] = {
+        "help_format": "plaintext",
+        "help_formatter": HelpFormatter(),
+        "default_parameter": Parameter(negative=(), show_default=lambda value: value or None),
+        "group_parameters": Group("Options", sort_key=90),
+        "group_commands": GLOBAL_OPTIONS,
+    }
+    app = App(
+        "alita",
+        "An MCP server that grows its own tools, and the library they live in.",
+        help_epilogue="`alita` alone shows what to do next, `alita COMMAND --help` has examples.",
+        version=f"alita {__version__}",
+        version_flags="--version",
+        **settings,
+    )
+    tool = App("tool", "Pin, disable, delete, roll back, export or import a tool, and more.", **settings)
+    add_commands(tool, ACTIONS, Group("Actions", sort_key=0))
+    for place, (title, commands) in enumerate(GROUPS.items()):
+        group = Group(title, sort_key=place)
+        add_commands(app, commands, group)
+        if title == "Library":
+            tool.group, tool.sort_key = (group,), len(commands)
+            app.command(tool)
+    app.register_install_completion_command(
+        help="Install completion for bash, zsh, fish or PowerShell.", group=GLOBAL_OPTIONS.name
+    )
+    app.meta.default(read_global_options)
+    return app
+
+
+def add_commands(app: App, commands: dict[str, Command], group: Group) -> None:
+    """Adds commands to an application, each with the examples of its docstring."""
+    for place, (name, command) in enumerate(commands.items()):
+        examples = format_examples(list_examples(command))
+        app.command(command, name, group=group, sort_key=place, help_epilogue=examples)
+
+
+def read_global_options(
+    *words: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+    json: Annotated[bool, Parameter(group=GLOBAL_OPTIONS)] = False,
+    home: Annotated[Path | None, Parameter(group=GLOBAL_OPTIONS)] = None,
+) -> tuple[tuple[str, ...], bool, Path | None]:
+    """The words of the command, without the options that all commands share.
+
+    Args:
+        words: The command and its own words.
+        json: Print the result, or the error, as JSON on stdout.
+        home: Folder of the library, in place of ALITA_HOME.
+    """
+    return words, json, home
+
+
+def main(argv: Sequence[str] | None = None, *, open_flow: OpenFlow = open_task_runner) -> int:
+    """Runs one command; `open_flow` opens what `alita solve` works with.
 
     Returns:
         0, or the exit status of the error's class (`alita_mcp.errors`); 1 when a tool or a draft failed.
     """
-    keep_warnings_harmless()
+    words = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    options_end = words.index("--") if "--" in words else len(words)
+    words[:options_end] = [STDIN if word == "-" else word for word in words[:options_end]]
+    output = Output(as_json="--json" in words[:options_end])
     try:
-        return _run(build_parser().parse_args(argv))
+        try:
+            status = run_words(words, output, open_flow)
+        except BrokenPipeError:
+            raise
+        except KeyboardInterrupt:
+            status = report(Cancelled("Interrupted."), output)
+        except CycloptsError as invalid:
+            status = report(explain_words(invalid), output)
+        except Exception as failed:  # noqa: BLE001 - the outermost edge: a person gets words, not a traceback
+            status = report(innermost(failed), output)
+        sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
-    parser = argparse.ArgumentParser(
-        prog="alita",
-        usage="alita [--home FOLDER] COMMAND ...",
-        description="An MCP server that grows its own tools, and the library they live in.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--version", action="version", version=f"alita {__version__}")
-    parser.add_argument("--home", metavar="FOLDER", type=Path, help="the library; goes before ALITA_HOME")
-    commands = parser.add_subparsers(prog="alita", metavar="COMMAND", required=True, help=argparse.SUPPRESS)
-    use, manage, set_up = (Family(commands, json_option()) for _ in range(3))
-    finding.add_commands(use, manage)
-    for module in (running, making, task_commands):
-        module.add_commands(use)
-    for module in (approving, keeping, reviewing, remembering):
-        module.add_commands(manage)
-    tool = manage.add_family("tool", "pin, disable, delete, roll back, export or import a tool, and more")
-    for module in (keeping, finding, making, caching, environments):
-        module.add_actions(tool)
-    for module in (installing, preparing, serving, demo):
-        module.add_commands(set_up)
-    groups = describe_groups({"use": use, "manage": manage, "set up": set_up})
-    parser.epilog = (
-        f"{groups}\n\nTo begin: `alita prepare`, `alita doctor`, then `alita install CLIENT --write`.\n"
-        "Settings come from ALITA_* environment variables. `alita COMMAND --help` says more."
-    )
-    return parser
-
-
-def _run(options: argparse.Namespace) -> int:
-    """Runs the command that was asked for; fails with BrokenPipeError when nothing reads its output any more."""
-    output = Output(as_json=options.as_json)
-    if options.home is not None:
-        use_home(options.home)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell script starts its background jobs
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, _stop)
-    try:
-        logging.basicConfig(stream=sys.stderr, level=read_settings().log_level.upper())
-        status: int = options.command(options, output)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except KeyboardInterrupt:
-        output.note("alita: stopped")
-        return Cancelled.exit_status
-    except Exception as failed:  # noqa: BLE001 - the outermost edge: a person gets words, not a traceback
-        return _explain(failed, output)
     return status
 
 
-def _stop(_number: int, _frame: FrameType | None) -> None:
+class ParsedWords(NamedTuple):
+    """A command with its arguments, and what the global options say."""
+
+    command: Command
+    bound: inspect.BoundArguments
+    injected: Collection[str]
+    """Parameters that no word sets."""
+    as_json: bool
+    home: Path | None
+
+
+def parse_words(words: Sequence[str]) -> ParsedWords | None:
+    """The command that the words name; None where help or the version was printed instead.
+
+    Raises:
+        CycloptsError: the words are no command, or do not fit it.
+        UsageError: they stop before an action.
+    """
+    app = build_app()
+    quiet: dict[str, Any] = {"exit_on_error": False, "print_error": False}
+    shared = app.meta(words, result_action="return_value", **quiet)
+    if shared is None:
+        return None
+    own_words, as_json, home = shared
+    command, bound, injected = app.parse_args(own_words or ["status"], **quiet)
+    if getattr(command, "__func__", None) is App.help_print:
+        path = " ".join(["alita", *own_words])
+        raise UsageError(f"`{path}` needs an action.", hint=f"`{path} --help` lists them.")
+    return ParsedWords(command, bound, injected, as_json, home)
+
+
+def run_words(words: Sequence[str], output: Output, open_flow: OpenFlow) -> int:
+    """Runs the command that the words name; returns its exit status."""
+    parsed = parse_words(words)
+    if parsed is None:
+        return 0
+    output.as_json = parsed.as_json
+
+    from alita_mcp.settings import keep_warnings_harmless, read_settings, use_home
+
+    keep_warnings_harmless()
+    if parsed.home is not None:
+        use_home(parsed.home)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell script starts its background jobs
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, interrupt)
+
+    import logging
+
+    logging.basicConfig(stream=sys.stderr, level=read_settings().log_level.upper())
+    given = {"output": output, "open_flow": open_flow}
+    injected = {name: given[name] for name in parsed.injected if name in given}
+    call = partial(parsed.command, *parsed.bound.args, **parsed.bound.kwargs, **injected)
+    if inspect.iscoroutinefunction(parsed.command):
+        import anyio
+
+        call = partial(anyio.run, call)
+    return call() or 0
+
+
+def interrupt(_number: int, _frame: FrameType | None) -> None:
     """Ends by SIGTERM as by Ctrl-C: whatever is open gets closed."""
     signal.raise_signal(signal.SIGINT)
 
 
-def _explain(failed: BaseException, output: Output) -> int:
-    failed = innermost(failed)
-    if _debugging():
+def explain_words(invalid: CycloptsError) -> UsageError:
+    """The error for words that cyclopts refused, in our form."""
+    path = " ".join(["alita", *(invalid.command_chain or ())])
+    message = str(invalid)
+    if isinstance(invalid, UnusedCliTokensError):
+        message = f"Unexpected argument {(invalid.unused_tokens or ['?'])[0]!r}."
+    elif isinstance(invalid, MissingArgumentError) and invalid.argument is not None:
+        name = invalid.argument.name  # of an option, its value
+        message = f"{name} needs a value." if name.startswith("-") else f"{name} is missing."
+    elif isinstance(invalid, UnknownCommandError) and invalid.unused_tokens and path == "alita":
+        # A misspelled option where a command is expected: cyclopts knows commands only.
+        word = invalid.unused_tokens[0]
+        if word.startswith("-"):
+            nearest = difflib.get_close_matches(word.partition("=")[0], OPTIONS, 1)
+            message = f"Unknown option {word}." + "".join(f" Did you mean {each}?" for each in nearest)
+    return UsageError(message, hint=f"`{path} --help` shows what there is.")
+
+
+def report(failed: BaseException, output: Output) -> int:
+    """Prints an error; with ALITA_LOG_LEVEL=debug its traceback too.
+
+    Returns:
+        Its exit status.
+    """
+    if is_debugging():
         sys.excepthook(type(failed), failed, failed.__traceback__)
-    elif isinstance(failed, AlitaError):
-        output.note(f"alita: {failed}")
-    else:
-        output.note(f"alita: {type(failed).__name__}: {failed} (ALITA_LOG_LEVEL=debug shows where)")
-    return failed.exit_status if isinstance(failed, AlitaError) else AlitaError.exit_status
+    if not isinstance(failed, AlitaError):
+        failed = AlitaError(f"{type(failed).__name__}: {failed}", hint="ALITA_LOG_LEVEL=debug shows where.")
+    output.print_error(failed)
+    return failed.exit_status
 
 
-def _debugging() -> bool:
+def is_debugging() -> bool:
+    """Whether the settings ask for tracebacks; no where they cannot be read."""
+    from alita_mcp.settings import read_settings
+
     try:
         return read_settings().log_level == "debug"
     except AlitaError:

@@ -1,4 +1,4 @@
-"""Output of a command: its result goes to stdout, all else to stderr."""
+"""Output of a command: its result goes to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic_core import to_jsonable_python
+from cyclopts import Parameter
 
-from alita_mcp.errors import UsageError
-from alita_mcp.progress import ReportStage
+from alita_mcp.errors import AlitaError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-WIDTH = 76
+    from alita_mcp.progress import ReportStage
+
+QUOTE_WIDTH = 76
 
 _INVISIBLE = {
     code: f"\\u{code:04x}"
@@ -28,80 +29,102 @@ _INVISIBLE = {
 
 
 class Output:
-    """One command's two streams; with `--json` the result is a JSON document instead of text."""
+    """The two streams of one command; with `--json`, stdout holds JSON instead of text."""
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
+        self._has_result = False
 
-    def result(self, value: object, text: str) -> None:
-        """Prints what was asked for: `value` as JSON, or `text` for a person."""
+    def print_result(self, value: object, text: str, draw: Callable[[Console], None] | None = None) -> None:
+        """Prints the result: `value` with `--json`, else `text`, or what `draw` makes of it on a terminal."""
+        self._has_result = True
         if self.as_json:
+            from pydantic_core import to_jsonable_python
+
             print(json.dumps(to_jsonable_python(value), ensure_ascii=False, indent=2))
+        elif draw is not None and sys.stdout.isatty():
+            from rich.console import Console
+
+            draw(Console(markup=False, highlight=False, emoji=False))
         elif text:
             print(printable(text))
 
-    def drawn(self, value: object, text: str, draw: Callable[[Console], None]) -> None:
-        """Prints what was asked for: as JSON, as `draw` shows it on a terminal, or as plain text."""
-        if self.as_json or not sys.stdout.isatty():
-            self.result(value, text)
-            return
-        from rich.console import Console
-
-        draw(Console(markup=False, highlight=False, emoji=False))
+    def print_error(self, error: AlitaError) -> None:
+        """Prints an error on stderr; with `--json` also on stdout, unless that holds the one document already."""
+        self.note(f"error: {error.message}")
+        if error.hint:
+            self.note(f"hint: {error.hint}")
+        if self.as_json and not self._has_result:
+            found = {"type": type(error).__name__, "message": error.message, "hint": error.hint}
+            self.print_result({"error": {**found, "exit_status": error.exit_status}}, "")
 
     def note(self, line: str) -> None:
-        """Prints a line about the work; never part of the result."""
+        """Prints a line about the work on stderr."""
         print(printable(line), file=sys.stderr, flush=True)
 
-    async def agreed(self, question: str) -> bool:
-        """Asks a question at the terminal; whether the person says yes."""
+    def hint(self, line: str) -> None:
+        """Prints a line for a person on stderr; nothing with `--json`, whose value says it already."""
+        if not self.as_json:
+            self.note(line)
+
+    async def confirm(self, question: str) -> bool:
+        """Asks a question at the terminal; whether the answer is yes."""
         import anyio.to_thread
 
-        self.note(question)
-        said = await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
-        return said.strip().lower() in ("y", "yes")
+        self.note(f"{question} [y/N] ")
+        answer = await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
+        return answer.strip().lower() in ("y", "yes")
 
     @contextmanager
     def progress(self, title: str) -> Iterator[ReportStage]:
         """Shows long work: a spinner on a terminal, one plain line a stage otherwise."""
         if not sys.stderr.isatty():
 
-            async def tell(stage: str) -> None:
+            async def note_stage(stage: str) -> None:
                 self.note(f"{title}: {stage}")
 
-            yield tell
+            yield note_stage
             return
         from rich.console import Console
 
         with Console(stderr=True, markup=False).status(title) as status:
 
-            async def show(stage: str) -> None:
+            async def update_status(stage: str) -> None:
                 status.update(f"{title}: {printable(stage)}")
 
-            yield show
+            yield update_status
 
 
-def require_terminal(what_then: str, hint: str) -> None:
-    """Refuses to go on where no terminal is to ask on; `what_then` ends the message.
+Printer = Annotated[Output, Parameter(parse=False)]
+"""A parameter that takes the command's output, not a word of the command line."""
+
+
+def has_terminal() -> bool:
+    """Whether a person sees what is asked and can answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def require_terminal(hint: str) -> None:
+    """Returns where a person can be asked.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no terminal; `hint` says how to go on without one.
     """
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(f"There is no terminal to ask on{what_then}", hint=hint)
+    if not has_terminal():
+        raise UsageError("This needs a terminal to ask on, and there is none.", hint=hint)
 
 
 def printable(text: str) -> str:
-    """The text with control, bidirectional and zero-width characters spelt out: strangers wrote some of it."""
+    """Text with control, bidirectional and zero-width characters spelled out: strangers wrote some of it."""
     return text.translate(_INVISIBLE)
 
 
-def quoted(text: str) -> str:
-    """A stranger's text, each line behind a bar and none longer than a terminal, so that none looks like ours."""
+def quote_lines(text: str) -> str:
+    """A stranger's text with a bar before each line, wrapped so that no part of it can pass for ours."""
     lines = [
         part
         for line in text.splitlines()
-        for part in wrap(line.expandtabs(), WIDTH, drop_whitespace=False) or [""]
+        for part in wrap(line.expandtabs(), QUOTE_WIDTH, drop_whitespace=False) or [""]
     ]
     return "\n".join(f"  | {line}".rstrip() for line in lines)
 
@@ -118,6 +141,8 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def compact(value: object) -> str:
+def compact_json(value: object) -> str:
     """A value as one line of JSON."""
+    from pydantic_core import to_jsonable_python
+
     return json.dumps(to_jsonable_python(value), ensure_ascii=False)

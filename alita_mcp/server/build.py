@@ -6,7 +6,6 @@ import importlib
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -18,10 +17,10 @@ from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from alita_mcp import __version__
-from alita_mcp.server.client.announce import Announcer, subscribe, unsubscribe
+from alita_mcp.server.client.announcer import Announcer, subscribe, unsubscribe
 from alita_mcp.server.instructions import INSTRUCTIONS
-from alita_mcp.server.opening import OpenApp, SharedApp
-from alita_mcp.server.results.failures import protocol_errors, result_or_error
+from alita_mcp.server.results.failures import error_result
+from alita_mcp.server.shared_app import OpenApp, SharedApp
 from alita_mcp.server.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -34,46 +33,9 @@ if TYPE_CHECKING:
 SERVER_NAME = "alita"
 PAGE_SIZE = 100
 _LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/templates/list")
-_FRESH = CacheHint(ttl_ms=0, scope="private")
-_PARTS = "alita_mcp.server.parts"
 
 P = TypeVar("P")
 R = TypeVar("R")
-
-
-class _LateParts:
-    """The parts behind the methods, imported in a thread when the first request needs one."""
-
-    def __init__(self, build: Callable[[], Parts]) -> None:
-        self._build = build
-        self._parts: Parts | None = None
-        self._loading = anyio.Lock()
-
-    async def get(self) -> Parts:
-        """The parts; loads them without holding up the loop."""
-        async with self._loading:
-            await _load(_PARTS)
-        return self.now()
-
-    def now(self) -> Parts:
-        """The parts; loads them at once where no request has needed them yet."""
-        if self._parts is None:
-            self._parts = self._build()
-        return self._parts
-
-    def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        """See `Dispatcher.input_schema`."""
-        return self.now().tools.input_schema(name)
-
-    def method(
-        self, chosen: Callable[[Parts], Callable[[Context, P], Awaitable[R]]]
-    ) -> Callable[[Context, P], Awaitable[R]]:
-        """A handler that passes each request to a method of the parts."""
-
-        async def handler(ctx: Context, params: P) -> R:
-            return await chosen(self._parts or await self.get())(ctx, params)
-
-        return handler
 
 
 class DualEraServer(Server[Any]):
@@ -92,9 +54,9 @@ class DualEraServer(Server[Any]):
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
         """The options of the SDK, with both lists announced as changing."""
-        every = NotificationOptions(tools_changed=True, resources_changed=True)
+        both = NotificationOptions(tools_changed=True, resources_changed=True)
         return super().create_initialization_options(
-            notification_options or every, experimental_capabilities, extensions
+            notification_options or both, experimental_capabilities, extensions
         )
 
 
@@ -110,71 +72,83 @@ def build_server(
 
     `open_app` replaces the App that `settings` describe; the extra sources are served after the library's own.
     """
-    announcer = Announcer()
+    loading = anyio.Lock()
+    parts: Parts | None = None
 
-    def parts() -> Parts:
+    def load_parts() -> Parts:
+        nonlocal parts
         from alita_mcp.server.parts import build_parts
 
-        return build_parts(
+        parts = parts or build_parts(
             shared, tasks, announcer, settings=settings, extra_sources=extra_sources,
             extra_resources=extra_resources, page_size=page_size,
         )  # fmt: skip
+        return parts
 
-    late = _LateParts(parts)
-    shared = SharedApp(open_app or partial(_open_app, settings, late), announcer)
-    tasks = Tasks(lambda: shared.tasks, result_or_error)
-    server = _serving(shared, announcer, late)
-    tasks.install(server)
-    sealing = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=SERVER_NAME)
-    server.middleware += [
-        shared.middleware, shared.patience.middleware, protocol_errors, sealing
-    ]  # fmt: skip
-    return server
+    async def get_parts() -> Parts:
+        """The parts behind the methods; the first request loads them in a thread, so that no greeting waits."""
+        if parts is None:
+            async with loading:
+                await _import_in_thread("alita_mcp.server.parts")
+        return parts or load_parts()
 
+    @asynccontextmanager
+    async def open_real_app() -> AsyncIterator[App]:
+        await get_parts()  # first: two threads that import the same modules could wait for each other
+        await _import_in_thread("alita_mcp.app")
+        from alita_mcp.app import open_app
+        from alita_mcp.server.tools.admission import admit
 
-def _serving(shared: SharedApp, announcer: Announcer, parts: _LateParts) -> DualEraServer:
-    """The SDK's server with every method handled by one of our parts."""
+        async with open_app(settings, admit=admit, serves=True) as app:
+            yield app
+
+    announcer = Announcer()
+    shared = SharedApp(open_app or open_real_app, announcer)
+    tasks = Tasks(lambda: shared.tasks, error_result)
+
+    def late(
+        method: Callable[[Parts], Callable[[Context, P], Awaitable[R]]],
+    ) -> Callable[[Context, P], Awaitable[R]]:
+        """A handler that passes each request to a method of the parts."""
+
+        async def handler(ctx: Context, params: P) -> R:
+            return await method(parts or await get_parts())(ctx, params)
+
+        return handler
+
+    def input_schema(name: str) -> Mapping[str, Any] | None:
+        return (parts or load_parts()).tools.input_schema(name)
+
+    async def set_level(_ctx: Context, _params: types.SetLevelRequestParams) -> types.EmptyResult:
+        """Old clients ask for protocol logging; ours goes to stderr whatever they say."""
+        return types.EmptyResult()
+
     server = DualEraServer(
         SERVER_NAME,
         version=__version__,
         title="alita",
         instructions=INSTRUCTIONS,
         lifespan=shared.lifespan,
-        cache_hints=dict.fromkeys(_LISTS, _FRESH),
-        get_tool_input_schema=parts.input_schema,
-        on_list_tools=parts.method(lambda late: late.tools.list),
-        on_list_resources=parts.method(lambda late: late.resources.list),
-        on_list_resource_templates=parts.method(lambda late: late.resources.list_templates),
-        on_read_resource=parts.method(lambda late: late.resources.read),
+        cache_hints=dict.fromkeys(_LISTS, CacheHint(ttl_ms=0, scope="private")),
+        get_tool_input_schema=input_schema,
+        on_list_tools=late(lambda loaded: loaded.tools.list_tools),
+        on_list_resources=late(lambda loaded: loaded.resources.list_resources),
+        on_list_resource_templates=late(lambda loaded: loaded.resources.list_templates),
+        on_read_resource=late(lambda loaded: loaded.resources.read_resource),
         on_subscribe_resource=subscribe,
         on_unsubscribe_resource=unsubscribe,
-        on_subscriptions_listen=announcer.listen,
+        on_subscriptions_listen=announcer,
     )
     server.shared = shared
-    call = parts.method(lambda late: late.tools.call)
-    server.add_request_handler("tools/call", types.CallToolRequestParams, call)
-    server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, _set_level)
+    call_tool = late(lambda loaded: loaded.tools.call_tool)
+    server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
+    server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
+    tasks.install(server)
+    sealing = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=SERVER_NAME)
+    server.middleware += [shared.middleware, shared.timeouts.middleware, sealing]
     return server
 
 
-@asynccontextmanager
-async def _open_app(settings: Settings, late: _LateParts) -> AsyncIterator[App]:
-    """The real App; its imports happen in a thread, after those of the parts: two that load the same would tie up."""
-    await late.get()
-    await _load("alita_mcp.app")
-    from alita_mcp.app import open_app
-    from alita_mcp.server.tools.admission import admit
-
-    async with open_app(settings, admit=admit, serves=True) as app:
-        yield app
-
-
-async def _load(module: str) -> None:
-    """Imports a module in a thread, unless it is there."""
+async def _import_in_thread(module: str) -> None:
     if module not in sys.modules:
         await anyio.to_thread.run_sync(importlib.import_module, module)
-
-
-async def _set_level(_ctx: Context, _params: types.SetLevelRequestParams) -> types.EmptyResult:
-    """Old clients ask for protocol logging; ours goes to stderr whatever they say."""
-    return types.EmptyResult()

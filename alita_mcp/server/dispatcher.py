@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
-from functools import partial
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -13,30 +14,33 @@ from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUna
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spelled
 from alita_mcp.library.versions.naming import nearest_names
-from alita_mcp.server.client.client_identity import identity_of
+from alita_mcp.server.client.identity import identity_of
 from alita_mcp.server.results.building import MAX_DEPTH, is_deeper_than, printable
-from alita_mcp.server.results.delivery import checked, with_signature
-from alita_mcp.server.results.failures import result_or_error
+from alita_mcp.server.results.delivery import limit_result, with_signature
+from alita_mcp.server.results.failures import error_result
 from alita_mcp.server.results.listing import page_of
 from alita_mcp.server.results.ranges import json_document
-from alita_mcp.server.results.unreviewed import shown
-from alita_mcp.server.results.visibility import with_ways
+from alita_mcp.server.results.unreviewed import visible_manifest
+from alita_mcp.server.results.visibility import name_nearest
 from alita_mcp.server.sources import ToolCall
-from alita_mcp.server.tools.meta_tools import progress_of, repaired
+from alita_mcp.server.tools.repair import repair_arguments
 from alita_mcp.verification.json_schema import SEE_SCHEMA, validate_arguments
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.server.client.announce import Announcer
-    from alita_mcp.server.client.observed import Observed
+    from alita_mcp.progress import ReportStage
+    from alita_mcp.server.client.announcer import Announcer
+    from alita_mcp.server.client.tool_list import ClientToolList
     from alita_mcp.server.context import Context, ToolResult
-    from alita_mcp.server.opening import SharedApp
+    from alita_mcp.server.shared_app import SharedApp
     from alita_mcp.server.sources import ToolSource
     from alita_mcp.server.tasks import Tasks
     from alita_mcp.values import Manifest
 
 MAX_ARGUMENT_BYTES = 1_000_000
 MAX_NAME = 200
+STAGE_SECONDS = 1.0
+"""How long a client may take to read a progress notification before the work goes on without it."""
 
 
 class Dispatcher:
@@ -56,113 +60,120 @@ class Dispatcher:
         self._announcer = announcer
         self._page_size = page_size
 
-    async def list(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
         """One page of the tools; the fixed ones stand on the first, which is all that some hosts read."""
-        await self._shared.settled()
+        await self._shared.wait_until_settled()
         cursor = params.cursor if params else None
         change = self._announcer.changes
-        page, following = page_of(self._listed(), lambda tool: tool.name, cursor, self._page_size)
-        names = (tool.name for tool in page)
-        client = self._announcer.observed(ctx)
-        client.list(names, change, anyio.current_time(), first=cursor is None)
+        page, following = page_of(self._listed_tools(), lambda tool: tool.name, cursor, self._page_size)
+        client = self._announcer.tool_list_of(ctx)
+        client.record_page((tool.name for tool in page), change, anyio.current_time(), first=cursor is None)
         return types.ListToolsResult(tools=page, next_cursor=following)
-
-    def _listed(self) -> Sequence[types.Tool]:
-        return [tool for source in self._sources for tool in source.definitions()]
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """A tool's input schema, for the SDK's check of mirrored headers."""
-        found = self._find(name)
-        return found[1].input_schema if found else None
+        _, tool = self._find_tool(name)
+        return tool.input_schema if tool else None
 
-    async def call(self, ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
+    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
         """Handles one call. Only `MCPError` and cancellation come out as exceptions.
 
         An error of a tool with an output schema has no structured part: clients check even those against it.
         """
-        client = self._announcer.observed(ctx)
-        result = await result_or_error(lambda: self._call(ctx, params, client))
-        if not isinstance(result, types.CallToolResult) or not result.is_error:
-            return result
-        found = self._find(params.name)
-        if found is None or found[1].output_schema is None:
-            return result
-        return result.model_copy(update={"structured_content": None})
-
-    async def _call(self, ctx: Context, params: types.CallToolRequestParams, client: Observed) -> ToolResult:
-        app = await self._shared.get()
+        client = self._announcer.tool_list_of(ctx)
+        tool: types.Tool | None = None
         try:
-            found = self._find(params.name)
-            if found is None:  # what other processes have committed may hold it
+            app = await self._shared.get()
+            source, tool = self._find_tool(params.name)
+            if tool is None:  # another process may have published it
                 await app.library.refresh()
-                found = self._find(params.name)
-            if found is None:
-                raise self._unknown(params.name, app, client)
-            source, tool = found
+                source, tool = self._find_tool(params.name)
+            if source is None or tool is None:
+                raise self._unknown_tool(params.name, app, client)  # noqa: TRY301 - becomes a result below
             call = ToolCall(
-                name=tool.name, arguments=await _checked_arguments(tool, params.arguments or {}, app), ctx=ctx,
+                name=tool.name, arguments=await _fit_arguments(tool, params.arguments or {}, app), ctx=ctx,
                 client=client, identity=identity_of(ctx), params=params, app=app, tasks=self._tasks,
-                announcer=self._announcer, on_stage=progress_of(ctx),
+                announcer=self._announcer, on_stage=_progress_reporter(ctx),
             )  # fmt: skip
             async with app.report_preparation(call.on_stage):
-                result = await source.call(call)
-            return await checked(result, app, tool) if isinstance(result, types.CallToolResult) else result
-        except AlitaError as failure:
-            failure.hint = spelled(failure.hint, app.alita)
-            raise
+                result = await source.call_tool(call)
+            if isinstance(result, types.CallToolResult):
+                result = await limit_result(result, app, tool)
+        except Exception as raised:  # noqa: BLE001 - the outermost edge of every tool
+            if isinstance(raised, AlitaError) and self._shared.current is not None:
+                raised.hint = spelled(raised.hint, self._shared.current.alita)
+            result = error_result(raised)
+        if isinstance(result, types.CallToolResult) and result.is_error and tool and tool.output_schema:
+            return result.model_copy(update={"structured_content": None})
+        return result
 
-    def _find(self, name: str) -> tuple[ToolSource, types.Tool] | None:
+    def _listed_tools(self) -> Sequence[types.Tool]:
+        return [tool for source in self._sources for tool in source.list_tools()]
+
+    def _find_tool(self, name: str) -> tuple[ToolSource, types.Tool] | tuple[None, None]:
         for source in self._sources:
-            tool = source.find(name)
+            tool = source.find_tool(name)
             if tool is not None:
                 return source, tool
-        return None
+        return None, None
 
-    def _unknown(self, name: str, app: App, client: Observed) -> AlitaError:
+    def _unknown_tool(self, name: str, app: App, client: ClientToolList) -> AlitaError:
         try:
             app.library.entry(name)
         except ToolUnavailable as gone:
             return gone
         except ToolNotFound:
             pass
-        near = nearest_names(
-            name, {*(tool.name for tool in self._listed()), *app.library.tools.names_like(name)}
-        )
-        missing = ToolNotFound(f"There is no tool {printable(name, MAX_NAME)!r}.", nearest=near)
-        return with_ways(missing, app, client)
+        listed = {tool.name for tool in self._listed_tools()}
+        nearest = nearest_names(name, {*listed, *app.library.tools.names_like(name)})
+        missing = ToolNotFound(f"There is no tool {printable(name, MAX_NAME)!r}.", nearest=nearest)
+        return name_nearest(missing, app, client)
 
 
-async def _checked_arguments(tool: types.Tool, given: dict[str, Any], app: App) -> dict[str, Any]:
-    """The arguments of a call as they were meant, once they fit the tool; an error says how the tool is called."""
+def _progress_reporter(ctx: Context) -> ReportStage:
+    """Sends each stage's name to the caller as progress; a caller that does not read does not stop the work."""
+    stages = itertools.count(1)
+
+    async def report(stage: str) -> None:
+        with anyio.move_on_after(STAGE_SECONDS):
+            await ctx.session.report_progress(next(stages), None, stage)
+
+    return report
+
+
+async def _fit_arguments(tool: types.Tool, arguments: dict[str, Any], app: App) -> dict[str, Any]:
+    """The arguments of a call as they were meant.
+
+    Raises:
+        InvalidArguments: they are not JSON, too many, or do not fit the schema; the hint says how the tool is called.
+    """
+
+    def fit() -> dict[str, Any]:
+        if is_deeper_than(arguments, MAX_DEPTH):
+            raise InvalidArguments("The arguments are nested too deeply.", hint="Send fewer levels.")
+        try:
+            size = len(json_document(arguments))
+        except UnicodeEncodeError:
+            problem = "The arguments contain half of a surrogate pair."
+            raise InvalidArguments(problem, hint="Send valid Unicode text.") from None
+        except ValueError:
+            problem = "The arguments are not JSON: a number is not finite."
+            raise InvalidArguments(problem, hint="Send finite numbers.") from None
+        if size > MAX_ARGUMENT_BYTES:
+            problem = f"The arguments have {size:,} bytes; the limit is {MAX_ARGUMENT_BYTES:,}."
+            raise InvalidArguments(problem, hint="Send less at once.")
+        meant = repair_arguments(tool.name, arguments)
+        validate_arguments(tool.input_schema, meant)
+        return meant
+
     try:
-        return await off_loop(partial(_fitting_arguments, tool, given), large=is_large(given))
+        return await off_loop(fit, large=is_large(arguments))
     except InvalidArguments as wrong:
         if wrong.hint != SEE_SCHEMA:
             raise
-        try:
-            called: Manifest | types.Tool = shown(app, app.library.entry(tool.name).manifest)
-        except AlitaError:
-            called = tool
+        called: Manifest | types.Tool = tool
+        with suppress(AlitaError):  # one of the server's own has no manifest
+            called = visible_manifest(app, app.library.entry(tool.name).manifest)
         raise with_signature(wrong, called) from None
-
-
-def _fitting_arguments(tool: types.Tool, given: dict[str, Any]) -> dict[str, Any]:
-    """Refuses what cannot be passed on as JSON text, what is too much of it, and what does not fit the schema."""
-    if is_deeper_than(given, MAX_DEPTH):
-        raise InvalidArguments("The arguments are nested too deeply.", hint="Send fewer levels.")
-    try:
-        size = len(json_document(given))
-    except UnicodeEncodeError:
-        problem = "The arguments hold half of a surrogate pair."
-        raise InvalidArguments(problem, hint="Send valid Unicode text.") from None
-    except ValueError:
-        problem = "The arguments are not JSON: a number is not finite."
-        raise InvalidArguments(problem, hint="Send finite numbers.") from None
-    if size > MAX_ARGUMENT_BYTES:
-        raise InvalidArguments(
-            f"The arguments have {size:,} bytes, the limit is {MAX_ARGUMENT_BYTES:,}.",
-            hint="Send less at once.",
-        )
-    arguments = repaired(tool.name, given)
-    validate_arguments(tool.input_schema, arguments)
-    return arguments

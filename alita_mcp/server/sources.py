@@ -14,8 +14,8 @@ from alita_mcp.server.context import Context, ToolResult
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.app.learning import ClientIdentity
-    from alita_mcp.server.client.announce import Announcer
-    from alita_mcp.server.client.observed import Observed
+    from alita_mcp.server.client.announcer import Announcer
+    from alita_mcp.server.client.tool_list import ClientToolList
     from alita_mcp.server.tasks import Tasks
 
 
@@ -26,38 +26,56 @@ class ToolCall:
     name: str
     arguments: dict[str, Any]
     ctx: Context
-    client: Observed
+    client: ClientToolList
     identity: ClientIdentity
     params: types.CallToolRequestParams
     app: App
     tasks: Tasks
     announcer: Announcer
     on_stage: ReportStage
-    """Tells the caller one short line about long work."""
+    """Sends the caller one short line about long work."""
 
 
 class ToolSource(Protocol):
     """Source of tools.
 
-    Implementers: `definitions` and `find` read memory only and never raise. `call` gets arguments that fit the
+    Implementers: `list_tools` and `find_tool` read memory only and never raise. `call_tool` gets arguments that fit the
     input schema; what it raises becomes an error result (an `AlitaError` with its words, anything else without)
     or, for `MCPError`, a protocol error. A structured result is checked against the output schema afterwards.
     """
 
-    def definitions(self) -> Sequence[types.Tool]:
+    def list_tools(self) -> Sequence[types.Tool]:
         """The tools to list, in the order in which clients see them."""
         ...
 
-    def find(self, name: str) -> types.Tool | None:
+    def find_tool(self, name: str) -> types.Tool | None:
         """The tool of that name, listed or not."""
         ...
 
-    async def call(self, call: ToolCall) -> ToolResult:
-        """Handles a call of a tool that `find` found."""
+    async def call_tool(self, call: ToolCall) -> ToolResult:
+        """Handles a call of a tool that `find_tool` found."""
         ...
 
 
-def fixed_tool(
+class ResourceSource(Protocol):
+    """Source of resources; `list_resources` and `list_templates` read memory only."""
+
+    def list_resources(self) -> Sequence[types.Resource]:
+        """The resources to list."""
+        ...
+
+    def list_templates(self) -> Sequence[types.ResourceTemplate]:
+        """The templates to list."""
+        ...
+
+    async def read_resource(
+        self, ctx: Context, params: types.ReadResourceRequestParams, /
+    ) -> types.ReadResourceResult | types.InputRequiredResult | None:
+        """The resource, or None when the URI is not one of this source's; raises `AlitaError`."""
+        ...
+
+
+def own_tool(
     name: str,
     description: str,
     properties: dict[str, Any],
@@ -75,7 +93,7 @@ def fixed_tool(
     )
 
 
-class FixedTools:
+class OwnTools:
     """Source of tools of the server's own, each with the function that handles its calls."""
 
     def __init__(
@@ -83,39 +101,21 @@ class FixedTools:
         tools: Sequence[types.Tool],
         handlers: Mapping[str, Callable[[ToolCall], Awaitable[ToolResult]]],
         *,
-        listed: Collection[str] | None = None,
+        listed: Collection[str],
     ) -> None:
-        """`listed` are the names of those that clients see; None: all."""
-        self._listed = tuple(tool for tool in tools if listed is None or tool.name in listed)
+        """`listed` are the names of those that clients see; no connection changes it."""
+        self._listed = tuple(tool for tool in tools if tool.name in listed)
         self._tools = {tool.name: tool for tool in tools}
         self._handlers = handlers
 
-    def definitions(self) -> Sequence[types.Tool]:
-        """Those that are listed; no connection changes it."""
+    def list_tools(self) -> Sequence[types.Tool]:
+        """Those that clients see."""
         return self._listed
 
-    def find(self, name: str) -> types.Tool | None:
+    def find_tool(self, name: str) -> types.Tool | None:
         """One of them, listed or not."""
         return self._tools.get(name)
 
-    async def call(self, call: ToolCall) -> ToolResult:
+    async def call_tool(self, call: ToolCall) -> ToolResult:
         """Handles a call of one of them."""
         return await self._handlers[call.name](call)
-
-
-class ResourceSource(Protocol):
-    """Source of resources; `resources` and `templates` read memory only."""
-
-    def resources(self) -> Sequence[types.Resource]:
-        """The resources to list."""
-        ...
-
-    def templates(self) -> Sequence[types.ResourceTemplate]:
-        """The templates to list."""
-        ...
-
-    async def read(
-        self, ctx: Context, params: types.ReadResourceRequestParams, /
-    ) -> types.ReadResourceResult | types.InputRequiredResult | None:
-        """The resource, or None when the URI is not one of this source's; raises `AlitaError`."""
-        ...

@@ -12,16 +12,14 @@ import anyio
 import mcp_types as types
 from anyio.abc import TaskGroup
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from alita_mcp.errors import UsageError
+from alita_mcp.server.client.identity import is_modern
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
-    from alita_mcp.server.context import Context, ToolResult
-
-    ResultOrError = Callable[[Callable[[], Awaitable[ToolResult]]], Awaitable[ToolResult]]
+    from alita_mcp.server.context import Context
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 TTL_MS = 3_600_000
@@ -45,12 +43,9 @@ class UpdateParams(TaskParams):
     input_responses: dict[str, Any]
 
 
-Clock = Callable[[], dt.datetime]
-
-
-def utc_now() -> dt.datetime:
-    """The time, as tasks are stamped with it."""
-    return dt.datetime.now(dt.UTC)
+def timestamp() -> str:
+    """The time, as tasks are stamped with it: ISO 8601, UTC."""
+    return dt.datetime.now(dt.UTC).isoformat().replace("+00:00", "Z")
 
 
 @dataclass
@@ -59,64 +54,46 @@ class Task:
 
     id: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     status: Status = "working"
-    now: Clock = utc_now
-    created: dt.datetime = field(init=False)
-    updated: dt.datetime = field(init=False)
+    created: str = field(default_factory=timestamp)
+    updated: str = field(default_factory=timestamp)
     message: str = ""
-    result: dict[str, Any] | None = None
-    error: dict[str, Any] | None = None
+    outcome: dict[str, Any] = field(default_factory=dict)
+    """`result` of a completed task, `error` of a failed one."""
     pending: dict[str, Any] = field(default_factory=dict)
     answers: dict[str, Any] = field(default_factory=dict)
     answered: anyio.Event = field(default_factory=anyio.Event)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
-    def __post_init__(self) -> None:
-        self.created = self.updated = self.now()
-
     async def report(self, message: str) -> None:
         """Says where the work stands."""
-        self.message, self.updated = message, self.now()
+        self.message, self.updated = message, timestamp()
 
-    async def ask(self, requests: dict[str, Any]) -> dict[str, Any]:
+    async def ask_client(self, requests: dict[str, Any]) -> dict[str, Any]:
         """Asks the client for input and waits for all of it; wire-shaped requests in, wire-shaped responses out."""
         self.pending |= requests
-        self.become("input_required")
+        self.set_status("input_required")
         while not requests.keys() <= self.answers.keys():
             self.answered = anyio.Event()
             await self.answered.wait()
-        self.become("working")
+        self.set_status("working")
         return {key: self.answers[key] for key in requests}
 
-    def take(self, responses: dict[str, Any]) -> None:
-        """Accepts input that was asked for; anything else is dropped."""
-        for key in responses.keys() & self.pending.keys():
-            del self.pending[key]
-            self.answers[key] = responses[key]
-        self.answered.set()
-
-    def become(self, status: Status) -> None:
+    def set_status(self, status: Status) -> None:
         """Changes the status, once and for all when it is a final one."""
         if self.status in UNFINISHED:
-            self.status, self.updated = status, self.now()
+            self.status, self.updated = status, timestamp()
 
-    def wire(self, *, detailed: bool) -> dict[str, Any]:
+    def wire(self) -> dict[str, Any]:
         """The task as clients read it."""
-        shown: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "taskId": self.id,
             "status": self.status,
-            "createdAt": self.created.isoformat().replace("+00:00", "Z"),
-            "lastUpdatedAt": self.updated.isoformat().replace("+00:00", "Z"),
+            "createdAt": self.created,
+            "lastUpdatedAt": self.updated,
             "ttlMs": TTL_MS,
             "pollIntervalMs": POLL_MS,
         }
-        if self.message:
-            shown["statusMessage"] = self.message
-        details = {"completed": ("result", self.result), "failed": ("error", self.error)}
-        details["input_required"] = ("inputRequests", dict(self.pending))
-        if detailed and self.status in details:
-            name, value = details[self.status]
-            shown[name] = value
-        return shown
+        return fields | ({"statusMessage": self.message} if self.message else {})
 
 
 Work = Callable[[Task], "Awaitable[types.CallToolResult]"]
@@ -126,103 +103,100 @@ class Tasks:
     """The tasks of one server; they end with it."""
 
     def __init__(
-        self, group: Callable[[], TaskGroup], result_or_error: ResultOrError, *, clock: Clock = utc_now
+        self, group: Callable[[], TaskGroup], error_result: Callable[[Exception], types.CallToolResult]
     ) -> None:
         self._group = group
-        self._result_or_error = result_or_error
-        self._clock = clock
+        self._error_result = error_result
         self._tasks: dict[str, Task] = {}
-
-    def __len__(self) -> int:
-        return len(self._tasks)
-
-    def __contains__(self, task_id: str) -> bool:
-        return task_id in self._tasks
 
     def install(self, server: Server[Any]) -> None:
         """Advertises the extension and serves its methods."""
         server.extensions[EXTENSION] = {}
-        server.add_request_handler("tasks/get", TaskParams, self._get)
-        server.add_request_handler("tasks/update", UpdateParams, self._update)
-        server.add_request_handler("tasks/cancel", TaskParams, self._cancel)
+        server.add_request_handler("tasks/get", TaskParams, self._get_task)
+        server.add_request_handler("tasks/update", UpdateParams, self._update_task)
+        server.add_request_handler("tasks/cancel", TaskParams, self._cancel_task)
 
-    def supported(self, ctx: Context) -> bool:
+    def are_supported(self, ctx: Context) -> bool:
         """Whether the client that made a request takes a task for a result."""
         capabilities = ctx.session.client_capabilities
-        declared = capabilities.extensions if capabilities else None
-        return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and bool(declared and EXTENSION in declared)
+        extensions = capabilities.extensions if capabilities else None
+        return is_modern(ctx) and bool(extensions and EXTENSION in extensions)
 
-    def require(self, ctx: Context) -> None:
+    def require_support(self, ctx: Context) -> None:
         """Refuses clients that did not declare the extension.
 
         Raises:
             MCPError: missing required client capability.
         """
-        if not self.supported(ctx):
+        if not self.are_supported(ctx):
             raise MCPError(
                 types.MISSING_REQUIRED_CLIENT_CAPABILITY,
                 "Missing required client capability",
                 {"requiredCapabilities": {"extensions": {EXTENSION: {}}}},
             )
 
-    def start(self, work: Work) -> dict[str, Any]:
+    def start_task(self, work: Work) -> dict[str, Any]:
         """Starts work in the background; the result of the call.
 
         Raises:
-            UsageError: too many tasks are under way.
+            UsageError: too many tasks are running.
         """
-        self._forget()
-        if sum(task.status in UNFINISHED for task in self._tasks.values()) >= MAX_UNFINISHED:
-            raise UsageError(f"{MAX_UNFINISHED} tasks are under way already.", hint="Wait for one to end.")
-        task = Task(now=self._clock)
+        finished = [name for name, task in self._tasks.items() if task.status not in UNFINISHED]
+        if len(self._tasks) - len(finished) >= MAX_UNFINISHED:
+            raise UsageError(f"{MAX_UNFINISHED} tasks are running already.", hint="Wait for one to end.")
+        if len(self._tasks) >= MAX_TASKS:
+            del self._tasks[finished[0]]
+        task = Task()
         self._tasks[task.id] = task
-        self._group().start_soon(self._run, task, work)
-        return {"resultType": "task", **task.wire(detailed=False)}
+        self._group().start_soon(self._run_task, task, work)
+        return {"resultType": "task", **task.wire()}
 
-    async def _run(self, task: Task, work: Work) -> None:
-        """Ends when the work ends, and at the latest when the task's time to live is over."""
-        with task.scope, anyio.move_on_after(TTL_MS / 1_000):
-            try:
-                result = await self._result_or_error(lambda: work(task))
-                task.result = types.CallToolResult.model_validate(result).model_dump(
-                    by_alias=True, mode="json", exclude_none=True
-                )
-                task.become("completed")
-            except MCPError as failure:
-                task.error = failure.error.model_dump(mode="json", exclude_none=True)
-                task.message = failure.error.message
-                task.become("failed")
-        task.become("cancelled")
+    async def _run_task(self, task: Task, work: Work) -> None:
+        """Runs the work, and forgets the task when its time to live is over, whether it has ended or not."""
+        with anyio.move_on_after(TTL_MS / 1_000):
+            with task.scope:
+                try:
+                    try:
+                        result = await work(task)
+                    except Exception as raised:  # noqa: BLE001 - the outermost edge of a tool that became a task
+                        result = self._error_result(raised)
+                    task.outcome = {
+                        "result": result.model_dump(by_alias=True, mode="json", exclude_none=True)
+                    }
+                    task.set_status("completed")
+                except MCPError as failure:
+                    task.outcome = {"error": failure.error.model_dump(mode="json", exclude_none=True)}
+                    task.message = failure.error.message
+                    task.set_status("failed")
+            await anyio.sleep_forever()
+        self._tasks.pop(task.id, None)
 
-    def _find(self, ctx: Context, task_id: str) -> Task:
-        self.require(ctx)
+    def _find_task(self, ctx: Context, task_id: str) -> Task:
+        self.require_support(ctx)
         headers = getattr(ctx.request, "headers", None)  # only HTTP has them
         if headers is not None and headers.get("mcp-name") != task_id:
             raise MCPError(types.HEADER_MISMATCH, "Header mismatch: Mcp-Name must equal params.taskId")
-        self._forget()
-        task = self._tasks.get(task_id)
-        if task is None:
+        if task_id not in self._tasks:
             raise MCPError(types.INVALID_PARAMS, "Task not found")
-        return task
+        return self._tasks[task_id]
 
-    def _forget(self) -> None:
-        """Drops tasks past their time to live, and the oldest finished ones when there are too many."""
-        oldest_kept = self._clock() - dt.timedelta(milliseconds=TTL_MS)
-        finished = [task for task in self._tasks.values() if task.status not in UNFINISHED]
-        surplus = len(self._tasks) - MAX_TASKS + 1
-        for place, task in enumerate(finished):
-            if place < surplus or task.created < oldest_kept:
-                del self._tasks[task.id]
+    async def _get_task(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
+        task = self._find_task(ctx, params.task_id)
+        waits = task.status == "input_required"
+        details = {"inputRequests": dict(task.pending)} if waits else task.outcome
+        return {"resultType": "complete", **task.wire(), **details}
 
-    async def _get(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
-        return {"resultType": "complete", **self._find(ctx, params.task_id).wire(detailed=True)}
-
-    async def _update(self, ctx: Context, params: UpdateParams) -> dict[str, Any]:
-        self._find(ctx, params.task_id).take(params.input_responses)
+    async def _update_task(self, ctx: Context, params: UpdateParams) -> dict[str, Any]:
+        """Accepts input that was asked for; anything else is dropped."""
+        task = self._find_task(ctx, params.task_id)
+        for key in params.input_responses.keys() & task.pending.keys():
+            del task.pending[key]
+            task.answers[key] = params.input_responses[key]
+        task.answered.set()
         return {"resultType": "complete"}
 
-    async def _cancel(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
-        task = self._find(ctx, params.task_id)
-        task.become("cancelled")
+    async def _cancel_task(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
+        task = self._find_task(ctx, params.task_id)
+        task.set_status("cancelled")
         task.scope.cancel()
         return {"resultType": "complete"}

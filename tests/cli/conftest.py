@@ -50,10 +50,7 @@ def alita(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 
     def run(*words: str) -> Said:
         capsys.readouterr()
-        try:
-            status = main(words)
-        except SystemExit as left:  # argparse
-            status = int(left.code or 0)
+        status = main(words)
         captured = capsys.readouterr()
         return Said(status, captured.out, captured.err)
 

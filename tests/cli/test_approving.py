@@ -73,7 +73,7 @@ def test_without_a_terminal_nothing_is_approved_that_is_not_named_by_its_digest(
     first, second = changed(home, "one", "two")
     refused = alita("approve", "asker")
     assert refused.status == 2
-    assert "no terminal to ask on" in refused.err
+    assert "This needs a terminal to ask on" in refused.err
     assert second.digest not in refused.err + refused.out
     unknown = alita("approve", "asker", f"sha256:{64 * '0'}")
     assert unknown.status == 2

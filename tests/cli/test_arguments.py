@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.cli.library.running import read_arguments
+from alita_mcp.cli.library.run import read_arguments
 from alita_mcp.errors import InvalidArguments
 from tests.tables import each_case
 

@@ -24,11 +24,11 @@ def test_code_is_approved_by_its_digest_and_taken_back(alita: Alita, home: Path)
     assert refused.status == 2
     assert "| alita_tool.complete('x')" in refused.err
     assert "\x1b" not in refused.err
-    assert "the digest of the code has to be named" in refused.err
+    assert f"`alita approve --code {number} DIGEST`" in refused.err
     assert alita("approve", "--code", number, "sha256:no").status != 0
     assert not approvals.is_approved(ASKED)
     done = alita("approve", "--code", number, ASKED.digest)
-    assert (done.status, done.out) == (0, f"The code {number} may run with: model.\n")
+    assert (done.status, done.out) == (0, f"Code {number} may run with: model.\n")
     assert approvals.is_approved(ASKED)
     assert "code approved" in alita("log").out
     assert alita("revoke", "--code", number).status == 0

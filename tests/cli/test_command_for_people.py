@@ -53,7 +53,7 @@ def test_a_named_command_approves_nothing_by_itself_in_an_agents_shell(tmp_path:
     changed(tmp_path / "home", "one")
     said = in_shell(SHELLS[0], f"{alita_command(tmp_path / 'home')} approve asker", tmp_path)
     assert said.returncode == 2
-    assert "no terminal to ask on" in said.stderr
+    assert "This needs a terminal to ask on" in said.stderr
 
 
 def test_the_home_is_named_where_it_is_not_the_default_and_before_the_environments(

@@ -86,7 +86,7 @@ def test_a_stopped_demo_leaves_no_folder_and_no_server(bare: dict[str, str]) -> 
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 130
-    assert err.endswith("alita: stopped\n")
+    assert err.endswith("error: Interrupted.\n")
     assert "Traceback" not in err
     assert left_behind(bare) == []
     assert servers_using(bare["TMPDIR"]) == []

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.cli.setting_up.clients import CLIENTS, Launch, codex_toml
-from alita_mcp.cli.setting_up.installing import launch_of, merge
+from alita_mcp.cli.setup.clients import CLIENTS, Launch, codex_toml
+from alita_mcp.cli.setup.install import launch_command, merge_entry
 from alita_mcp.settings import Settings
 from tests.cli.conftest import Alita
 from tests.tables import each_case
@@ -37,7 +37,7 @@ def test_install_prints_what_a_client_needs_and_writes_nothing(alita: Alita, tmp
 def test_every_client_gets_its_entry_into_a_new_file(name: str, tmp_path: Path) -> None:
     client = CLIENTS[name]
     file = tmp_path / "deep" / "config.json"
-    assert merge(file, client, LAUNCH) is None
+    assert merge_entry(file, client, LAUNCH) is None
     document = json.loads(file.read_text(encoding="utf-8"))
     assert document == client.document(LAUNCH)
     assert "/opt/python" in json.dumps(document[client.servers_key]["alita"])
@@ -96,7 +96,7 @@ def test_an_empty_file_and_one_with_a_byte_order_mark_are_understood(tmp_path: P
     for present in (b"", b"  \n", "\ufeff{}".encode()):
         file = tmp_path / f"{len(present)}.json"
         file.write_bytes(present)
-        merge(file, CLIENTS["cursor"], LAUNCH)
+        merge_entry(file, CLIENTS["cursor"], LAUNCH)
         assert "alita" in json.loads(file.read_text(encoding="utf-8"))["mcpServers"]
 
 
@@ -105,7 +105,7 @@ def test_a_private_file_stays_private_and_so_does_its_backup(tmp_path: Path) -> 
     file = tmp_path / "mcp.json"
     file.write_text(json.dumps(OTHERS), encoding="utf-8")
     file.chmod(0o600)
-    backup = merge(file, CLIENTS["cursor"], LAUNCH)
+    backup = merge_entry(file, CLIENTS["cursor"], LAUNCH)
     assert backup is not None
     assert [stat.S_IMODE(path.stat().st_mode) for path in (file, backup)] == [0o600, 0o600]
 
@@ -115,7 +115,7 @@ def test_a_linked_configuration_stays_a_link(tmp_path: Path) -> None:
     real, link = tmp_path / "dotfiles.json", tmp_path / "mcp.json"
     real.write_text("{}", encoding="utf-8")
     link.symlink_to(real)
-    merge(link, CLIENTS["cursor"], LAUNCH)
+    merge_entry(link, CLIENTS["cursor"], LAUNCH)
     assert link.is_symlink()
     assert "alita" in real.read_text(encoding="utf-8")
 
@@ -162,13 +162,13 @@ def test_what_a_client_needs_beyond_its_file_is_printed(
 
 def test_settings_that_a_person_made_go_along_and_secrets_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ALITA_DOCKER_IMAGE", raising=False)
-    launch = launch_of(Settings(home=Path("/data"), sandbox="wasm", token="s3cret"))  # type: ignore[arg-type]
+    launch = launch_command(Settings(home=Path("/data"), sandbox="wasm", token="s3cret"))  # type: ignore[arg-type]
     assert launch.env == {"ALITA_HOME": str(Path("/data")), "ALITA_SANDBOX": "wasm"}
-    assert launch_of(Settings()).env == {}
+    assert launch_command(Settings()).env == {}
 
 
 def test_uvx_starts_the_published_package() -> None:
-    launch = launch_of(Settings(), uvx=True)
+    launch = launch_command(Settings(), uvx=True)
     assert Path(launch.command).stem == "uvx"
     assert launch.args == ("alita-mcp-server",)
 
@@ -188,8 +188,8 @@ def test_a_folder_in_the_files_place_is_refused(alita: Alita, tmp_path: Path) ->
 def test_two_changes_within_a_second_keep_both_backups(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     file.write_text(json.dumps(OTHERS), encoding="utf-8")
-    first = merge(file, CLIENTS["cursor"], LAUNCH)
-    second = merge(file, CLIENTS["cursor"], Launch("uvx", ("alita-mcp-server",), {}))
+    first = merge_entry(file, CLIENTS["cursor"], LAUNCH)
+    second = merge_entry(file, CLIENTS["cursor"], Launch("uvx", ("alita-mcp-server",), {}))
     assert first is not None
     assert second is not None
     assert json.loads(first.read_text(encoding="utf-8")) == OTHERS

@@ -150,8 +150,8 @@ def test_without_code_comes_a_template_to_fill_in(alita: Alita) -> None:
         ("{not json", "neither JSON nor JSON Lines"),
         ("", "holds no request"),
         ("[]", "holds no request"),
-        ("[1, 2]", "should hold objects"),
-        ('"text"', "should hold objects"),
+        ("[1, 2]", "must hold JSON objects"),
+        ('"text"', "must hold JSON objects"),
         ("[" * 100_000, "nested too deeply"),
         ('{"name": "double"}\n{broken', "neither JSON nor JSON Lines"),
         ("\ud800", "cannot be read"),
@@ -356,9 +356,9 @@ def test_a_folder_that_is_no_tool_is_refused(alita: Alita, tmp_path: Path) -> No
     written(tmp_path / "manifest.json", {"manifest": [], "examples": 3})
     said = alita("tool", "import", str(tmp_path))
     assert said.status == 2
-    assert "no tool's manifest" in said.err
+    assert "is not the manifest of a tool" in said.err
     written(tmp_path / "manifest.json", {"manifest": {"grants": {"shell": True}}, "examples": []})
-    assert "asks for shell, which cannot be requested" in alita("tool", "import", str(tmp_path)).err
+    assert "asks for shell, which nobody can grant" in alita("tool", "import", str(tmp_path)).err
     written(
         tmp_path / "manifest.json", {"manifest": {"grants": {"network": ["example.org"]}}, "examples": []}
     )
@@ -494,6 +494,6 @@ def test_words_are_taken_back_one_by_one_or_all(alita: Alita, home: Path) -> Non
     assert refused.status == 2
     assert "from its author" in refused.err
     assert alita("tool", "forget", "double").out.split("\n")[:2] == ["make twins of a number", "a pair"]
-    assert "has learned no words" in alita("tool", "forget", "double").err
+    assert "has no learned requests" in alita("tool", "forget", "double").err
     assert alita("show", "double", "--json").json["found_by"]["learned"] == []
     assert alita("tool", "forget", "nothing_here").status != 0

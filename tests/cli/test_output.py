@@ -14,19 +14,19 @@ from tests.tables import each_case
 def test_the_result_goes_to_stdout_and_notes_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     output = Output()
     output.note("working")
-    output.result({"a": 1}, "one")
+    output.print_result({"a": 1}, "one")
     assert capsys.readouterr() == ("one\n", "working\n")
 
 
 def test_json_takes_the_value_instead_of_the_text(capsys: pytest.CaptureFixture[str]) -> None:
-    Output(as_json=True).result({"grants": [Grants()], "name": "é"}, "text")
+    Output(as_json=True).print_result({"grants": [Grants()], "name": "é"}, "text")
     out = capsys.readouterr().out
     assert json.loads(out) == {"grants": [Grants().model_dump(mode="json")], "name": "é"}
     assert "é" in out
 
 
 def test_an_empty_text_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    Output().result([], "")
+    Output().print_result([], "")
     assert capsys.readouterr().out == ""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.cli.setting_up.preparing import embedded, embedded_line
+from alita_mcp.cli.setup.prepare import describe_embedded, find_embedded
 from alita_mcp.sandbox.wasm.compiled import CompiledFiles
 from tests.cli.conftest import Alita
 from tests.sandbox.wasm import slow_to_prepare
@@ -34,7 +34,7 @@ def test_it_makes_the_sandbox_ready_and_says_what_there_is(
     assert again.status == 0
     assert "Tools run in: wasm\n✓ embedded Python: component " in again.out
     assert found["path"] in again.out
-    assert "compiled before; nothing was to be done" in again.out
+    assert "compiled before; nothing to do" in again.out
     assert "prepare: sandbox" in again.err
     assert alita("prepare", "--json").json == first.json | {"compiled_now": False}
 
@@ -46,7 +46,7 @@ def test_it_shows_how_far_it_is(alita: Alita, monkeypatch: pytest.MonkeyPatch, t
     assert said.status == 0
     assert "prepare: preparing Python for this machine, once: 0 of about 13 s" in said.err
     assert "Tools run in: slow" in said.out
-    assert "nothing was to be compiled" in said.out
+    assert "nothing to compile" in said.out
 
 
 def test_what_fails_is_said_with_what_to_do(
@@ -62,12 +62,12 @@ def test_what_fails_is_said_with_what_to_do(
 
 async def test_what_there_is_is_told_in_a_line(tmp_path: Path) -> None:
     files = CompiledFiles(tmp_path / "compiled")
-    found = await embedded(files)
+    found = await find_embedded(files)
     assert found["compiled"] is False
     assert found["folder"] == str(files.folder)
-    assert "not compiled yet (component " in embedded_line(found)
-    assert "`alita prepare` does it" in embedded_line(found)
+    assert "not compiled yet (component " in describe_embedded(found)
+    assert "`alita prepare` compiles it" in describe_embedded(found)
     files.folder.chmod(0o777)
-    exposed = embedded_line(await embedded(files))
+    exposed = describe_embedded(await find_embedded(files))
     assert exposed.startswith("✗ embedded Python: ")
     assert "others may write it" in exposed

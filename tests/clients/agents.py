@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from alita_mcp.cli.setting_up.clients import CLIENTS, Launch, codex_toml
+from alita_mcp.cli.setup.clients import CLIENTS, Launch, codex_toml
 from tests.clients.conversation import PROMPT
 
 PACKAGES = Path(__file__).with_name("npm")

@@ -27,11 +27,11 @@ BINARY = "test://static-binary"
 class FixtureResources:
     """Text, binary, watched, and one per id."""
 
-    def resources(self) -> Sequence[types.Resource]:
+    def list_resources(self) -> Sequence[types.Resource]:
         listed = [*((uri, "text/plain") for uri in TEXTS), (BINARY, "image/png")]
         return [types.Resource(uri=uri, name=uri.split("//")[1], mime_type=kind) for uri, kind in listed]
 
-    def templates(self) -> Sequence[types.ResourceTemplate]:
+    def list_templates(self) -> Sequence[types.ResourceTemplate]:
         name = "template"
         return [
             types.ResourceTemplate(
@@ -39,7 +39,7 @@ class FixtureResources:
             )
         ]
 
-    async def read(
+    async def read_resource(
         self, _ctx: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult | None:
         uri = str(params.uri)

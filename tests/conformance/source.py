@@ -37,13 +37,13 @@ class Fixtures:
 
         return register
 
-    def definitions(self) -> Sequence[types.Tool]:
+    def list_tools(self) -> Sequence[types.Tool]:
         return [definition for definition, _ in self._tools.values()]
 
-    def find(self, name: str) -> types.Tool | None:
+    def find_tool(self, name: str) -> types.Tool | None:
         return self._tools[name][0] if name in self._tools else None
 
-    async def call(self, call: ToolCall) -> ToolResult:
+    async def call_tool(self, call: ToolCall) -> ToolResult:
         return await self._tools[call.name][1](call)
 
 

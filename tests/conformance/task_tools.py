@@ -35,19 +35,19 @@ async def slow_compute(call: ToolCall) -> ToolResult:
         await anyio.sleep(call.arguments.get("seconds", 1))
         return said("computed")
 
-    return call.tasks.start(work) if call.tasks.supported(call.ctx) else await work(None)
+    return call.tasks.start_task(work) if call.tasks.are_supported(call.ctx) else await work(None)
 
 
 @task_tools.tool()
 async def failing_job(call: ToolCall) -> ToolResult:
     """Ends with an error of its own."""
-    call.tasks.require(call.ctx)
+    call.tasks.require_support(call.ctx)
 
     async def work(_task: Task) -> types.CallToolResult:
         await anyio.sleep(1)
         return said("job failed", is_error=True)
 
-    return call.tasks.start(work)
+    return call.tasks.start_task(work)
 
 
 @task_tools.tool()
@@ -58,7 +58,7 @@ async def protocol_error_job(call: ToolCall) -> ToolResult:
         await anyio.sleep(0.2)
         raise MCPError(types.INTERNAL_ERROR, "boom")
 
-    return call.tasks.start(work)
+    return call.tasks.start_task(work)
 
 
 @task_tools.tool({"filename": {"type": "string"}})
@@ -67,10 +67,10 @@ async def confirm_delete(call: ToolCall) -> ToolResult:
 
     async def work(task: Task) -> types.CallToolResult:
         question = form("Delete?", {"confirm": {"type": "boolean"}}, ["confirm"])
-        answers = await task.ask({"confirm": wire(question)})
+        answers = await task.ask_client({"confirm": wire(question)})
         return said(json.dumps(answers["confirm"]))
 
-    return call.tasks.start(work)
+    return call.tasks.start_task(work)
 
 
 @task_tools.tool()
@@ -78,10 +78,10 @@ async def multi_input(call: ToolCall) -> ToolResult:
     """Asks two things at once."""
 
     async def work(task: Task) -> types.CallToolResult:
-        answers = await task.ask({"a": wire(name_form("A")), "b": wire(name_form("B"))})
+        answers = await task.ask_client({"a": wire(name_form("A")), "b": wire(name_form("B"))})
         return said(json.dumps(answers))
 
-    return call.tasks.start(work)
+    return call.tasks.start_task(work)
 
 
 @task_tools.tool()
@@ -90,10 +90,10 @@ async def test_tool_with_task(call: ToolCall) -> ToolResult:
     answer = (call.params.input_responses or {}).get("user_name")
     if not isinstance(answer, types.ElicitResult):
         return types.InputRequiredResult(input_requests={"user_name": name_form()}, request_state="asked")
-    call.tasks.require(call.ctx)
+    call.tasks.require_support(call.ctx)
     name = (answer.content or {}).get("name")
 
     async def work(_task: Task) -> types.CallToolResult:
         return said(f"done for {name}")
 
-    return call.tasks.start(work)
+    return call.tasks.start_task(work)

@@ -15,8 +15,9 @@ import httpx
 import pytest
 from mcp import Client
 
-from alita_mcp.cli.main import build_parser, main
-from alita_mcp.cli.setting_up.clients import CLIENTS
+from alita_mcp.cli.main import main, parse_words
+from alita_mcp.cli.setup.clients import Launch
+from alita_mcp.cli.setup.install import merge_entry
 from alita_mcp.errors import ModelError
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.embedder_choice import choose_embedder
@@ -75,7 +76,7 @@ def test_each_command_of_a_page_is_one_that_exists() -> None:
     assert len(lines) >= 9
     for program, *words in lines:
         if program == "alita":
-            assert callable(build_parser().parse_args(words).command)
+            assert parse_words(words)
         elif program == "make":
             assert f"\n{words[0]}:" in (ROOT / "Makefile").read_text("utf-8")
         elif program == "export":
@@ -251,14 +252,10 @@ async def test_the_gate_leaves_other_tools_alone() -> None:
     assert verdict.report.trust == "verified"
 
 
-def test_the_client_is_one_more_word_of_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setitem(CLIENTS, "own", example("own_client").OWN)
-    monkeypatch.setenv("ALITA_HOME", str(tmp_path / "home"))
+def test_the_client_gets_its_entry(tmp_path: Path) -> None:
     file = tmp_path / "servers.json"
-    assert main(["install", "own", "--write", "--file", str(file)]) == 0
+    merge_entry(file, example("own_client").OWN, Launch("alita-mcp-server", (), {"ALITA_HOME": "/data"}))
     entry = json.loads(file.read_text())["servers"]["alita"]
-    assert entry["exec"]
-    assert {"name": "ALITA_HOME", "value": str(tmp_path / "home")} in entry["variables"]
-    assert "Restart Example Agent." in capsys.readouterr().out
+    assert entry == {
+        "exec": ["alita-mcp-server"], "variables": [{"name": "ALITA_HOME", "value": "/data"}],
+    }  # fmt: skip

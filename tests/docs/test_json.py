@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.cli.setting_up.clients import CLIENTS, Launch, codex_toml
+from alita_mcp.cli.setup.clients import CLIENTS, Launch, codex_toml
 from alita_mcp.library.grants.grants_file import read_grants_file
 from alita_mcp.server.api.values import NewTask
 from alita_mcp.toolsmith.requests.request import read_request

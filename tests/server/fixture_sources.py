@@ -26,13 +26,13 @@ class HandlerTools:
         self._tools[name] = (tool, handler)
         return self
 
-    def definitions(self) -> Sequence[types.Tool]:
+    def list_tools(self) -> Sequence[types.Tool]:
         return [tool for tool, _ in self._tools.values()]
 
-    def find(self, name: str) -> types.Tool | None:
+    def find_tool(self, name: str) -> types.Tool | None:
         return self._tools[name][0] if name in self._tools else None
 
-    async def call(self, call: ToolCall) -> ToolResult:
+    async def call_tool(self, call: ToolCall) -> ToolResult:
         return await self._tools[call.name][1](call)
 
 

@@ -12,8 +12,10 @@ import mcp_types as types
 import pytest
 from mcp import MCPError
 
+from alita_mcp.errors import LibraryError
 from alita_mcp.server.build import build_server
 from alita_mcp.server.context import ToolResult
+from alita_mcp.server.results.failures import protocol_error
 from alita_mcp.server.sources import ToolCall
 from alita_mcp.settings import Settings
 from alita_mcp.values import META_TOOLS
@@ -95,12 +97,12 @@ async def test_old_clients_may_ask_for_a_log_level(build: Build) -> None:
 class Broken:
     """A source of resources whose every method fails."""
 
-    def resources(self) -> list[types.Resource]:
+    def list_resources(self) -> list[types.Resource]:
         raise RuntimeError("secret")
 
-    templates = resources
+    list_templates = list_resources
 
-    async def read(self, *_: Any) -> None:
+    async def read_resource(self, *_: Any) -> None:
         raise RuntimeError("secret")
 
 
@@ -119,19 +121,9 @@ async def test_no_method_leaks_the_words_of_an_unexpected_error(build: Build, er
         assert await names_of(client)
 
 
-async def test_an_error_of_ours_outside_a_tool_keeps_its_words(build: Build, era: str) -> None:
-    from alita_mcp.errors import LibraryError
-    from alita_mcp.server.results.failures import protocol_errors
-
-    async def call_next(_ctx: Any) -> Any:
-        raise ExceptionGroup("", [LibraryError("the disk is full", hint="Make room.")])
-
-    with pytest.raises(MCPError) as refusal:
-        await protocol_errors(None, call_next)  # type: ignore[arg-type]
-    assert refusal.value.error.message == "the disk is full Make room."
-
-    async def grouped(_ctx: Any) -> Any:
-        raise ExceptionGroup("", [MCPError(types.INVALID_PARAMS, "inner")])
-
-    with pytest.raises(MCPError, match="inner"):
-        await protocol_errors(None, grouped)  # type: ignore[arg-type]
+def test_an_error_of_ours_outside_a_tool_keeps_its_words() -> None:
+    full = protocol_error(ExceptionGroup("", [LibraryError("the disk is full", hint="Make room.")]))
+    assert isinstance(full, MCPError)
+    assert full.error.message == "the disk is full Make room."
+    inner = MCPError(types.INVALID_PARAMS, "inner")
+    assert protocol_error(ExceptionGroup("", [inner])) is inner

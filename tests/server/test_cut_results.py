@@ -122,8 +122,6 @@ async def test_a_part_is_asked_for_in_bytes(build: Build, era: str) -> None:
             f"offset={len(document)}",
             "offset=-1",
             "offset=x",
-            "from=1",
-            "offset=1#x",
             "offset=1/../x",
         ):
             with pytest.raises(MCPError):

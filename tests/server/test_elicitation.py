@@ -184,7 +184,7 @@ async def test_a_client_that_only_says_that_it_asks_people_ends_in_the_command(b
 async def test_an_answer_is_read_as_the_choice_that_it_holds_and_nothing_else(
     response: Any, read: Decision | None
 ) -> None:
-    answer = elicitation.answer_of(response, Question("question-1", "What?"))
+    answer = elicitation.read_answer(response, Question("question-1", "What?"))
     assert answer is read if read else isinstance(answer, ModelError)
 
 
@@ -203,7 +203,7 @@ async def test_an_answer_is_read_as_the_choice_that_it_holds_and_nothing_else(
 async def test_a_filled_form_is_the_texts_of_its_fields(content: Any, read: dict[str, str] | None) -> None:
     fields = (FormField("a", "A", "a?"), FormField("b", "B", "b?"))
     question = Question("question-1", "What?", fields=fields)
-    answer = elicitation.answer_of({"action": "accept", "content": content}, question)
+    answer = elicitation.read_answer({"action": "accept", "content": content}, question)
     assert answer == FilledForm(read) if read is not None else isinstance(answer, ModelError)
 
 
@@ -231,7 +231,7 @@ async def test_who_has_no_forms_is_not_asked_and_gets_the_whole_command(
 def test_forms_are_shown_by_who_names_them_or_no_mode_at_all(declared: Any, asks: bool) -> None:
     capabilities = types.ClientCapabilities.model_validate({"elicitation": declared})
     ctx: Any = SimpleNamespace(session=SimpleNamespace(client_capabilities=capabilities))
-    assert elicitation.can_be_asked(ctx) is asks
+    assert elicitation.shows_forms(ctx) is asks
 
 
 async def test_progress_goes_on_where_the_question_begins(build: Build) -> None:
@@ -497,7 +497,7 @@ async def test_rounds_that_run_out_leave_a_job_that_the_next_call_goes_on_with(
     async with at(build, "modern", Person()) as client:
         left = await step(client, await asked(client))
         assert status_of(left) == "working"
-        assert "more questions for your person" in left.structured_content["next"]
+        assert "your person has more questions" in left.structured_content["next"]
         done = await succeeded(client, "synthesize_tool", job_id=left.structured_content["job_id"])
         assert done["status"] == "created"
 

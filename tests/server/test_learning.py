@@ -16,7 +16,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from alita_mcp.library.opening import open_library
-from alita_mcp.server.client.client_identity import MAX_NAME, identity_of
+from alita_mcp.server.client.identity import MAX_NAME, identity_of
 from alita_mcp.server.context import Context
 from alita_mcp.settings import Settings
 from tests.server.drafts import VOWEL_SHARE

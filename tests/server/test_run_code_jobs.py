@@ -74,7 +74,7 @@ async def test_job_ids_go_alone_and_to_the_tool_that_gave_them(build: Build) -> 
         build(sandbox=box, settings={"limits": FixedLimits(answer_within_s=0.05)}), "modern"
     ) as client:
         job = (await succeeded(client, "run_code", code="7"))["job_id"]
-        assert "goes alone" in await refused(client, "run_code", code="7", job_id=job)
+        assert "Leave out the other fields" in await refused(client, "run_code", code="7", job_id=job)
         assert "is a job of run_code" in await refused(client, "synthesize_tool", job_id=job)
         assert "There is no job" in await refused(client, "run_code", job_id="x" * 30)
         box.may_end.set()

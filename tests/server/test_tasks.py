@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -29,8 +28,8 @@ QUESTION = {
 
 def tasked(work: Work) -> Handler:
     async def handler(call: ToolCall) -> ToolResult:
-        call.tasks.require(call.ctx)
-        return call.tasks.start(work)
+        call.tasks.require_support(call.ctx)
+        return call.tasks.start_task(work)
 
     return handler
 
@@ -60,7 +59,7 @@ async def test_a_task_ends_with_the_result_of_its_work(build: Build) -> None:
     assert task["result"]["content"][0]["text"] == "done"
     assert task["statusMessage"] == "half way"
     assert task["ttlMs"] > 0
-    assert dt.datetime.fromisoformat(task["createdAt"]) <= dt.datetime.fromisoformat(task["lastUpdatedAt"])
+    assert task["createdAt"] <= task["lastUpdatedAt"]
 
 
 @pytest.mark.parametrize("failure", [AlitaError("it broke", hint="Mend it."), RuntimeError("secret")])
@@ -88,7 +87,7 @@ async def test_a_protocol_error_fails_the_task(build: Build) -> None:
 
 async def test_a_task_asks_and_goes_on_when_all_is_answered(build: Build) -> None:
     async def work(task: Task) -> types.CallToolResult:
-        answers = await task.ask({"a": QUESTION, "b": QUESTION})
+        answers = await task.ask_client({"a": QUESTION, "b": QUESTION})
         return said(f"{answers['a']} {answers['b']}")
 
     async with client_of(build, work) as client:
@@ -158,42 +157,35 @@ async def test_tasks_under_way_are_bounded(build: Build) -> None:
     async with client_of(build, work) as client:
         ids = {(await started(client))["taskId"] for _ in range(module.MAX_UNFINISHED)}
         assert len(ids) == module.MAX_UNFINISHED
-        assert "under way" in await refused(client, "try_me")
+        assert "running already" in await refused(client, "try_me")
 
 
-class Clock:
-    """A clock that is put forward by hand."""
-
-    def __init__(self) -> None:
-        self.now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-
-    def __call__(self) -> dt.datetime:
-        return self.now
-
-
-async def test_tasks_are_forgotten_after_their_time_and_when_there_are_too_many() -> None:
-    clock = Clock()
-
+async def test_a_task_is_forgotten_after_its_time(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(_task: Task) -> types.CallToolResult:
         return said("done")
 
-    async def answered(run: Any) -> ToolResult:
-        return await run()
+    async def poll(client: Client, task_id: str) -> None:
+        while True:
+            await raw(client, "tasks/get", taskId=task_id)
 
-    async with anyio.create_task_group() as group:
-        tasks = module.Tasks(lambda: group, answered, clock=clock)
-        first = tasks.start(work)["taskId"]
-        await anyio.wait_all_tasks_blocked()
-        assert first in tasks
-        for _ in range(module.MAX_TASKS):
-            tasks.start(work)
-            await anyio.lowlevel.checkpoint()
-            await anyio.lowlevel.checkpoint()
-        last = tasks.start(work)["taskId"]
-        assert first not in tasks
-        assert len(tasks) <= module.MAX_TASKS
-        await anyio.wait_all_tasks_blocked()
-        clock.now += dt.timedelta(milliseconds=module.TTL_MS + 1)
-        tasks.start(work)
-        assert last not in tasks
-        assert len(tasks) == 1
+    monkeypatch.setattr(module, "TTL_MS", 10)
+    async with client_of(build, work) as client:
+        task_id = (await started(client))["taskId"]
+        with pytest.raises(MCPError, match="Task not found"):
+            await poll(client, task_id)
+
+
+async def test_the_oldest_finished_task_makes_room(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(_task: Task) -> types.CallToolResult:
+        return said("done")
+
+    monkeypatch.setattr(module, "MAX_TASKS", 2)
+    async with client_of(build, work) as client:
+        first, second, third = [
+            (await finished(client, (await started(client))["taskId"]))["taskId"] for _ in range(3)
+        ]
+        with pytest.raises(MCPError, match="Task not found"):
+            await raw(client, "tasks/get", taskId=first)
+        assert {(await raw(client, "tasks/get", taskId=each))["status"] for each in (second, third)} == {
+            "completed"
+        }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alita_mcp.cli.library.making import in_words
+from alita_mcp.cli.library.synthesize import describe_outcome
 from alita_mcp.server.results.building import MAX_TEXT, is_deeper_than
 from alita_mcp.server.results.texts import LEAST, outcome_text
 from alita_mcp.toolsmith.requests.outcomes import (
@@ -44,7 +44,7 @@ def test_an_outcome_is_told_in_short(outcome: Outcome, words: str) -> None:
 
 
 ASSUMED = ("empty input: ValueError", *(f"rule {number}: {'x' * 180}" for number in range(4)))
-SHORT = "Assumed (to change one, update it and say so): empty input: ValueError; rule 0: x"
+SHORT = "Assumed (to change one, update the tool and say so): empty input: ValueError; rule 0: x"
 CREATED = Created(
     tool="slugify",
     version=2,
@@ -76,9 +76,9 @@ def test_what_was_assumed_is_told_in_short_and_where_nothing_was_not_at_all(
     [CREATED, WAITS],
 )
 def test_a_person_reads_each_assumed_rule_on_a_line_of_its_own(outcome: Created | NeedsApproval) -> None:
-    lines = in_words(outcome.model_copy(update={"assumed": ASSUMED})).splitlines()
+    lines = describe_outcome(outcome.model_copy(update={"assumed": ASSUMED})).splitlines()
     assert [line.split(maxsplit=1)[1] for line in lines if line.startswith("  assumed")] == list(ASSUMED)
-    assert "assumed" not in in_words(outcome)
+    assert "assumed" not in describe_outcome(outcome)
 
 
 @pytest.mark.parametrize(

@@ -37,28 +37,28 @@ class Scene:
         yield
         self.steps[-1] |= {"ok": True, "seconds": round(time.monotonic() - started, 2)}
 
-    def asks(self, text: str) -> None:
+    def ask(self, text: str) -> None:
         """Prints a request of the client."""
         self._tell(f"→ {text}", "")
 
-    def gets(self, text: str) -> None:
+    def show_answer(self, text: str) -> None:
         """Prints a result."""
         self._tell(f"← {text}", "green")
 
-    def sees(self, text: str) -> None:
+    def show_event(self, text: str) -> None:
         """Prints an event between request and result, such as a verification gate."""
         self._tell(f"· {text}", "dim")
 
-    def refuses(self, text: str) -> None:
+    def show_refusal(self, text: str) -> None:
         """Prints an expected refusal."""
         self._tell(f"✗ {text}", "yellow")
 
-    def ends(self, text: str) -> None:
+    def end(self, text: str) -> None:
         """Prints the last line."""
         self._line(text, "bold green")
 
     @contextmanager
-    def waiting(self, text: str) -> Iterator[None]:
+    def wait(self, text: str) -> Iterator[None]:
         """A spinner where there is a terminal."""
         with self._console.status(text) if self._console.is_terminal else nullcontext():
             yield

@@ -16,7 +16,7 @@ from mcp import Client, StdioServerParameters
 
 from alita_mcp.cli.demo import tools as demo_tools
 from alita_mcp.cli.demo.scene import Scene, expect, fail
-from alita_mcp.cli.output import compact
+from alita_mcp.cli.output import compact_json
 from alita_mcp.exception_groups import unwrapped
 from alita_mcp.settings import Settings, inherited_environment
 from alita_mcp.values import META_TOOLS
@@ -45,9 +45,9 @@ class Connection:
 
         async def show(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
             if message:
-                self._scene.sees(message)
+                self._scene.show_event(message)
 
-        with anyio.fail_after(PATIENCE_S), self._scene.waiting(name):
+        with anyio.fail_after(PATIENCE_S), self._scene.wait(name):
             return await self.client.call_tool(name, arguments, progress_callback=show)
 
 
@@ -87,7 +87,7 @@ async def play(
     server_process = server_parameters(folder / "home", settings, sandbox)
     async with AsyncExitStack() as server:
         with scene.step("An agent's client starts the server"):
-            scene.asks(f"alita-mcp-server, over stdio, with a new library; tools run in {sandbox}")
+            scene.ask(f"alita-mcp-server, over stdio, with a new library; tools run in {sandbox}")
             here = await server.enter_async_context(connection(server_process, scene, "legacy"))
             await _greeting(here, scene)
         await _nothing_found(here, scene)
@@ -100,7 +100,7 @@ async def play(
         await _caller_refused(here, scene)
     async with AsyncExitStack() as server:
         with scene.step("The server is stopped and started again"):
-            scene.sees("the first process has ended")
+            scene.show_event("the first process has ended")
             here = await server.enter_async_context(connection(server_process, scene, "auto"))
             await _still_there(here, scene)
         await _found_again(here, scene)
@@ -111,57 +111,59 @@ async def _greeting(here: Connection, scene: Scene) -> None:
     server = here.client.server_info
     expect(server is not None and names[: len(META_TOOLS)] == list(META_TOOLS), f"it lists {names}")
     expect(demo_tools.GOOD["name"] not in names, "the library is not empty")
-    scene.sees(f"connected, protocol {here.client.protocol_version}")
-    scene.gets(f"the fixed tools: {', '.join(META_TOOLS)}")
-    scene.gets(f"the starter tools: {', '.join(names[len(META_TOOLS) :])}")
+    scene.show_event(f"connected, protocol {here.client.protocol_version}")
+    scene.show_answer(f"the fixed tools: {', '.join(META_TOOLS)}")
+    scene.show_answer(f"the starter tools: {', '.join(names[len(META_TOOLS) :])}")
 
 
 async def _nothing_found(here: Connection, scene: Scene) -> None:
     with scene.step("It looks for a tool, and there is none"):
-        scene.asks(f"search_capabilities: {demo_tools.NEED!r}")
+        scene.ask(f"search_capabilities: {demo_tools.NEED!r}")
         found = _structured(await here.call("search_capabilities", {"query": demo_tools.NEED}))
-        expect(found["fit"] == "none", f"the search says {found['fit']!r}: {compact(found)}")
-        scene.gets(f"fit: none, of {found['total']} tools")
+        expect(found["fit"] == "none", f"the search says {found['fit']!r}: {compact_json(found)}")
+        scene.show_answer(f"fit: none, of {found['total']} tools")
 
 
 async def _made(here: Connection, scene: Scene, good: dict[str, Any]) -> None:
     with scene.step("It writes one, with tests, and hands it in"):
-        scene.asks(f"synthesize_tool: {good['name']}, {len(good['tests'])} tests")
+        scene.ask(f"synthesize_tool: {good['name']}, {len(good['tests'])} tests")
         made = _structured(await here.call("synthesize_tool", good))
         if made["status"] != "created":
-            fail(f"{made['status']}: {made.get('reason', compact(made))} {made.get('fix', '')}")
+            fail(f"{made['status']}: {made.get('reason', compact_json(made))} {made.get('fix', '')}")
         whole = f"{len(good['tests'])}/{len(good['tests'])}"
-        expect(made["tests"] == whole and made["version"] == 1, compact(made))
-        scene.gets(f"created {made['tool']} v{made['version']}: {made['trust']}, {made['tests']} tests pass")
+        expect(made["tests"] == whole and made["version"] == 1, compact_json(made))
+        scene.show_answer(
+            f"created {made['tool']} v{made['version']}: {made['trust']}, {made['tests']} tests pass"
+        )
 
 
 async def _announced(here: Connection, scene: Scene) -> None:
     with scene.step("The server tells its clients that the list has changed"):
         with anyio.fail_after(PATIENCE_S):
             await here.changed.wait()
-        scene.gets("notifications/tools/list_changed")
+        scene.show_answer("notifications/tools/list_changed")
         names = await here.names()
         expect(demo_tools.GOOD["name"] in names, f"the list is {names}")
-        scene.gets(f"tools/list now has {demo_tools.GOOD['name']}")
+        scene.show_answer(f"tools/list now has {demo_tools.GOOD['name']}")
 
 
 async def _wrong_refused(here: Connection, scene: Scene) -> None:
     wrong = demo_tools.WRONG
     with scene.step("It hands in a tool with a mistake: 1900 was no leap year"):
-        scene.asks(f"synthesize_tool: {wrong['name']}")
+        scene.ask(f"synthesize_tool: {wrong['name']}")
         answer = await here.call("synthesize_tool", wrong)
         refused = _structured(answer)
-        expect(answer.is_error is True and refused.get("status") == "rejected", compact(refused))
+        expect(answer.is_error is True and refused.get("status") == "rejected", compact_json(refused))
         expect(
             (refused["stage"], refused["case"], refused["expected"], refused["got"])
             == ("examples", {"year": 1900}, 28, 29),
-            compact(refused),
+            compact_json(refused),
         )
-        scene.refuses(
-            f"rejected at {refused['stage']}: case {compact(refused['case'])}, "
+        scene.show_refusal(
+            f"rejected at {refused['stage']}: case {compact_json(refused['case'])}, "
             f"expected {refused['expected']}, got {refused['got']}"
         )
-        scene.refuses(f"fix: {refused['fix']}")
+        scene.show_refusal(f"fix: {refused['fix']}")
         expect(wrong["name"] not in await here.names(), "it was published")
 
 
@@ -174,7 +176,7 @@ async def _thief_refused(here: Connection, scene: Scene, folder: Path) -> None:
     with scene.step("It hands in a tool that reads this machine's files"):
         answer = await _refused(here, scene, tool)
         expect(key not in answer.model_dump_json(), "the tool has read the file")
-        scene.sees("the file's content is nowhere in the answer")
+        scene.show_event("the file's content is nowhere in the answer")
 
 
 async def _caller_refused(here: Connection, scene: Scene) -> None:
@@ -195,17 +197,17 @@ async def _caller_refused(here: Connection, scene: Scene) -> None:
             await _refused(here, scene, demo_tools.caller(port))
             tasks.cancel_scope.cancel()
         expect(not heard, "the tool got through")
-        scene.sees("no request reached the address that it was to call")
+        scene.show_event("no request reached the address that it was to call")
 
 
 async def _refused(here: Connection, scene: Scene, tool: dict[str, Any]) -> types.CallToolResult:
     """Hands in a hostile tool and expects a refusal that says how."""
-    scene.asks(f"synthesize_tool: {tool['name']}")
+    scene.ask(f"synthesize_tool: {tool['name']}")
     answer = await here.call("synthesize_tool", tool)
     refused = _structured(answer)
-    expect(answer.is_error is True and refused.get("status") in ("rejected", "failed"), compact(refused))
+    expect(answer.is_error is True and refused.get("status") in ("rejected", "failed"), compact_json(refused))
     stage = f" at {refused['stage']}" if "stage" in refused else ""
-    scene.refuses(f"{refused['status']}{stage}: {refused['reason']}")
+    scene.show_refusal(f"{refused['status']}{stage}: {refused['reason']}")
     expect(tool["name"] not in await here.names(), "it was published")
     return answer
 
@@ -213,27 +215,27 @@ async def _refused(here: Connection, scene: Scene, tool: dict[str, Any]) -> type
 async def _still_there(here: Connection, scene: Scene) -> None:
     names = await here.names()
     expect(demo_tools.GOOD["name"] in names, f"the list is {names}")
-    scene.sees(f"connected, protocol {here.client.protocol_version}")
-    scene.gets(f"{demo_tools.GOOD['name']} is still listed")
+    scene.show_event(f"connected, protocol {here.client.protocol_version}")
+    scene.show_answer(f"{demo_tools.GOOD['name']} is still listed")
 
 
 async def _found_again(here: Connection, scene: Scene) -> None:
     words = demo_tools.NEED_IN_OTHER_WORDS
     with scene.step("Another day, it asks in other words and finds it"):
-        scene.asks(f"search_capabilities: {words!r}")
+        scene.ask(f"search_capabilities: {words!r}")
         found = _structured(await here.call("search_capabilities", {"query": words}))
         best = found["results"][0]["name"] if found["results"] else None
-        expect(found["fit"] != "none" and best == demo_tools.GOOD["name"], compact(found))
-        scene.gets(f"fit: {found['fit']}, {best}, {found['results'][0]['signature']}")
+        expect(found["fit"] != "none" and best == demo_tools.GOOD["name"], compact_json(found))
+        scene.show_answer(f"fit: {found['fit']}, {best}, {found['results'][0]['signature']}")
         await _calls_the_tool(here, scene)
 
 
 async def _calls_the_tool(here: Connection, scene: Scene) -> None:
     for arguments, right in demo_tools.CALLS:
-        scene.asks(f"{demo_tools.GOOD['name']} {compact(arguments)}")
+        scene.ask(f"{demo_tools.GOOD['name']} {compact_json(arguments)}")
         answer = await here.call(demo_tools.GOOD["name"], arguments)
         expect(not answer.is_error and _structured(answer) == {"result": right}, answer.model_dump_json())
-        scene.gets(compact(_structured(answer)))
+        scene.show_answer(compact_json(_structured(answer)))
 
 
 def _structured(answer: types.CallToolResult) -> dict[str, Any]:

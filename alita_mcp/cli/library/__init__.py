@@ -1,1 +1,1 @@
-"""Commands over the library: making, finding, running, approving and keeping tools."""
+"""Commands over the library: find, call, make, review, approve and change tools."""

@@ -1,1 +1,1 @@
-"""Tasks at the command line: `alita solve` and `alita runs`."""
+"""Commands for whole tasks: solve one, look at earlier ones, and at what they left in memory."""

@@ -105,6 +105,11 @@ LACKS = (
         instead="leave it out; there is one user and one process",
     ),
     Missing(
+        feature="links between files",
+        names=("os.link", "os.symlink"),
+        instead="copy the file with shutil.copy2",
+    ),
+    Missing(
         feature="dbm.gnu and dbm.ndbm",
         names=("dbm.gnu", "dbm.ndbm", "_gdbm", "_dbm"),
         instead="use sqlite3 or dbm.dumb",

@@ -6,12 +6,15 @@ Nothing of a wheel runs on the host. The modules are compiled inside, where a wh
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import io
 import json
+import re
 import zipfile
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,9 +26,7 @@ from alita_mcp.sandbox.packages.cache import EnvironmentGone
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.packages.folders import Folders
 from alita_mcp.sandbox.packages.tar import plain_entries, tar_of_file
-from alita_mcp.sandbox.wasm.abilities import ANOTHER_SANDBOX
 from alita_mcp.sandbox.wasm.build import PYTHON
-from alita_mcp.sandbox.wasm.wheels import native_modules, root_modules
 from alita_mcp.sandbox.wire.frames import Kind
 from alita_mcp.sandbox.wire.link import MAX_ORDER_BYTES, PACKAGES, Worker
 from alita_mcp.settings import Settings
@@ -39,43 +40,27 @@ _BATCH_MODULES = 200
 _TESTS = {"test", "tests"}
 """Folders whose modules are compiled at their import, which is rare."""
 _FILE = ".zip"
+_NATIVE = re.compile(r"(?P<module>[^/.]+)(?:\.[^/]*)?\.(?:so|pyd)$")
+_RECORD = re.compile(r"(?P<package>[^/]+)\.dist-info/RECORD")
 _LARGE = Limits(wall_seconds=120, cpu_seconds=120, memory_bytes=768 << 20, result_bytes=MAX_ORDER_BYTES)
-_TRIAL = Limits()
-_NOTHING = Environment(digest="", location="")
 _COMPILE = f"""
-import base64, marshal, warnings
+import base64, importlib.util, marshal, warnings
 
 warnings.simplefilter("ignore")
+HEAD = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)  # never compared with its source
 
 def compile_modules(sources):
-    return {{path: base64.b64encode(code_of(path, source)).decode() for path, source in sources.items()}}
+    return {{
+        importlib.util.cache_from_source(path): base64.b64encode(HEAD + code).decode()
+        for path, source in sources.items() if (code := bytecode_of(path, source))
+    }}
 
-def code_of(path, source):
+def bytecode_of(path, source):
     try:
         code = compile(source.encode("latin-1"), "{PACKAGES}/" + path, "exec", dont_inherit=True, optimize=0)
     except Exception:
         return b""  # its import tells why
     return marshal.dumps(code)
-"""
-_MOST_TRIED = 40
-_TRY = """
-import importlib
-
-def try_modules(top, below):
-    missed = missing(top)
-    if missed is None:
-        failed = [found for found in map(missing, below) if found]
-        missed = failed[0] if 2 * len(failed) > len(below) else None
-    return missed
-
-def missing(name):
-    try:
-        importlib.import_module(name)
-    except Exception as problem:
-        while problem is not None:
-            if str(getattr(problem, "path", "")).endswith(".whl"):
-                return [name, problem.name, problem.path]
-            problem = problem.__cause__ or problem.__context__
 """
 RunApart = Callable[[Job, "Archive"], Awaitable[RunResult]]
 """Runs a job with an archive of packages that is stored nowhere yet."""
@@ -120,15 +105,14 @@ class PackageStore(Folders):
         """Compiles the modules of an environment inside and keeps all of it as an archive; its folder.
 
         Raises:
-            PackagesRejected: a package needs native code, or is too large.
+            PackagesRejected: a package is too large.
             SandboxError: the tar holds what no environment holds, or the disk refuses.
         """
-        files = await to_thread.run_sync(_read, tar)
+        files = await to_thread.run_sync(_read_files, tar)
         code: dict[str, bytes] = {}
         for batch in _batches(files):
-            code |= await self._compiled(batch)
-        archive = await to_thread.run_sync(_packed, files, code)
-        await self._check(files, archive)
+            code |= await self._compile(batch)
+        archive = await to_thread.run_sync(_pack, files, code)
         # the only file of the environment's folder, named by its digest
         return await super().store_environment(
             digest, tar_of_file(f"{archive.sha256}{_FILE}", archive.content)
@@ -171,7 +155,8 @@ class PackageStore(Folders):
                 return True
         return False
 
-    async def _compiled(self, sources: dict[str, str]) -> dict[str, bytes]:
+    async def _compile(self, sources: dict[str, str]) -> dict[str, bytes]:
+        """The bytecode of these sources, by the paths where Python looks for it."""
         job = Job(
             code=_COMPILE, function="compile_modules", arguments={"sources": sources}, limits=_LARGE, fresh=True
         )  # fmt: skip
@@ -185,29 +170,10 @@ class PackageStore(Folders):
                 hint="Use smaller packages, or the standard library.",
             )
         return {
-            path: base64.b64decode(code) for path, code in result.value.items() if code and path in sources
+            path: base64.b64decode(code)
+            for path, code in result.value.items()
+            if path in _bytecode_paths(sources)
         }
-
-    async def _check(self, files: dict[str, bytes], archive: Archive) -> None:
-        """Imports the packages that no other one in the lock asks for, where native modules were left out.
-
-        Refused is one that cannot be imported without them, or most of whose modules cannot. What fails for another
-        reason is the tool's to find; so is a module that is imported later.
-        """
-        roots = root_modules(files) if native_modules(files) else {}
-        for top, below in roots.items():
-            job = Job(
-                code=_TRY, function="try_modules", arguments={"top": top, "below": below[:_MOST_TRIED]},
-                limits=_TRIAL, fresh=True, environment=_NOTHING,
-            )  # fmt: skip
-            result = await self._run_apart(job, archive)
-            if result.ok and result.value:
-                module, missed, wheel = result.value
-                raise PackagesRejected(
-                    f"{str(wheel)[:200]} is native, which the embedded sandbox cannot run: import {module} needs"
-                    f" {str(missed)[:200]}.",
-                    hint=ANOTHER_SANDBOX,
-                )
 
 
 def _whole_archive(folder: Path) -> Archive | None:
@@ -219,7 +185,7 @@ def _whole_archive(folder: Path) -> Archive | None:
     return None
 
 
-def _read(tar: bytes) -> dict[str, bytes]:
+def _read_files(tar: bytes) -> dict[str, bytes]:
     """The files of an environment but for bytecode, by path.
 
     Raises:
@@ -257,26 +223,50 @@ def _batches(files: dict[str, bytes]) -> Iterator[dict[str, str]]:
         yield batch
 
 
-def _packed(files: dict[str, bytes], code: dict[str, bytes]) -> Archive:
+def _bytecode_paths(sources: Iterable[str]) -> set[str]:
+    """Where Python looks for the bytecode of these sources."""
+    tag = f".cpython-{PYTHON.replace('.', '')}.pyc"
+    places = map(PurePosixPath, sources)
+    return {str(place.parent / "__pycache__" / (place.stem + tag)) for place in places}
+
+
+def native_modules(files: dict[str, bytes]) -> dict[str, str]:
+    """Modules that exist as native code only, each with its package, as in `numpy-2.1.0`.
+
+    What a package says of its files is a stranger's text: what cannot be read says nothing.
+    """
+    owners: dict[str, str] = {}
+    for path, content in files.items():
+        if record := _RECORD.fullmatch(path):
+            with suppress(csv.Error):
+                for row in csv.reader(content.decode("utf-8", "replace").splitlines()):
+                    owners[row[0] if row else ""] = record["package"]
+    found: dict[str, str] = {}
+    for path in files:
+        if match := _NATIVE.search(path):
+            stem = path[: match.start()] + match["module"]
+            if f"{stem}.py" not in files and f"{stem}/__init__.py" not in files:
+                found[stem.replace("/", ".")] = owners.get(path, path)
+    return found
+
+
+def _pack(files: dict[str, bytes], code: dict[str, bytes]) -> Archive:
     """The archive; equal files give equal bytes.
 
     Raises:
         PackagesRejected: it is too large for a worker.
     """
-    natives = native_modules(files)
     tree: dict[str, Any] = {}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path, content in sorted(files.items()):
+        for path, content in sorted((files | code).items()):
             *folders, name = path.split("/")
             place = tree
             for folder in folders:
                 place = place.setdefault(folder, {})
             place[name] = len(content)
             archive.writestr(zipfile.ZipInfo(f"files/{path}"), content, zipfile.ZIP_DEFLATED)
-        for path, compiled in sorted(code.items()):
-            archive.writestr(zipfile.ZipInfo(f"code/{path}"), compiled, zipfile.ZIP_DEFLATED)
-        index = json.dumps({"tree": tree, "natives": natives})
+        index = json.dumps({"tree": tree, "natives": native_modules(files)})
         archive.writestr(zipfile.ZipInfo("index"), index, zipfile.ZIP_DEFLATED)
     if buffer.tell() > MAX_ORDER_BYTES:
         raise PackagesRejected(

@@ -6,7 +6,7 @@ import mcp_types as types
 
 from alita_mcp.extras import find_problem
 from alita_mcp.models.choices import model_problem
-from alita_mcp.server.sources import fixed_tool
+from alita_mcp.server.sources import own_tool
 from alita_mcp.settings import SEARCH_KEYS, Settings, key_from
 
 MAX_TASK = 20_000
@@ -17,7 +17,7 @@ MAX_URL = 2_000
 
 
 AGENT_DEFINITIONS: tuple[types.Tool, ...] = (
-    fixed_tool(
+    own_tool(
         "solve_task",
         "Hand over a whole task: the server's agent plans it, finds, makes and runs tools, checks and answers. "
         "Without a model of its own it gives you the plan and the tools.",
@@ -31,11 +31,11 @@ AGENT_DEFINITIONS: tuple[types.Tool, ...] = (
             "max_steps": {"type": "integer", "minimum": 1},
             "max_seconds": {"type": "integer", "minimum": 1},
             "max_usd": {"type": "number"},
-            "job_id": {"type": "string", "description": "Asks how a task ended"},
+            "job_id": {"type": "string", "description": "Get the outcome of a task"},
         },
         types.ToolAnnotations(destructive_hint=True, open_world_hint=True),
     ),
-    fixed_tool(
+    own_tool(
         "research_web",
         "Passages of web pages that bear on a question, each with URL and time.",
         {
@@ -54,8 +54,8 @@ AGENT_DEFINITIONS: tuple[types.Tool, ...] = (
 AGENT_TOOLS = tuple(tool.name for tool in AGENT_DEFINITIONS)
 
 
-def listed_agent_tools(settings: Settings) -> tuple[str, ...]:
-    """Which of the two tools clients see: where a model or a search back end is set up, those whose extra is installed.
+def agent_tools_to_list(settings: Settings) -> tuple[str, ...]:
+    """Which of the two tools clients see: with a model or a search back end set up, those whose extra is installed.
 
     Calls of the others work too, and say what is missing.
     """

@@ -1,4 +1,4 @@
-"""Rules for what clients ask of a task: the budget that they may have, ids of runs, and URIs of runs."""
+"""Rules for what clients ask of a task: its budget, ids of runs, and URIs of runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
-def budget_within(
+def task_budget(
     settings: Settings,
     *,
     steps: int | None = None,
@@ -22,20 +22,19 @@ def budget_within(
     usd: float | None = None,
     seconds: float | None = None,
 ) -> TaskBudget:
-    """The budget of a client's task: what it asks for, but never more than the settings allow."""
+    """The budget of a client's task: what it asks for, but never more than the settings allow; a limit of 0 is none."""
+
+    def smaller(asked: float | None, limit: float) -> float:
+        if asked is None:
+            return limit
+        return min(asked, limit) if limit else asked
+
     return TaskBudget(
         steps=min(steps or settings.limits.task_steps, settings.limits.task_steps),
-        tokens=int(_within(tokens, settings.limits.task_tokens)),
-        usd=_within(usd, settings.task_usd),
-        seconds=_within(seconds, settings.limits.task_seconds),
+        tokens=int(smaller(tokens, settings.limits.task_tokens)),
+        usd=smaller(usd, settings.task_usd),
+        seconds=smaller(seconds, settings.limits.task_seconds),
     )
-
-
-def _within(asked: float | None, limit: float) -> float:
-    """The smaller of the two; a limit of 0 is none."""
-    if asked is None:
-        return limit
-    return min(asked, limit) if limit else asked
 
 
 def uri_of(run: str) -> str:
@@ -43,11 +42,11 @@ def uri_of(run: str) -> str:
     return f"alita://tasks/{run}"
 
 
-def checked_id(run: str) -> str:
-    """The id of a run, if it can be one.
+def validate_run_id(run: str) -> str:
+    """The id of a run.
 
     Raises:
-        ToolNotFound: it is none.
+        ToolNotFound: it cannot be one.
     """
     if RUN_ID.fullmatch(run) is None:
         raise ToolNotFound(f"There is no task {run[:80]!r}.")

@@ -1,9 +1,13 @@
-"""Problem responses of the HTTP API: one body for every status that is no success."""
+"""Refusals of the HTTP API: one body for every status that is not a success."""
 
 from __future__ import annotations
 
+import logging
+import secrets
 from collections.abc import Mapping
 
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 
 from alita_mcp.errors import AlitaError, SandboxBusy, ToolNotFound, ToolUnavailable, TooMany, UsageError
@@ -14,28 +18,25 @@ from alita_mcp.values import Value
 MAX_MESSAGE = 1_000
 RETRY_AFTER_S = "5"
 
+log = logging.getLogger(__name__)
+
 
 class Refusal(Exception):
-    """A request that is not served; what is said is for its sender."""
+    """A request that is not served; its sender reads the message and the hint."""
 
     def __init__(
         self, status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(message)
         self.status = status
-        self.code = code
-        self.message = message
-        self.hint = hint
         self.headers = dict(headers or {})
+        self.problem = Problem(
+            code=code, message=printable(message, MAX_MESSAGE), hint=printable(hint, MAX_MESSAGE)
+        )
 
     def response(self) -> Response:
-        """The refusal as it travels."""
-        told = Problem(
-            code=self.code,
-            message=printable(self.message, MAX_MESSAGE),
-            hint=printable(self.hint, MAX_MESSAGE),
-        )
-        return json_response(Problems(error=told), self.status, self.headers)
+        """The refusal as an HTTP response."""
+        return json_response(Problems(error=self.problem), self.status, self.headers)
 
 
 def json_response(value: Value, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -48,19 +49,30 @@ def json_response(value: Value, status: int = 200, headers: Mapping[str, str] | 
     )
 
 
-def refusal_of(failure: AlitaError) -> Refusal:
-    """One of our errors as a status: 404, 409 and 422 are the sender's, 429 and 503 may pass."""
-    if isinstance(failure, ToolNotFound):
-        return Refusal(404, "not_found", failure.message, failure.hint)
-    if isinstance(failure, TooMany | SandboxBusy):
-        return Refusal(429, "busy", failure.message, failure.hint, {"retry-after": RETRY_AFTER_S})
-    if isinstance(failure, UsageError):
-        return Refusal(422, "invalid", failure.message, failure.hint)
-    if isinstance(failure, ToolUnavailable):
-        return Refusal(409, "conflict", failure.message, failure.hint)
-    return Refusal(503, "unavailable", failure.message, failure.hint)
-
-
-def is_api(path: str) -> bool:
-    """Whether a path is one of the API's, all of whose refusals have one form."""
-    return path.startswith("/api/")
+async def problem_response(request: Request, failure: Exception) -> Response:
+    """The response for whatever a handler raised; nothing internal leaves the server."""
+    # 1. The request: refused by us, or by the router (no such path).
+    # 2. One of our errors: 404, 409 and 422 are the sender's, 429 and 503 may pass.
+    # 3. A defect: a number, which the server's log explains.
+    match failure:
+        case Refusal():
+            refusal = failure
+        case HTTPException():
+            refusal = Refusal(
+                404, "not_found", f"There is no {request.url.path!r}.", "See /api/openapi.json."
+            )
+        case ToolNotFound():
+            refusal = Refusal(404, "not_found", failure.message, failure.hint)
+        case TooMany() | SandboxBusy():
+            refusal = Refusal(429, "busy", failure.message, failure.hint, {"retry-after": RETRY_AFTER_S})
+        case UsageError():
+            refusal = Refusal(422, "invalid", failure.message, failure.hint)
+        case ToolUnavailable():
+            refusal = Refusal(409, "conflict", failure.message, failure.hint)
+        case AlitaError():
+            refusal = Refusal(503, "unavailable", failure.message, failure.hint)
+        case _:
+            number = secrets.token_hex(4)
+            log.error("internal error %s", number, exc_info=failure)
+            refusal = Refusal(500, "internal", f"Internal error (id {number}).", "See the server's log.")
+    return refusal.response()

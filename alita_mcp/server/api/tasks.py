@@ -1,43 +1,44 @@
-"""Endpoints of the HTTP API for tasks: begin, list, look, follow, stop."""
+"""Endpoints of the HTTP API for tasks: create, list, show, follow, stop."""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
-from anyio.abc import TaskGroup
+import anyio.to_thread
+from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import Response
 
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
-from alita_mcp.errors import ToolNotFound, ToolUnavailable, TooMany, UsageError
+from alita_mcp.errors import AlitaError, ToolNotFound, ToolUnavailable, TooMany, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.sandbox.network.host_patterns import read_pattern
-from alita_mcp.server.agents.requests import budget_within, checked_id
-from alita_mcp.server.api.bodies import EventNumber, Limit, Wait, parameter, read_new_task
-from alita_mcp.server.api.events import MAX_STREAMS, EventStream
-from alita_mcp.server.api.files import removed, staged
-from alita_mcp.server.api.problems import Refusal, json_response
-from alita_mcp.server.api.values import NewTask, TaskList, TaskRow, TaskView, links_of
-from alita_mcp.server.results.unreviewed import shown
+from alita_mcp.server.agents.requests import task_budget, validate_run_id
+from alita_mcp.server.api.problems import Refusal, json_response, log
+from alita_mcp.server.api.requests import EventNumber, Limit, Wait, read_new_task, read_number, read_query
+from alita_mcp.server.api.values import NewFile, NewTask, TaskList, TaskRow, TaskView, links_of
+from alita_mcp.server.results.unreviewed import visible_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from starlette.types import ASGIApp
-
     from alita_mcp.app import App
-    from alita_mcp.server.opening import SharedApp
-    from alita_mcp.settings import Settings
+    from alita_mcp.server.shared_app import SharedApp
     from alita_mcp.toolsmith.jobs.jobs import Job
 
 LISTED = 20
 CLIENT = "REST"
 STORED_WITHIN_S = 5.0
-"""How long after its beginning a run is looked for in the store."""
+"""How long after its start a run is looked for in the store."""
+HEARTBEAT_S = 15.0
+RETRY_MS = 1_000
+MAX_STREAMS = 64
+"""How many callers may follow runs at once."""
 
 
 class TaskEndpoints:
@@ -45,128 +46,157 @@ class TaskEndpoints:
 
     def __init__(self, shared: SharedApp) -> None:
         self._shared = shared
-        self._following = anyio.CapacityLimiter(MAX_STREAMS)
+        self._streams = anyio.CapacityLimiter(MAX_STREAMS)
 
-    async def create(self, request: Request) -> Response:
-        """Begins a task: 202, or 200 where it ends within `wait` seconds. The run outlives the request."""
-        wait_s = parameter(Wait, request.query_params.get("wait"), "wait", 0.0)
-        asked = await read_new_task(request)
+    async def create_task(self, request: Request) -> Response:
+        """Starts a task: 202, or 200 where it ends within `wait` seconds. The run outlives the request."""
+        wait_s = read_query(request, "wait", Wait, 0.0)
+        new_task = await read_new_task(request)
         app = await self._shared.get()
         if not app.tasks.has_model:
             problem = no_model_for_tasks(app.settings)
             raise Refusal(409, "no_model", problem.message, problem.hint)
-        job = await self._begun(app, asked)
+        job = await self._start(app, new_task)
         with anyio.move_on_after(wait_s) as waiting:
             await job.done.wait()
+        view = await _task_view(app, job.id)
         status = HTTPStatus.ACCEPTED if waiting.cancelled_caught else HTTPStatus.OK
-        view = await _view(app, job.id)
         return json_response(view, status, {"location": view.links.self})
 
-    async def _begun(self, app: App, asked: NewTask) -> Job[Solution]:
-        folder = await staged(asked.files)
+    async def _start(self, app: App, new_task: NewTask) -> Job[Solution]:
+        """The job of a new task. Its files are in a private folder, which goes when the run or the server ends."""
+        for host in new_task.hosts:
+            read_pattern(host)
+        budget = task_budget(
+            app.settings,
+            steps=new_task.max_steps,
+            tokens=new_task.max_tokens,
+            usd=new_task.max_usd,
+            seconds=new_task.max_seconds,
+        )
+        folder = None
+        if new_task.files:
+            folder = await anyio.to_thread.run_sync(_store_files, new_task.files)
         try:
-            request = _request_of(asked, folder, app.settings)
-            job = app.tasks.begin(request, client=CLIENT, shown=partial(shown, app))
+            task = TaskRequest(
+                task=new_task.task,
+                files=() if folder is None else tuple(sorted(folder.iterdir())),
+                hosts=new_task.hosts,
+                budget=budget,
+                plans=new_task.plans,
+                memory=new_task.memory,
+            )
+            job = app.tasks.begin(task, client=CLIENT, shown=partial(visible_manifest, app))
         except BaseException:
-            await removed(folder)
+            await _remove_folder(folder)
             raise
+
+        async def remove_files_at_the_end() -> None:
+            try:
+                await job.done.wait()
+            finally:
+                await _remove_folder(folder)
+
         if folder is not None:
-            _when_done(self._shared.tasks, job, folder)
+            self._shared.tasks.start_soon(remove_files_at_the_end)
         return job
 
-    async def recent(self, request: Request) -> Response:
+    async def list_tasks(self, request: Request) -> Response:
         """The latest tasks, newest first."""
-        limit = parameter(Limit, request.query_params.get("limit"), "limit", LISTED)
+        limit = read_query(request, "limit", Limit, LISTED)
         app = await self._shared.get()
-        rows = await app.tasks.runs.list(limit)
-        told = tuple(
+        tasks = tuple(
             TaskRow(
-                id=row.run,
-                task=row.task,
-                at=row.at,
-                status=row.status,
-                solved=row.solved,
-                links=links_of(row.run),
+                id=row.run, task=row.task, at=row.at, status=row.status, solved=row.solved, links=links_of(row.run)
             )
-            for row in rows
-        )
-        return json_response(TaskList(tasks=told))
+            for row in await app.tasks.runs.list(limit)
+        )  # fmt: skip
+        return json_response(TaskList(tasks=tasks))
 
-    async def show(self, request: Request) -> Response:
-        """One task and where it stands."""
-        run = checked_id(request.path_params["id"])
-        return json_response(await _view(await self._shared.get(), run))
+    async def show_task(self, request: Request) -> Response:
+        """One task and how far it is."""
+        run = validate_run_id(request.path_params["id"])
+        return json_response(await _task_view(await self._shared.get(), run))
 
-    async def stop(self, request: Request) -> Response:
-        """Stops a task; returns when nothing of it runs."""
-        run = checked_id(request.path_params["id"])
+    async def stop_task(self, request: Request) -> Response:
+        """Stops a task; responds when nothing of it runs any more."""
+        run = validate_run_id(request.path_params["id"])
         app = await self._shared.get()
-        job = _job(app, run)
+        job = _find_job(app, run)
         if job is None or job.finished is not None:
-            await _events(app, run)
-            raise ToolUnavailable("This task is not under way here.", hint="It has ended; see its solution.")
+            await _read_events(app, run)
+            raise ToolUnavailable("This task is not running here.", hint="It has ended; see its solution.")
         if not await app.tasks.stop(run):
             await app.jobs.cancel(job)
         await job.done.wait()
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
-    async def follow(self, request: Request) -> ASGIApp:
-        """The events of a task, from those after `after` or `Last-Event-ID` on; 204 where none are left to come."""
-        run = checked_id(request.path_params["id"])
+    async def follow_task(self, request: Request) -> Response:
+        """The events of a task after `after` or `Last-Event-ID`; 204 where none are left to come."""
+        run = validate_run_id(request.path_params["id"])
+        last_event_id = request.headers.get("last-event-id")
         after = max(
-            parameter(EventNumber, request.query_params.get("after"), "after", 0),
-            parameter(EventNumber, request.headers.get("last-event-id"), "Last-Event-ID", 0),
+            read_query(request, "after", EventNumber, 0),
+            read_number(EventNumber, last_event_id, "Last-Event-ID", 0),
         )
         app = await self._shared.get()
-        events = await _events(app, run)
+        events = await _read_events(app, run)
         if any(event.kind == "finished" and event.number <= after for event in events):
             return Response(status_code=HTTPStatus.NO_CONTENT)
-        if self._following.available_tokens < 1:
-            raise TooMany(f"{MAX_STREAMS} callers follow tasks already.", hint="Ask for the task itself.")
-        return EventStream(app.tasks.runs.follow(run, after), self._following)
+        if self._streams.available_tokens < 1:
+            problem = f"{MAX_STREAMS} callers follow tasks already."
+            raise TooMany(problem, hint=f"Poll /api/tasks/{run} instead.")
+        return EventSourceResponse(
+            self._messages(app.tasks.runs.follow(run, after)),
+            ping=HEARTBEAT_S,
+            ping_message_factory=lambda: ServerSentEvent(comment="still running", sep="\n"),
+            sep="\n",
+        )
+
+    async def _messages(self, events: AsyncIterator[TaskEvent]) -> AsyncIterator[dict[str, Any]]:
+        """The events as messages, whose ids a reader names when it comes back."""
+        async with self._streams:
+            yield {"retry": RETRY_MS}
+            try:
+                async for event in events:
+                    yield {"id": str(event.number), "event": event.kind, "data": event.model_dump_json()}
+            except AlitaError as failure:
+                log.warning("cannot follow the task any longer: %s", failure)
 
 
-def _request_of(asked: NewTask, folder: Path | None, settings: Settings) -> TaskRequest:
-    budget = budget_within(
-        settings,
-        steps=asked.max_steps,
-        tokens=asked.max_tokens,
-        usd=asked.max_usd,
-        seconds=asked.max_seconds,
-    )
-    for host in asked.hosts:
-        read_pattern(host)
-    files = () if folder is None else tuple(sorted(folder.iterdir()))
-    return TaskRequest(
-        task=asked.task, files=files, hosts=asked.hosts, budget=budget, plans=asked.plans, memory=asked.memory
-    )
+def _store_files(files: Sequence[NewFile]) -> Path:
+    """A new folder, readable by no other user, that holds the files."""
+    folder = Path(tempfile.mkdtemp(prefix="alita-task-"))
+    try:
+        for file in files:
+            (folder / file.name).write_bytes(file.data())
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder
 
 
-def _when_done(tasks: TaskGroup, job: Job[Solution], folder: Path) -> None:
-    """Removes the folder when the run has ended, or the server ends."""
-
-    async def wait() -> None:
-        try:
-            await job.done.wait()
-        finally:
-            await removed(folder)
-
-    tasks.start_soon(wait)
+async def _remove_folder(folder: Path | None) -> None:
+    """Removes the files of a task, whatever else is cancelled."""
+    if folder is not None:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
 
 
-async def _events(app: App, run: str) -> Sequence[TaskEvent]:
-    """The stored events of a run; of one that has only just begun, when they are there.
+async def _read_events(app: App, run: str) -> Sequence[TaskEvent]:
+    """The stored events of a run.
 
     Raises:
         ToolNotFound: there is no such run.
     """
-    runs = app.tasks.runs
     with anyio.move_on_after(STORED_WITHIN_S):
         while True:
             try:
-                return await runs.events(run)
+                return await app.tasks.runs.events(run)
             except ToolNotFound:
-                job = _job(app, run)
+                # 1. No job: there is no such run. 2. A job that failed before its run began: that failure.
+                # 3. A job that has only just started: its run will be there in a moment.
+                job = _find_job(app, run)
                 if job is None:
                     raise
                 if job.finished is not None:
@@ -175,23 +205,22 @@ async def _events(app: App, run: str) -> Sequence[TaskEvent]:
     return ()
 
 
-def _job(app: App, run: str) -> Job[Solution] | None:
+def _find_job(app: App, run: str) -> Job[Solution] | None:
     try:
         return app.jobs.find(run, "solve_task")
     except UsageError:
         return None
 
 
-async def _view(app: App, run: str) -> TaskView:
-    events = await _events(app, run)
-    runs = app.tasks.runs
-    solution = await runs.solution(run)
-    told, last = await runs.summary(run), events[-1] if events else None
+async def _task_view(app: App, run: str) -> TaskView:
+    events = await _read_events(app, run)
+    solution = await app.tasks.runs.solution(run)
+    summary, last = await app.tasks.runs.summary(run), events[-1] if events else None
     return TaskView(
         id=run,
-        task=told.task,
-        at=told.at,
-        status=told.status,
+        task=summary.task,
+        at=summary.at,
+        status=summary.status,
         events=last.number if last else 0,
         last=last.text if last else "",
         links=links_of(run),

@@ -25,36 +25,36 @@ _UNSHOWN = re.compile(
 
 
 def tool_result(
-    structured: dict[str, Any] | None, text: str, *, is_error: bool = False
+    structured: dict[str, Any] | None,
+    text: str,
+    *,
+    is_error: bool = False,
+    meta: dict[str, Any] | None = None,
 ) -> types.CallToolResult:
-    """A tool's result in both forms; of an error the text is what a model reads to do better."""
+    """A tool's result in both forms; the text of an error is what a model reads to do better."""
     return types.CallToolResult(
-        content=[types.TextContent(text=text)], structured_content=structured, is_error=is_error
+        content=[types.TextContent(text=text)], structured_content=structured, is_error=is_error, _meta=meta
     )
 
 
 def refusal(failure: AlitaError) -> types.CallToolResult:
     """An error of ours as a tool error: what happened and what to do, also for programs."""
-    hint = failure.hint
-    if isinstance(failure, ToolNotFound) and failure.nearest and not hint:
-        hint = f"Nearest: {', '.join(failure.nearest[:3])}."
+    # 1. Busy: the same call may work in a moment.
+    # 2. The sandbox failed: said first, so that it is not taken for a failing tool.
+    # 3. The arguments do not fit, or there is no such tool: a better call may work.
+    status, prefix, hint = "failed", "", failure.hint
+    structured: dict[str, Any] = {}
     if isinstance(failure, SandboxBusy):
-        hint = hint or "Try again in a moment."
-    reason, fix = printable(_blamed(failure) + failure.message, 4_000), printable(hint, len(hint))
-    structured: dict[str, Any] = {"status": "failed", "reason": reason, "fix": fix}
-    if isinstance(failure, SandboxBusy):
-        structured["status"] = "busy"
-    if isinstance(failure, InvalidArguments):
-        structured |= {"status": "rejected", "stage": "schema"}
-    said = clipped(reason, max(1, MAX_ERROR_TEXT - len(fix) - 1))
-    return tool_result(structured, f"{said} {fix}".strip(), is_error=True)
-
-
-def _blamed(failure: AlitaError) -> str:
-    """What stands before the message, so that a failing sandbox is not taken for a failing tool."""
-    if isinstance(failure, SandboxBusy):
-        return "busy: "
-    return "The sandbox failed, not the tool: " if isinstance(failure, SandboxError) else ""
+        status, prefix, hint = "busy", "busy: ", hint or "Try again in a moment."
+    elif isinstance(failure, SandboxError):
+        prefix = "The sandbox failed, not the tool: "
+    elif isinstance(failure, InvalidArguments):
+        status, structured = "rejected", {"stage": "schema"}
+    elif isinstance(failure, ToolNotFound) and failure.nearest:
+        hint = hint or f"Nearest: {', '.join(failure.nearest[:3])}."
+    reason, fix = printable(prefix + failure.message, 4_000), printable(hint, len(hint))
+    text = f"{clipped(reason, max(1, MAX_ERROR_TEXT - len(fix) - 1))} {fix}".strip()
+    return tool_result({"status": status, "reason": reason, "fix": fix, **structured}, text, is_error=True)
 
 
 def printable(text: str, limit: int = 200) -> str:
@@ -67,7 +67,7 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(", ", ": "), default=str)
 
 
-def listed(items: Sequence[str]) -> str:
+def bullets(items: Sequence[str]) -> str:
     """Items as a bulleted list."""
     return "".join(f"\n- {item}" for item in items)
 

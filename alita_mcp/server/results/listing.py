@@ -27,7 +27,12 @@ def page_of(
     """
     start = 0
     if cursor is not None:
-        last, place = _read(cursor)
+        try:
+            last, place = json.loads(base64.b64decode(cursor.encode(), altchars=b"-_", validate=True))
+        except (binascii.Error, ValueError, TypeError, RecursionError):
+            raise MCPError(types.INVALID_PARAMS, "Invalid cursor") from None
+        if not isinstance(last, str) or type(place) is not int or place < 0:
+            raise MCPError(types.INVALID_PARAMS, "Invalid cursor")
         after = (index + 1 for index, item in enumerate(items) if key(item) == last)
         start = next(after, min(place, len(items)))
     page = list(items[start : start + size])
@@ -35,13 +40,3 @@ def page_of(
         return page, None
     mark = json.dumps([key(page[-1]), start + len(page) - 1])
     return page, base64.urlsafe_b64encode(mark.encode()).decode()
-
-
-def _read(cursor: str) -> tuple[str, int]:
-    try:
-        last, place = json.loads(base64.b64decode(cursor.encode(), altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError, TypeError, RecursionError):
-        raise MCPError(types.INVALID_PARAMS, "Invalid cursor") from None
-    if not isinstance(last, str) or type(place) is not int or place < 0:
-        raise MCPError(types.INVALID_PARAMS, "Invalid cursor")
-    return last, place

@@ -1,9 +1,8 @@
-"""Text of rejections and failed calls: all that mends them, for models that are shown nothing else."""
+"""Text of rejections and failed calls: everything needed to fix them, for models that see nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable
@@ -24,15 +23,16 @@ def rejection_text(rejected: Mapping[str, Any]) -> str:
     room = max(1, MAX_ERROR_TEXT - len(head) - len(fix) - 1)
     left = room - min(len(rejected["reason"]), room * 2 // 5)
     lines: list[str] = []
-    parts = (
-        partial(_comparison, rejected),
-        partial(_labelled, "Case ", rejected.get("case")),
-        partial(_labelled, "breaks: ", rejected.get("breaks") or None),
-    )
-    for part in parts:
-        if said := part(left * 3 // 5 - 1):
-            lines.append(said)
-            left -= len(said) + 1
+    most = left * 3 // 5 - 1
+    if "got" in rejected and most >= 2 * BESIDE:  # both values around their first difference
+        found = difference(rejected.get("expected"), rejected["got"], (most - BESIDE) // 2, BEFORE)
+        compared = f"xpected {found.expected}, got {found.got}."
+        lines.append(f"At {found.where}: e{compared}" if found.where else f"E{compared}")
+    for label, value in (("Case ", rejected.get("case")), ("breaks: ", rejected.get("breaks") or None)):
+        most = (left - sum(len(line) + 1 for line in lines)) * 3 // 5 - 1
+        if value is not None and most >= LEAST:
+            lines.append(label + printable(as_json(value), most - len(label)))
+    left -= sum(len(line) + 1 for line in lines)
     lines += _last_lines(rejected.get("trace") or (), left)
     reason = printable(rejected["reason"], room - sum(len(line) + 1 for line in lines))
     return "\n".join([head + reason, *lines, fix])
@@ -46,26 +46,13 @@ def failure_text(what: str, trace: Sequence[str], limits: str = "") -> str:
     return "\n".join(filter(None, (what, *lines, limits)))
 
 
-def _comparison(rejected: Mapping[str, Any], room: int) -> str:
-    """Both values around their first difference."""
-    if "got" not in rejected or room < 2 * BESIDE:
-        return ""
-    found = difference(rejected.get("expected"), rejected["got"], (room - BESIDE) // 2, BEFORE)
-    said = f"xpected {found.expected}, got {found.got}."
-    return f"At {found.where}: e{said}" if found.where else f"E{said}"
-
-
-def _labelled(label: str, value: Any, room: int) -> str:
-    return "" if value is None or room < LEAST else label + printable(as_json(value), room - len(label))
-
-
 def _last_lines(trace: Sequence[str], room: int) -> list[str]:
     """The last lines of a trace that fit, where the error was raised."""
     kept: list[str] = []
     for line in reversed(trace[-MAX_TRACE:]):
-        said = printable(line, MAX_ERROR_TEXT)
-        room -= len(said) + 1
+        text = printable(line, MAX_ERROR_TEXT)
+        room -= len(text) + 1
         if room < 0:
             break
-        kept.insert(0, said)
+        kept.insert(0, text)
     return kept

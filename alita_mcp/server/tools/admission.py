@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Literal
 
 from mcp_types import methods
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from alita_mcp.server.results.building import is_deeper_than
 from alita_mcp.server.tools.definitions import RESERVED_NAMES, definition_of
 from alita_mcp.values import TOOL_NAME, Manifest, Schema
 from alita_mcp.verification.static.wording import MAX_DESCRIPTION, text_checks
@@ -22,14 +23,57 @@ MAX_BOUND = 2**63
 """Numbers that every client's JSON parser reads."""
 ERAS = ("2025-11-25", "2026-07-28")
 
-_PROPERTY = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_TYPES = frozenset({"string", "integer", "number", "boolean", "array", "object"})
-_NOTES = {"type", "title", "description", "default", "enum"}
-_OBJECTS = {"properties", "required", "additionalProperties"}
-_COUNTS = {"minLength", "maxLength", "minItems", "maxItems"}
-_NUMBERS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
-_KEYWORDS = frozenset({"items", "uniqueItems"} | _NOTES | _OBJECTS | _COUNTS | _NUMBERS)
-"""What some client refuses or misreads is left out: references, choices, patterns, formats, headers."""
+_Name = Annotated[str, Field(pattern=r"\A[a-zA-Z0-9_-]{1,64}\z")]
+_Count = Annotated[int, Field(ge=0)]
+_Number = Annotated[float, Field(gt=-MAX_BOUND, lt=MAX_BOUND, allow_inf_nan=False)]
+
+
+class _Node(BaseModel):
+    """The part of JSON Schema that every client reads: no references, choices, patterns, formats or headers."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    type: Literal["string", "integer", "number", "boolean", "array", "object"] | None = None
+    title: str = ""
+    description: str = ""
+    default: str | int | float | bool | None = None
+    enum: Annotated[list[str], Field(min_length=1)] | None = None
+    properties: Annotated[dict[_Name, _Node], Field(max_length=MAX_PROPERTIES)] | None = None
+    required: list[str] = []
+    additionalProperties: bool | _Node = True  # noqa: N815 - the keywords of JSON Schema
+    items: _Node | None = None
+    uniqueItems: bool = False  # noqa: N815
+    minLength: _Count = 0  # noqa: N815
+    maxLength: _Count = 0  # noqa: N815
+    minItems: _Count = 0  # noqa: N815
+    maxItems: _Count = 0  # noqa: N815
+    minimum: _Number = 0
+    maximum: _Number = 0
+    exclusiveMinimum: _Number = 0  # noqa: N815
+    exclusiveMaximum: _Number = 0  # noqa: N815
+    multipleOf: Annotated[_Number, Field(gt=0)] = 1  # noqa: N815
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> _Node:
+        if self.type == "array" and self.items is None:
+            raise ValueError("an array needs items")
+        if self.enum is not None and (self.type != "string" or len({*self.enum}) < len(self.enum)):
+            raise ValueError("an enum lists different strings, with type string")
+        if not {*self.required} <= (self.properties or {}).keys() or len({*self.required}) < len(
+            self.required
+        ):
+            raise ValueError("required must list properties, each once")
+        return self
+
+    def walk(self, where: str, depth: int = 0) -> Iterator[tuple[str, _Node, int]]:
+        """Every node, the root first, with its path and its depth."""
+        yield where, self, depth
+        for name, child in (self.properties or {}).items():
+            yield from child.walk(f"{where}.{name}", depth + 1)
+        if self.items is not None:
+            yield from self.items.walk(f"{where}[]", depth + 1)
+        if isinstance(self.additionalProperties, _Node):
+            yield from self.additionalProperties.walk(f"{where}{{}}", depth + 1)
 
 
 def admit(manifest: Manifest) -> tuple[str, ...]:
@@ -42,117 +86,39 @@ def admit(manifest: Manifest) -> tuple[str, ...]:
     if not manifest.description.strip():
         problems.append("the description is empty")
     problems += _text_problems("the description", manifest.description, manifest)
-    for label, schema in (("input schema", manifest.input_schema), ("output schema", manifest.output_schema)):
-        problems += _root_problems(schema, label, manifest)
+    problems += _schema_problems("input schema", manifest.input_schema, manifest)
+    problems += _schema_problems("output schema", manifest.output_schema, manifest)
     return tuple(problems) or tuple(_wire_problems(manifest))
 
 
-def _text_problems(where: str, text: str, manifest: Manifest) -> Iterator[str]:
-    for check in text_checks(where, text, MAX_DESCRIPTION, manifest.grants):
-        yield check.message
+def _text_problems(where: str, text: str, manifest: Manifest) -> list[str]:
+    return [check.message for check in text_checks(where, text, MAX_DESCRIPTION, manifest.grants)]
 
 
-def _root_problems(schema: Schema, label: str, manifest: Manifest) -> Iterator[str]:
-    if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), dict):
-        yield f"{label}: the root must be an object with properties"
+def _schema_problems(label: str, schema: Schema, manifest: Manifest) -> Iterator[str]:
+    is_input = label == "input schema"
+    if is_deeper_than(schema, 4 * MAX_DEPTH):
+        yield f"{label}: nested too deeply"
         return
-    if label == "input schema" and "properties" not in schema:
-        yield f"{label}: the root must have properties, even if there are none"
-    for where, node, depth in _nodes(schema, label, 0):
+    try:
+        root = _Node.model_validate(schema)
+    except ValidationError as unfit:
+        for error in unfit.errors(include_url=False, include_input=False, include_context=False):
+            place = ".".join(str(part)[:64] for part in (label, *error["loc"]))
+            refused = "clients refuse this keyword" if error["type"] == "extra_forbidden" else error["msg"]
+            yield f"{place}: {refused}"
+        return
+    if root.type != "object" or (is_input and root.properties is None):
+        yield f"{label}: the root must be an object with properties, even if there are none"
+    for where, node, depth in root.walk(label):
         if depth > MAX_DEPTH:
             yield f"{where}: more than {MAX_DEPTH} levels deep"
-            return
-        if not isinstance(node, dict):
-            yield f"{where}: {json.dumps(node, default=str)[:40]} is no schema"
-            continue
-        yield from _keyword_problems(where, node, is_input=label == "input schema")
-        yield from _value_problems(where, node)
-        yield from _words_problems(where, node, manifest)
-
-
-def _nodes(node: Any, where: str, depth: int) -> Iterator[tuple[str, Any, int]]:
-    """Every schema node, the root first, with its path and its depth."""
-    yield where, node, depth
-    if not isinstance(node, dict) or depth > MAX_DEPTH:
-        return
-    properties = node.get("properties")
-    for name, child in properties.items() if isinstance(properties, dict) else ():
-        yield from _nodes(child, f"{where}.{str(name)[:64]}", depth + 1)
-    if "items" in node:
-        yield from _nodes(node["items"], f"{where}[]", depth + 1)
-    if not isinstance(node.get("additionalProperties", True), bool):
-        yield from _nodes(node["additionalProperties"], f"{where}{{}}", depth + 1)
-
-
-def _keyword_problems(where: str, node: Schema, *, is_input: bool) -> Iterator[str]:
-    foreign = sorted(str(keyword)[:40] for keyword in node.keys() - _KEYWORDS)
-    if foreign:
-        yield f"{where}: clients refuse {', '.join(foreign)}"
-    kind = node.get("type")
-    if not isinstance(kind, str) or kind not in _TYPES:
-        if is_input or "type" in node:
-            yield f"{where}: exactly one type of {', '.join(sorted(_TYPES))} is needed"
-        return
-    if kind == "array" and "items" not in node:
-        yield f"{where}: an array needs items"
-    if "properties" in node or "required" in node:
-        yield from _object_problems(where, node)
-
-
-def _object_problems(where: str, node: Schema) -> Iterator[str]:
-    properties, required = node.get("properties", {}), node.get("required", [])
-    if not isinstance(properties, dict):
-        yield f"{where}: properties must be an object"
-        return
-    if len(properties) > MAX_PROPERTIES:
-        yield f"{where}: more than {MAX_PROPERTIES} properties"
-    for name in properties:
-        if not isinstance(name, str) or not _PROPERTY.fullmatch(name):
-            yield f"{where}: the property {str(name)[:64]!r} needs 1 to 64 letters, digits, _ or -"
-    if not _are_names(required) or not set(required) <= properties.keys():
-        yield f"{where}: required must list properties, each once"
-
-
-def _value_problems(where: str, node: Schema) -> Iterator[str]:
-    if "enum" in node and not (_are_names(node["enum"]) and node["enum"] and node.get("type") == "string"):
-        yield f"{where}: an enum lists different strings, with type string"
-    if isinstance(node.get("default"), list | dict):
-        yield f"{where}: only scalars have a default"
-    if not isinstance(node.get("uniqueItems", False), bool):
-        yield f"{where}: uniqueItems must be true or false"
-    for keyword in (_COUNTS | _NUMBERS) & node.keys():
-        if not _is_bound(keyword, node[keyword]):
-            yield f"{where}: {keyword} has a value that is no bound"
-
-
-def _is_bound(keyword: str, value: Any) -> bool:
-    if keyword in _COUNTS:
-        return type(value) is int and value >= 0
-    if type(value) not in (int, float) or not abs(value) < MAX_BOUND:
-        return False
-    return keyword != "multipleOf" or value > 0
-
-
-def _words_problems(where: str, node: Schema, manifest: Manifest) -> Iterator[str]:
-    for keyword in ("title", "description"):
-        text = node.get(keyword, "")
-        if not isinstance(text, str):
-            yield f"{where}: {keyword} must be text"
-        else:
-            yield from _text_problems(f"the {keyword} of {where}", text, manifest)
-    shown = [node.get("default"), *(node["enum"] if isinstance(node.get("enum"), list) else ())]
-    for text in shown:
-        if isinstance(text, str):
-            yield from _text_problems(f"a value of {where}", text, manifest)
-
-
-def _are_names(value: Any) -> bool:
-    """Whether a value is a list of different strings."""
-    return (
-        isinstance(value, list)
-        and all(isinstance(item, str) for item in value)
-        and len(set(value)) == len(value)
-    )
+        if is_input and node.type is None:
+            yield f"{where}: a type is needed"
+        texts = {"title": node.title, "description": node.description, "default": node.default}
+        for name, text in (*texts.items(), *(("enum", value) for value in node.enum or ())):
+            if isinstance(text, str):
+                yield from _text_problems(f"the {name} of {where}", text, manifest)
 
 
 def _wire_problems(manifest: Manifest) -> Iterator[str]:
@@ -164,7 +130,7 @@ def _wire_problems(manifest: Manifest) -> Iterator[str]:
         yield "the definition is not JSON"
         return
     if size > MAX_BYTES:
-        yield f"the definition has {size:,} bytes, the limit is {MAX_BYTES:,}"
+        yield f"the definition has {size:,} bytes; the limit is {MAX_BYTES:,}"
     listed = {"tools": [tool], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     for era in ERAS:
         try:

@@ -8,7 +8,7 @@ import mcp_types as types
 
 from alita_mcp.library.rows import Origin
 from alita_mcp.server.results.unreviewed import plain_manifest
-from alita_mcp.server.sources import fixed_tool
+from alita_mcp.server.sources import own_tool
 from alita_mcp.texts import clipped
 from alita_mcp.values import META_TOOLS, Manifest
 from alita_mcp.verification.static.wording import MAX_DESCRIPTION
@@ -32,38 +32,40 @@ _EXAMPLES: dict[str, Any] = {
 }
 
 
-def _said(schema: dict[str, Any], description: str) -> dict[str, Any]:
+def _explain(schema: dict[str, Any], description: str) -> dict[str, Any]:
     return {**schema, "description": description}
 
 
 META_DEFINITIONS: tuple[types.Tool, ...] = (
-    fixed_tool(
+    own_tool(
         "search_capabilities",
         "Find tools by what they should do. Search before you make one.",
         {
-            "query": _said({**_STRING, "minLength": 1, "maxLength": 2000}, "What you need, in plain words"),
+            "query": _explain(
+                {**_STRING, "minLength": 1, "maxLength": 2000}, "What you need, in plain words"
+            ),
             "limit": {**_INTEGER, "minimum": 1, "maximum": 20, "default": 5},
             "detail": {**_STRING, "enum": ["brief", "schema"], "default": "brief"},
         },
         types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
         required=["query"],
     ),
-    fixed_tool(
+    own_tool(
         "synthesize_tool",
         "Make a tool from one typed Python function and tests; it is published only if it passes in a sandbox. "
         "Without code, the server's model writes it or you get a template.",
         {
             "description": _STRING,
-            "name": _said(_STRING, "The function's name"),
+            "name": _explain(_STRING, "The function's name"),
             "code": _STRING,
             "tests": _EXAMPLES,
-            "from_run": _said(_STRINGS, "Runs of run_code, instead of code and tests"),
-            "use_when": _said(_STRINGS, "Five or so short requests that it serves, worded differently"),
-            "packages": _said(_STRINGS, "Such as numpy>=2"),
+            "from_run": _explain(_STRINGS, "Runs of run_code, instead of code and tests"),
+            "use_when": _explain(_STRINGS, "Five or so short requests that it serves, worded differently"),
+            "packages": _explain(_STRINGS, "Such as numpy>=2"),
             "needs": {
                 "type": "object",
                 "properties": {
-                    "network": _said(_STRINGS, "Host names"),
+                    "network": _explain(_STRINGS, "Host names"),
                     "workspace": {**_STRING, "enum": ["read", "write"]},
                     "model": _BOOLEAN,
                     "tools": _STRINGS,
@@ -76,7 +78,7 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
                 "items": {**_STRING, "enum": ["clock", "random"]},
                 "description": "What results depend on besides arguments; test with check",
             },
-            "update": _said(
+            "update": _explain(
                 _BOOLEAN, "A new version: old tests must still pass. Without code, describe what is wrong"
             ),
             "breaks": {
@@ -85,38 +87,38 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
                 "description": "Arguments of old tests that no longer hold",
             },
             "mode": {**_STRING, "enum": ["quick", "standard", "thorough"]},
-            "job_id": _said(_STRING, "Get the outcome of a job"),
+            "job_id": _explain(_STRING, "Get the outcome of a job"),
         },
         types.ToolAnnotations(destructive_hint=False, idempotent_hint=True, open_world_hint=True),
     ),
-    fixed_tool(
+    own_tool(
         "run_tool",
         "Call any tool in the library by name, listed or not.",
         {
             "name": _STRING,
-            "arguments": _said({"type": "object"}, "Must fit the tool's input schema"),
+            "arguments": _explain({"type": "object"}, "Must fit the tool's input schema"),
             "version": _VERSION,
         },
         types.ToolAnnotations(destructive_hint=True, open_world_hint=True),
         required=["name"],
     ),
-    fixed_tool(
+    own_tool(
         "inspect_tool",
         "Show a tool's input, output and evidence that it works.",
-        {"name": _STRING, "version": _VERSION, "source": _said(_BOOLEAN, "Include code and tests")},
+        {"name": _STRING, "version": _VERSION, "source": _explain(_BOOLEAN, "Include code and tests")},
         types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
         required=["name"],
     ),
-    fixed_tool(
+    own_tool(
         "run_code",
         "Run Python once in the sandbox. If a tool fits, call it instead. For many calls, or to compute over "
         "results: from alita_tools import NAME (alita_tools.aio to await). Make a tool of what you would run again.",
         {
-            "code": _said(_STRING, "A script; its last expression, or `result`, is the result"),
-            "arguments": _said({"type": "object"}, "Variables for the code; `input`: lines for input()"),
+            "code": _explain(_STRING, "A script; its last expression, or `result`, is the result"),
+            "arguments": _explain({"type": "object"}, "Variables for the code; `input`: lines for input()"),
             "packages": _STRINGS,
             "needs": {"type": "object", "description": "As in synthesize_tool"},
-            "session": _said(_STRING, "A name, to keep variables for 10 minutes"),
+            "session": _explain(_STRING, "A name, to keep variables for 10 minutes"),
             "job_id": _STRING,
         },
         types.ToolAnnotations(destructive_hint=True, open_world_hint=True),
@@ -127,7 +129,7 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
 def definition_of(manifest: Manifest, unreviewed: Origin | None = None) -> types.Tool:
     """A published tool as a tool of its own; the annotations follow from its grants, not from its author.
 
-    `unreviewed` says who made a tool that is not reviewed: then next to nothing of what it says of itself is told.
+    `unreviewed` says who made a tool that is not reviewed: then next to nothing of its own words is in it.
     """
     if unreviewed is not None:
         manifest = plain_manifest(manifest, unreviewed)
@@ -135,24 +137,20 @@ def definition_of(manifest: Manifest, unreviewed: Origin | None = None) -> types
     if manifest.trust != "verified":
         title = f"{manifest.name.replace('_', ' ').capitalize()} ({manifest.trust})"
         description = clipped(PROVISIONAL + description, MAX_DESCRIPTION)
+    grants = manifest.grants
+    changes_nothing = not grants.network and grants.workspace != "write" and not grants.tools
     return types.Tool(
         name=manifest.name,
         title=title,
         description=description,
         input_schema=manifest.input_schema,
         output_schema=manifest.output_schema,
-        annotations=_annotations_of(manifest),
+        annotations=types.ToolAnnotations(
+            read_only_hint=changes_nothing,
+            # No client asks whether a tool that only reads destroys something.
+            destructive_hint=None if changes_nothing else True,
+            idempotent_hint=changes_nothing and manifest.deterministic,
+            open_world_hint=bool(grants.network or grants.model or grants.tools),
+        ),
         _meta={"alita/trust": manifest.trust, **({"alita/reviewed": False} if unreviewed else {})},
-    )
-
-
-def _annotations_of(manifest: Manifest) -> types.ToolAnnotations:
-    """What is no default and has a meaning: of a tool that only reads, no client asks whether it destroys."""
-    grants = manifest.grants
-    changes_nothing = not grants.network and grants.workspace != "write" and not grants.tools
-    return types.ToolAnnotations(
-        read_only_hint=changes_nothing,
-        destructive_hint=None if changes_nothing else True,
-        idempotent_hint=changes_nothing and manifest.deterministic,
-        open_world_hint=bool(grants.network or grants.model or grants.tools),
     )

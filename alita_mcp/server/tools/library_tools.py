@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import mcp_types as types
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.server.results.delivery import run_and_deliver
-from alita_mcp.server.results.unreviewed import unreviewed
+from alita_mcp.server.results.delivery import run_tool
+from alita_mcp.server.results.unreviewed import unreviewed_origin
 from alita_mcp.server.tools.definitions import definition_of
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.server.context import ToolResult
+    from alita_mcp.server.shared_app import SharedApp
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.values import Manifest
 
@@ -22,30 +23,26 @@ if TYPE_CHECKING:
 class LibraryTools:
     """The library as a source of tools; empty while the library is not open."""
 
-    def __init__(self, app: Callable[[], App | None]) -> None:
-        self._app = app
+    def __init__(self, shared: SharedApp) -> None:
+        self._shared = shared
 
-    def definitions(self) -> Sequence[types.Tool]:
+    def list_tools(self) -> Sequence[types.Tool]:
         """The first-class tools, in the order that the App keeps stable."""
-        app = self._app()
-        if app is None:
-            return ()
-        return tuple(_definition(entry.manifest, app) for entry in app.visible_tools())
+        app = self._shared.current
+        return [] if app is None else [_definition(entry.manifest, app) for entry in app.visible_tools()]
 
-    def find(self, name: str) -> types.Tool | None:
+    def find_tool(self, name: str) -> types.Tool | None:
         """Any tool of the library, so that a call of an unlisted or disabled one is refused in its own terms."""
-        app = self._app()
-        if app is None:
-            return None
+        app = self._shared.current
         try:
-            return _definition(app.library.entry(name).manifest, app)
+            return None if app is None else _definition(app.library.entry(name).manifest, app)
         except AlitaError:
             return None
 
-    async def call(self, call: ToolCall) -> ToolResult:
+    async def call_tool(self, call: ToolCall) -> ToolResult:
         """Runs the current version."""
-        return await run_and_deliver(call, call.name, call.arguments)
+        return await run_tool(call, call.name, call.arguments)
 
 
 def _definition(manifest: Manifest, app: App) -> types.Tool:
-    return definition_of(manifest, unreviewed(app, manifest.name, manifest.version))
+    return definition_of(manifest, unreviewed_origin(app, manifest.name, manifest.version))

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import mcp_types as types
 
 from alita_mcp.app.runs.runner import CodeRunResult
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.command import spelled
+from alita_mcp.library.packed_files import mime_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import CodeRequest
 from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable, tool_result
-from alita_mcp.server.results.run_files import links, told_files
 from alita_mcp.server.results.texts import outcome_text
-from alita_mcp.server.results.unreviewed import shown
-from alita_mcp.server.rounds import asked_job_id, job_result, parked_job
+from alita_mcp.server.results.unreviewed import visible_manifest
+from alita_mcp.server.rounds import ParkedJob, job_result, resume_job
 from alita_mcp.toolsmith.requests.outcomes import Rejected, Working
 from alita_mcp.toolsmith.requests.request import grants_of, read_request, unfit_grants
 
@@ -26,110 +26,121 @@ if TYPE_CHECKING:
     from alita_mcp.app.runs.rights import CodeWaits
     from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
-    from alita_mcp.toolsmith.jobs.jobs import Job
 
 MAX_OUTPUT_TEXT = 20_000
 """So many characters of what code printed stand in the text; the structured part has all that was kept."""
 
 
 async def handle_run_code(call: ToolCall) -> ToolResult:
-    """Runs the code of one call, or gives the outcome of a run that took longer."""
-    job: Job[CodeRunResult | CodeWaits]
-    job, rounds = parked_job(call, "run_code", asked_job_id(call, "how a run ended")) or (_begun(call), 0)
-    return await job_result(call, job, rounds, partial(_outcome_result, call))
-
-
-def _begun(call: ToolCall) -> Job[CodeRunResult | CodeWaits]:
-    """The job that runs the code of a call."""
-    request = _read(call.arguments)
-    person = None if request.grants.is_pure else questions_to_person(call)
-
-    async def work(enter: ReportStage) -> CodeRunResult | CodeWaits:
-        return await call.app.code.run(request, call.identity, enter, person, partial(shown, call.app))
-
-    return call.app.jobs.start_run(work, person)
-
-
-def _read(asked: Mapping[str, Any]) -> CodeRequest:
-    """What a client asks for, its packages and needs held to the rules of a tool's.
+    """Runs the code of one call, or gives the outcome of a run that took longer.
 
     Raises:
-        InvalidArguments: it does not fit.
+        InvalidArguments: the packages or needs break the rules of a tool's.
     """
-    rights = read_request({name: asked[name] for name in ("packages", "needs") if name in asked})
-    unfit = rights if isinstance(rights, Rejected) else unfit_grants(rights)
-    if unfit is not None or isinstance(rights, Rejected):
-        raise InvalidArguments(unfit.reason if unfit else "", hint=unfit.fix if unfit else "")
-    return CodeRequest(
-        code=asked.get("code", ""),
-        arguments=asked.get("arguments", {}),
-        packages=rights.packages,
-        grants=grants_of(rights),
-        session=asked.get("session", ""),
-    ).checked()
+    parked = resume_job(call, "run_code")
+    if parked is None:
+        fields = call.arguments
+        rights = read_request({name: fields[name] for name in ("packages", "needs") if name in fields})
+        unfit = rights if isinstance(rights, Rejected) else unfit_grants(rights)
+        if unfit is not None or isinstance(rights, Rejected):
+            raise InvalidArguments(unfit.reason if unfit else "", hint=unfit.fix if unfit else "")
+        request = CodeRequest(
+            code=fields.get("code", ""),
+            arguments=fields.get("arguments", {}),
+            packages=rights.packages,
+            grants=grants_of(rights),
+            session=fields.get("session", ""),
+        ).checked()
+        person = None if request.grants.is_pure else questions_to_person(call)
+
+        async def run(enter: ReportStage) -> CodeRunResult | CodeWaits:
+            shown = partial(visible_manifest, call.app)
+            return await call.app.code.run(request, call.identity, enter, person, shown)
+
+        parked = ParkedJob(call.app.jobs.start_run(run, person), 0)
+    return await job_result(call, parked, partial(_outcome_result, call))
 
 
 def _outcome_result(call: ToolCall, outcome: CodeRunResult | CodeWaits | Working) -> types.CallToolResult:
+    # 1. The run has ended. 2. It goes on. 3. It did not start: a person has to approve what it asks for.
     if isinstance(outcome, CodeRunResult):
-        return told_run(outcome)
-    structured = outcome.model_dump(mode="json")
+        fields = run_fields(outcome)
+        pictures = [
+            types.ImageContent(data=each.data, mime_type=each.mime_type) for each in outcome.run.figures
+        ]
+        links = [
+            types.ResourceLink(uri=each["uri"], name=each["name"], size=each["bytes"], mime_type=each["mime"])
+            for each in fields.get("files", ())
+        ]
+        return types.CallToolResult(
+            content=[types.TextContent(text=run_text(fields)), *pictures, *links],
+            structured_content=fields,
+            is_error=not outcome.run.ok,
+        )
+    fields = outcome.model_dump(mode="json")
     if isinstance(outcome, Working):
-        return tool_result(structured, outcome_text(structured))
-    structured["how"] = spelled(structured["how"], call.app.alita)
-    said = f" Asked: {outcome.asked}." if outcome.asked else ""
-    text = f"Nothing ran: the code asks for {', '.join(outcome.grants)}.{said} {structured['how']}"
-    return tool_result(structured, text)
+        return tool_result(fields, outcome_text(fields))
+    fields["how"] = spelled(fields["how"], call.app.alita)
+    asked = f" Asked: {outcome.asked}." if outcome.asked else ""
+    text = f"Nothing ran: the code asks for {', '.join(outcome.grants)}.{asked} {fields['how']}"
+    return tool_result(fields, text)
 
 
-def told_run(done: CodeRunResult) -> types.CallToolResult:
-    """One run in both forms, with its pictures and with links to its files."""
-    structured = structured_of(done)
-    pictures = [types.ImageContent(data=each.data, mime_type=each.mime_type) for each in done.run.figures]
-    text = types.TextContent(text=text_of(structured))
-    return types.CallToolResult(
-        content=[text, *pictures, *links(structured.get("files", ()))],
-        structured_content=structured,
-        is_error=not done.run.ok,
-    )
-
-
-def structured_of(done: CodeRunResult) -> dict[str, Any]:
+def run_fields(done: CodeRunResult) -> dict[str, Any]:
     """The structured result; what does not apply is left out, but for the result of a run that ended well."""
     run = done.run
-    told: dict[str, Any] = {"status": "ok" if run.ok else "failed", "run": done.id}
+    fields: dict[str, Any] = {"status": "ok" if run.ok else "failed", "run": done.id}
     if run.ok:
-        told |= {"result": run.result} | ({"result_is": "repr"} if run.result_kind == "repr" else {})
+        fields |= {"result": run.result} | ({"result_is": "repr"} if run.result_kind == "repr" else {})
     else:
-        told |= {"error": ": ".join(filter(None, (run.error_type or run.status, run.error)))}
-        told |= {"trace": run.trace} if run.trace else {}
-    told |= {name: text for name, text in (("stdout", run.stdout), ("stderr", run.stderr)) if text}
-    told |= {"figures": len(run.figures)} if run.figures else {}
-    told |= {"files": told_files(done.id, run.files)} if run.files else {}
-    told |= {"notes": list(run.notes)} if run.notes else {}
-    told |= {"session": done.session, "step": run.step} if run.step else {}
-    told |= {"keep": done.keep} if done.keep else {}
-    return told | {"seconds": round(run.seconds, 4)}
+        fields["error"] = ": ".join(filter(None, (run.error_type or run.status, run.error)))
+    files = [
+        {
+            "name": file.name,
+            "uri": f"alita://runs/{done.id}/{quote(file.name)}",
+            "bytes": len(file.data),
+            "mime": mime_of(file.name, file.data),
+        }
+        for file in run.files
+    ]
+    optional: dict[str, Any] = {
+        "trace": "" if run.ok else run.trace,
+        "stdout": run.stdout,
+        "stderr": run.stderr,
+        "figures": len(run.figures),
+        "files": files,
+        "notes": list(run.notes),
+    }
+    fields |= {name: value for name, value in optional.items() if value}
+    fields |= {"session": done.session, "step": run.step} if run.step else {}
+    fields |= {"keep": done.keep} if done.keep else {}
+    return fields | {"seconds": round(run.seconds, 4)}
 
 
-def text_of(told: dict[str, Any]) -> str:
+def run_text(fields: dict[str, Any]) -> str:
     """The same for a reader: the result or the error first, then what was printed."""
     lines = []
-    if told["status"] == "ok":
-        value = told["result"]
-        said = value if isinstance(value, str) else as_json(value)
-        lines.append(f"{said} (its repr: it is no JSON)" if told.get("result_is") else said)
+    if fields["status"] == "ok":
+        value = fields["result"]
+        text = value if isinstance(value, str) else as_json(value)
+        is_repr = "result_is" in fields
+        lines.append(f"{text} (the result is not JSON-serializable; this is its repr)" if is_repr else text)
     else:
-        lines += [printable(told.get("trace") or told["error"], MAX_ERROR_TEXT)]
-    for stream in ("stdout", "stderr"):
-        if stream in told:
-            lines.append(f"{stream}:\n{printable(told[stream].rstrip(), MAX_OUTPUT_TEXT)}")
-    lines += [f"figures: {told['figures']}"] if "figures" in told else []
+        lines.append(printable(fields.get("trace") or fields["error"], MAX_ERROR_TEXT))
+    lines += [
+        f"{stream}:\n{printable(fields[stream].rstrip(), MAX_OUTPUT_TEXT)}"
+        for stream in ("stdout", "stderr")
+        if stream in fields
+    ]
+    if "figures" in fields:
+        lines.append(f"figures: {fields['figures']}")
     lines += [
         f"file {file['name']} ({file['bytes']:,} bytes, {file['mime']}): {file['uri']}"
-        for file in told.get("files", ())
+        for file in fields.get("files", ())
     ]
-    lines += told.get("notes", ())
-    lines += [f"keep: {told['keep']}"] if "keep" in told else []
-    step = f", step {told['step']} of session {told['session']}" if "step" in told else ""
-    lines.append(f"({told['seconds']:g} s, run {told['run']}{step})")
+    lines += fields.get("notes", ())
+    if "keep" in fields:
+        lines.append(f"keep: {fields['keep']}")
+    step = f", step {fields['step']} of session {fields['session']}" if "step" in fields else ""
+    lines.append(f"({fields['seconds']:g} s, run {fields['run']}{step})")
     return "\n".join(lines)

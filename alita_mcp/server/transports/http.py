@@ -17,7 +17,7 @@ from mcp.server.subscriptions import ListenHandler
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from alita_mcp import __version__
@@ -90,7 +90,7 @@ async def serve_http(
             max_request_body_size=MAX_BODY_BYTES,
             max_sessions=MAX_SESSIONS,
         )
-        routes = [
+        routes: list[BaseRoute] = [
             Route("/mcp", endpoint=StreamableHTTPASGIApp(sessions)),
             Route(HEALTH_PATH, _health),
             *pages,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from alita_mcp.cli.setting_up.clients import Client, Launch
+from alita_mcp.cli.setup.clients import Client, Launch
 
 
 def _entry(launch: Launch) -> dict[str, Any]:
@@ -18,9 +18,9 @@ def _entry(launch: Launch) -> dict[str, Any]:
 
 OWN = Client(
     title="Example Agent",
-    file=lambda: Path("~/.config/example-agent/servers.json").expanduser(),
+    file=Path("~/.config/example-agent/servers.json"),
     servers_key="servers",
     entry=_entry,
     afterwards="Restart Example Agent.",
 )
-"""Goes into `CLIENTS` of `alita_mcp/cli/setting_up/clients.py` under the name that `alita install` takes."""
+"""Goes into `CLIENTS` of `alita_mcp.cli.setup.clients.py` under the name that `alita install` takes."""

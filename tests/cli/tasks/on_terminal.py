@@ -8,7 +8,8 @@ import sys
 import anyio
 
 from alita_mcp.agent.values import Estimate
-from tests.cli.tasks.scripted_flow import PLAN, ScriptedFlow, solved, step
+from alita_mcp.cli.main import main
+from tests.cli.tasks.scripted_flow import PLAN, ScriptedFlow, step
 
 LONG = "a very long text with \x1b[31mred and [bold]markup[/bold] " * 9
 PLANNED = ("plan", LONG, PLAN)
@@ -30,13 +31,8 @@ def flow_of(script: str) -> ScriptedFlow:
             return ScriptedFlow(step(1), run=run, before_the_end=anyio.sleep_forever)
 
 
-async def work() -> int:
-    """The exit status; what the person answered is told before."""
-    flow = flow_of(sys.argv[1])
-    status = await solved(flow, *sys.argv[2:])
-    print(f"answers: {flow.answers}, requests: {len(flow.requests)}")
-    return status
-
-
 if __name__ == "__main__":
-    sys.exit(anyio.run(work))
+    flow = flow_of(sys.argv[1])
+    status = main(["solve", *sys.argv[2:]], open_flow=flow.opened)
+    print(f"answers: {flow.answers}, requests: {len(flow.requests)}")
+    sys.exit(status)

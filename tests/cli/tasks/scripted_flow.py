@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -11,15 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 
 from alita_mcp.agent.interface import AskPerson, OnEvent
-from alita_mcp.agent.runs.store import StoredRuns
+from alita_mcp.agent.runs.store import RUNS, StoredRuns
 from alita_mcp.agent.values import Estimate, EventKind, Solution, TaskEvent, TaskRequest
-from alita_mcp.cli.commands import Family, json_option
-from alita_mcp.cli.output import Output
-from alita_mcp.cli.tasks import commands
-from alita_mcp.cli.tasks.flow import kept_runs
-from alita_mcp.cli.tasks.solving import solve
 from alita_mcp.progress import ReportStage
-from alita_mcp.settings import Settings, read_settings
+from alita_mcp.settings import read_settings
 
 if TYPE_CHECKING:
     from alita_mcp.app.tasks.runner import TaskRunner
@@ -54,7 +48,7 @@ class ScriptedFlow:
         before_the_end: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint,
         **ended: Any,
     ) -> None:
-        self.runs: StoredRuns = kept_runs(read_settings())
+        self.runs = kept_runs()
         self.has_model = has_model
         self.requests: list[TaskRequest] = []
         self.answers: list[str | None] = []
@@ -66,8 +60,8 @@ class ScriptedFlow:
         self._ended = {"answer": "42", "solved": True, **ended}
 
     @asynccontextmanager
-    async def opened(self, _settings: Settings, on_stage: ReportStage) -> AsyncIterator[TaskRunner]:
-        """As `opened_flow`."""
+    async def opened(self, on_stage: ReportStage) -> AsyncIterator[TaskRunner]:
+        """As `open_task_runner`."""
         await on_stage("preparing the sandbox")
         yield cast("TaskRunner", self)
 
@@ -109,14 +103,6 @@ class ScriptedFlow:
         return solution
 
 
-def options(*words: str) -> argparse.Namespace:
-    """What the parser makes of words."""
-    parser = argparse.ArgumentParser()
-    commands.add_commands(Family(parser.add_subparsers(), json_option()))
-    return parser.parse_args(words)
-
-
-async def solved(flow: ScriptedFlow, *words: str) -> int:
-    """Runs `alita solve` on a flow."""
-    said = options("solve", *words)
-    return await solve(said, Output(as_json=said.as_json), flow.opened)
+def kept_runs() -> StoredRuns:
+    """The runs of this test's home."""
+    return StoredRuns(read_settings().home / RUNS)

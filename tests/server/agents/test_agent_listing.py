@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.server.agents.definitions import AGENT_DEFINITIONS, AGENT_TOOLS, listed_agent_tools
+from alita_mcp.server.agents.definitions import AGENT_DEFINITIONS, AGENT_TOOLS, agent_tools_to_list
 from alita_mcp.server.tools.definitions import RESERVED_NAMES
 from alita_mcp.settings import ModelChoice, Settings
 from alita_mcp.values import META_TOOLS
@@ -26,7 +26,7 @@ CONFIGURED: list[dict[str, Any]] = [
 
 @each_case("said", CONFIGURED)
 def test_a_model_or_a_search_back_end_lists_both(settings: Settings, said: dict[str, Any]) -> None:
-    assert listed_agent_tools(settings.model_copy(update=said)) == AGENT_TOOLS
+    assert agent_tools_to_list(settings.model_copy(update=said)) == AGENT_TOOLS
 
 
 @pytest.mark.parametrize("variable", ["TAVILY_API_KEY", "BRAVE_API_KEY"])
@@ -34,13 +34,13 @@ def test_so_does_a_key_of_a_search_service(
     settings: Settings, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, "k")
-    assert listed_agent_tools(settings) == AGENT_TOOLS
+    assert agent_tools_to_list(settings) == AGENT_TOOLS
 
 
 def test_nothing_configured_lists_none(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "what many shells have set for other programs")
-    assert not listed_agent_tools(settings)
-    assert not listed_agent_tools(settings.model_copy(update={"search": " , "}))
+    assert not agent_tools_to_list(settings)
+    assert not agent_tools_to_list(settings.model_copy(update={"search": " , "}))
 
 
 async def test_they_stand_after_the_fixed_tools_for_every_client(settings: Settings, era: str) -> None:

@@ -10,8 +10,8 @@ from pydantic import SecretStr
 from starlette.requests import Request
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.server.api.bodies import MAX_BODY_BYTES, read_new_task
 from alita_mcp.server.api.problems import Refusal
+from alita_mcp.server.api.requests import MAX_BODY_BYTES, read_new_task
 from alita_mcp.settings import Settings
 from tests.server.agents.scripted import serving
 from tests.server.api.calling import api, code_of

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from alita_mcp.server.api import events
+from alita_mcp.server.api import tasks
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.jobs import jobs
 from tests.server.agents.scripted import Working, answers_at_once, never_answers, serving
@@ -110,7 +110,7 @@ async def test_a_reader_that_leaves_ends_neither_the_run_nor_leaves_a_follower(s
 
 
 async def test_a_quiet_stream_has_a_heartbeat(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events.EventStream.__init__, "__defaults__", (0.02,))
+    monkeypatch.setattr(tasks, "HEARTBEAT_S", 0.02)
     async with api(serving(settings, never_answers)) as client:
         run = await begun(client)
         async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
@@ -131,7 +131,7 @@ async def test_the_stream_of_a_run_whose_process_died_ends(settings: Settings) -
 
 
 async def test_followers_are_bounded(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("alita_mcp.server.api.tasks.MAX_STREAMS", 1)
+    monkeypatch.setattr(tasks, "MAX_STREAMS", 1)
     async with api(serving(settings, never_answers)) as client:
         run = await begun(client)
         async with client.stream("GET", f"/api/tasks/{run}/events") as stream:

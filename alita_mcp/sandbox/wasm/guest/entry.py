@@ -15,6 +15,7 @@ import random
 import sys
 import types
 from collections.abc import Callable
+from importlib.machinery import PathFinder
 from typing import Any
 
 import wit_world
@@ -24,13 +25,12 @@ from alita_mcp.sandbox.wasm.guest import (
     archive,
     library,
     packages,
-    refusals,
     set_code,
     set_order,
     waiting,
     web,
 )
-from alita_mcp.sandbox.wasm.guest.scratch import opening
+from alita_mcp.sandbox.wasm.guest.scratch import installation
 from alita_mcp.sandbox.wasm.guest.scratch.files import Files
 from alita_mcp.sandbox.wire.strict_json import NotJson, encode_strict
 
@@ -52,8 +52,8 @@ class Tool:
         """Imports the code; an empty dict, or how it failed."""
         options = order["options"]
         self._limits = options["limits"]
-        self._prepare(options)
-        return self._import(order["code"], options["function"], options["hash_seed"])
+        self._set_up(options)
+        return self._import_code(order["code"], options["function"], options["hash_seed"])
 
     def call(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         """How the call ended, and its result as JSON."""
@@ -97,40 +97,44 @@ class Tool:
             return {"error": ["ConnectionError", message]}
         return json.loads(wit_world.network(json.dumps(question)))
 
-    def _prepare(self, options: dict[str, Any]) -> None:
+    def _set_up(self, options: dict[str, Any]) -> None:
         for name in _OURS:
             sys.modules.pop(name, None)
         random.seed()
-        _FILES.bound(options["limits"])
+        _FILES.set_limits(options["limits"])
         sys.modules["alita_tool"] = grants.module(options["grants"], self.ask)
-        web.permit(self.ask_network if options["grants"]["network"] else None)
+        web.set_grant(self.ask_network if options["grants"]["network"] else None)
         if options["packages"]:
-            packages.install(options["packages"], wit_world.packaged, _FILES.top)
+            packages.install(options["packages"], wit_world.packaged, _FILES.tree.root)
             gc.disable()  # until all is imported: large packages leave no garbage, and looking for it takes a quarter
         if options["clock_offset_s"]:
             waiting.shift(options["clock_offset_s"])
         if options["random_seed"] is not None:
             self._before_call.append(random.seed)  # the host draws anew for the call
 
-    def _import(self, code: str, name: str, hash_seed: int | None) -> dict[str, Any]:
+    def _import_code(self, code: str, name: str, hash_seed: int | None) -> dict[str, Any]:
         module = types.ModuleType("tool")
         module.__file__ = failures.FILE
         sys.modules["tool"] = module
         lines = code.splitlines(keepends=True)
         linecache.cache[failures.FILE] = (len(code), None, lines, failures.FILE)
         try:
+            # The code is one of three:
+            # 1. the program of `run_code` and a script: the program was compiled with the component;
+            # 2. a tool in a rehearsal: its sets get an order that depends on the seed;
+            # 3. a tool in a call: compiled as it is.
             source: str | ast.Module = code
             if hash_seed is None and code.startswith(_PROGRAM[0]):
                 exec(_PROGRAM[1], module.__dict__)
                 source = code[len(_PROGRAM[0]) :]
             if hash_seed is not None:
-                module.__dict__["__builtins__"] = set_order.rehearse(hash_seed)
-                source = set_code.rewritten(code, failures.FILE)
+                module.__dict__["__builtins__"] = set_order.seed_sets(hash_seed)
+                source = set_code.rewrite_sets(code, failures.FILE)
             exec(compile(source, failures.FILE, "exec", dont_inherit=True), module.__dict__)
         except MemoryError as problem:
             return failures.head("memory", problem)
         except BaseException as problem:
-            return failures.head("load_failed", problem)
+            return failures.head("load_failed", packages.native_cause(problem))
         finally:
             gc.enable()
             _flush()
@@ -163,7 +167,7 @@ def _flush() -> None:
             pass
 
 
-def _compiled() -> tuple[str, types.CodeType]:
+def _compile_program() -> tuple[str, types.CodeType]:
     """The program that runs code once, which is imported for each run: its text, and what it compiles to."""
     place = os.path.join(os.path.dirname(failures.__file__), "..", "..", "..", "program.txt")
     with open(place, encoding="utf-8") as file:
@@ -171,26 +175,25 @@ def _compiled() -> tuple[str, types.CodeType]:
     return text, compile(text, failures.FILE, "exec", dont_inherit=True)
 
 
-def _build() -> tuple[Tool, Files]:
+def _make_tool() -> tuple[Tool, Files]:
     """What every instance starts with: the library at hand, nothing of the machine that built it."""
     shelf = archive.Archive(_LIBRARY)
     web.install()
-    library.make_ready()
+    library.install()
     waiting.install()
-    refusals.install()
-    sys.meta_path.append(shelf)
+    sys.meta_path.insert(sys.meta_path.index(PathFinder), shelf)  # no package stands before the library
     sys.path[:] = []
     sys.path_importer_cache.clear()
     sys.argv[:] = ["tool"]
     os.environ.clear()
-    files = opening.install()
+    files = installation.install()
     gc.collect()
     gc.freeze()
     return Tool(), files
 
 
-_PROGRAM = _compiled()
-_TOOL, _FILES = _build()
+_PROGRAM = _compile_program()
+_TOOL, _FILES = _make_tool()
 _OURS = {
     name: module
     for name, module in sys.modules.items()

@@ -1,15 +1,20 @@
-"""Preparation of the standard library in the component's memory, with stand-ins for missing modules."""
+"""Preparation of the standard library in the component's memory, with stand-ins and refusals for what is missing."""
 
 from __future__ import annotations
 
+import _thread
 import hashlib
 import hmac
 import importlib
 import io
 import os
+import re
+import subprocess
 import sys
+import threading
 import types
 import zoneinfo
+from typing import Any, NoReturn
 
 READY = """
     argparse array ast asyncio base64 bisect calendar cmath colorsys configparser contextlib contextvars copy
@@ -24,19 +29,30 @@ READY = """
 """.split()
 """Imported while the component is built: for a tool their import costs nothing."""
 _SIZES = {"c_char": 1, "c_short": 2, "c_int": 4, "c_long": 4, "c_size_t": 4, "c_longlong": 8, "c_double": 8}
+_THREADS = (
+    "this sandbox starts no threads: use a plain loop, or concurrent.futures.ThreadPoolExecutor or asyncio.to_thread, "
+    "which run one task after the other here"
+)
+_PROCESSES = "this sandbox starts no processes: do it in Python itself"
+_STARTS = re.compile(r"fork|forkpty|system|posix_spawnp?|exec[lv]p?e?|spawn[lv]p?e?")
 
 
-def make_ready() -> None:
-    """Imports what tools use most, and installs the stand-ins."""
+def install() -> None:
+    """Imports what tools use most, and installs the stand-ins and the refusals."""
     for name in READY:
         importlib.import_module(name)
-    _keep_zones()
+    _load_zones()
     hashlib.pbkdf2_hmac = _pbkdf2_hmac
     sys.modules["ctypes"] = _ctypes()
     sys.modules["concurrent.interpreters"] = _interpreters()
+    for name in ("start_new_thread", "start_new", "start_joinable_thread"):
+        setattr(_thread, name, _refuse_thread)
+    threading._start_joinable_thread = _refuse_thread  # type: ignore[attr-defined]
+    subprocess.Popen.__init__ = _refuse_process
+    vars(os)["__getattr__"] = _refuse_name_of_os
 
 
-def _keep_zones() -> None:
+def _load_zones() -> None:
     """Takes the time zones of `tzdata` into memory."""
     import zoneinfo._common as common
 
@@ -95,3 +111,16 @@ def _interpreters() -> types.ModuleType:
     module = types.ModuleType("concurrent.interpreters")
     vars(module).update(create=create, ExecutionFailed=type("ExecutionFailed", (Exception,), {}))
     return module
+
+
+def _refuse_thread(*_arguments: Any, **_words: Any) -> NoReturn:
+    raise RuntimeError(_THREADS)
+
+
+def _refuse_process(*_arguments: Any, **_words: Any) -> NoReturn:
+    raise OSError(_PROCESSES)
+
+
+def _refuse_name_of_os(name: str) -> NoReturn:
+    hint = f"; {_PROCESSES}" if _STARTS.fullmatch(name) else ""
+    raise AttributeError(f"module 'os' has no attribute {name!r}{hint}", name=name, obj=os)

@@ -1,148 +1,97 @@
-"""Importer of a tool's packages: read-only files on the host, imported from their bytecode.
+"""Packages of a tool: read-only files on the host, in the tree in memory where other sandboxes mount them.
 
-They are files of the tree in memory, at the place where other sandboxes mount them. Each crosses when it is asked for.
+Each crosses when it is asked for. Python's own importer finds the modules among them, and their bytecode.
 """
 
 from __future__ import annotations
 
 import json
-import marshal
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import spec_from_file_location
-from types import CodeType
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from importlib.machinery import PathFinder
+from typing import Any
 
-from alita_mcp.sandbox.wasm.guest.scratch.nodes import Node
+from alita_mcp.sandbox.wasm.guest.scratch.tree import Node
 
-_INDEX = "index"
-
-
-class Packages(NamedTuple):
-    """Packages below a root; in their tree a folder is a dict, a file its size in bytes."""
-
-    root: str
-    tree: dict[str, Any]
-    natives: dict[str, str]
-    """Modules that exist as native code only, each with the name of its wheel."""
-    fetch: Callable[[str], str]
-
-    def member(self, kind: str, path: str) -> bytes:
-        """The bytes that the host has for a path: its content (`files`) or its bytecode (`code`)."""
-        return self.fetch(f"{kind}/{os.path.normpath(path)[len(self.root) + 1 :]}").encode("latin-1")
-
-    def folder(self, path: str) -> dict[str, Any]:
-        """The folder at a path below the root; an empty one where there is none."""
-        place: Any = self.tree
-        for name in path[len(self.root) :].split("/"):
-            if name:
-                place = place.get(name) if isinstance(place, dict) else None
-        return place if isinstance(place, dict) else {}
+_NATIVE = "native code"
+"""The `path` of the error for a module that is missing for this reason."""
+Fetch = Callable[[str], str]
+"""Gives the bytes of a file on the host, each as one character."""
 
 
-def install(root: str, fetch: Callable[[str], str], top: Node) -> None:
-    """Puts the packages at the end of the search path, after the standard library, and their files below `/`."""
-    packages = Packages(root, **json.loads(fetch(_INDEX)), fetch=fetch)
-    sys.path_hooks.insert(0, lambda path: Finder(path, packages))
-    sys.path.append(root)
-    first, *others = root.split("/")[1:]
-    held: Any = packages.tree
-    for name in reversed(others):
-        held = {name: held}
-    top.entries[first] = Packed(packages, f"/{first}", held, top)
-
-
-class Packed(Node):
+class PackagedNode(Node):
     """File or folder of packages; what it holds is looked up when it is asked for."""
 
-    __slots__ = ("_held", "_packages", "_path")
+    __slots__ = ("_fetch", "_held", "_path")
 
-    def __init__(self, packages: Packages, path: str, held: Any, parent: Node) -> None:
+    def __init__(self, fetch: Fetch, path: str, held: Any, parent: Node) -> None:
+        """`held` is a dict for a folder, the size for a file."""
         mode = stat.S_IFDIR | 0o555 if isinstance(held, dict) else stat.S_IFREG | 0o444
-        super().__init__(mode, 0, parent, owned=False)
-        self._packages, self._path, self._held = packages, path, held
+        super().__init__(mode, parent, owned=False)
+        self._fetch, self._path, self._held = fetch, path, held
         if isinstance(held, dict):
             del self.entries
         else:
-            self.size = held
             del self.content
 
     def __getattr__(self, name: str) -> Any:
         if name == "entries":
             self.entries = {
-                each: Packed(self._packages, f"{self._path}/{each}", held, self)
+                each: PackagedNode(self._fetch, f"{self._path}/{each}", held, self)
                 for each, held in sorted(self._held.items())
             }
         elif name == "content":
-            self.content = bytearray(self._packages.member("files", self._path))
+            self.content = bytearray(self._fetch(f"files{self._path}").encode("latin-1"))
         else:
             raise AttributeError(name)
         return getattr(self, name)
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self._held if isinstance(self._held, int) else 0
 
     def status(self) -> os.stat_result:
         """Its size and kind; it has no owner and no times."""
         return os.stat_result((self.mode, 0, 0, 1, 0, 0, self.size, 0, 0, 0))
 
 
-class Loader(SourceFileLoader):
-    """Loader of one module."""
+class NativeModules:
+    """Finder of the modules that exist as native code only, which refuses them by the name of their package."""
 
-    def __init__(self, fullname: str, path: str, packages: Packages) -> None:
-        super().__init__(fullname, path)
+    def __init__(self, packages: dict[str, str]) -> None:
         self._packages = packages
 
-    def get_code(self, fullname: str) -> CodeType:
-        """What was compiled when the packages were prepared, else its source compiled now."""
-        if data := self._packages.member("code", self.path):
-            code: CodeType = marshal.loads(data)
-            return code
-        return compile(self.get_data(self.path), self.path, "exec", dont_inherit=True, optimize=0)
+    def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> None:
+        """None for any other module."""
+        package = self._packages.get(fullname)
+        if package is None:
+            return
+        message = (
+            f"{fullname} is native code of {package}, which the embedded sandbox cannot run: "
+            "install Docker or bubblewrap, or write the tool without it"
+        )
+        raise ImportError(message, name=fullname, path=_NATIVE)
 
 
-class Finder:
-    """Finder of modules in one folder of packages; a path entry finder."""
+def native_cause(problem: BaseException) -> BaseException:
+    """The missing native module behind an error, which packages hide behind advice of their own; else the error."""
+    cause: BaseException | None = problem
+    while cause is not None and not (isinstance(cause, ImportError) and cause.path == _NATIVE):
+        cause = cause.__cause__ or cause.__context__
+    return cause or problem
 
-    def __init__(self, path: str, packages: Packages) -> None:
-        self._path, self._packages = path, packages
-        path = os.path.normpath(path)
-        if path != packages.root and not path.startswith(f"{packages.root}/"):
-            raise ImportError("not a folder of packages", path=path)
-        self._here = packages.folder(path)
 
-    def find_spec(self, fullname: str, _target: object = None) -> ModuleSpec | None:
-        """The spec of a module here; native ones cannot be had, and say so."""
-        name = fullname.rpartition(".")[2]
-        if self._path == self._packages.root and name in sys.stdlib_module_names:
-            return None
-        found = self._here.get(name)
-        if isinstance(found, dict) and "__init__.py" in found:
-            return self._spec(fullname, f"{self._path}/{name}/__init__.py", [f"{self._path}/{name}"])
-        if f"{name}.py" in self._here:
-            return self._spec(fullname, f"{self._path}/{name}.py", None)
-        if wheel := self._packages.natives.get(fullname):
-            message = (
-                f"{fullname} is native code of {wheel}, which the embedded sandbox cannot run: "
-                "install Docker or bubblewrap, or write the tool without it"
-            )
-            raise ImportError(message, name=fullname, path=wheel)
-        if isinstance(found, dict):
-            spec = ModuleSpec(fullname, None, is_package=True)
-            spec.submodule_search_locations = [f"{self._path}/{name}"]
-            return spec
-        return None
-
-    def iter_modules(self, prefix: str = "") -> Iterator[tuple[str, bool]]:
-        """The modules here, for `pkgutil`."""
-        for name, found in sorted(self._here.items()):
-            if isinstance(found, dict):
-                if "__init__.py" in found:
-                    yield prefix + name, True
-            elif name.endswith(".py") and name != "__init__.py":
-                yield prefix + name[:-3], False
-
-    def _spec(self, fullname: str, path: str, places: list[str] | None) -> ModuleSpec | None:
-        loader = Loader(fullname, path, self._packages)
-        return spec_from_file_location(fullname, path, loader=loader, submodule_search_locations=places)
+def install(root: str, fetch: Fetch, top: Node) -> None:
+    """Puts the packages at the end of the search path, and their files below the folder `top`, which is `/`."""
+    index = json.loads(fetch("index"))
+    folder = top
+    *above, name = root.split("/")[1:]
+    for each in above:
+        folder.entries[each] = Node(stat.S_IFDIR | 0o555, folder, owned=False)
+        folder = folder.entries[each]
+    folder.entries[name] = PackagedNode(fetch, "", index["tree"], folder)
+    sys.path.append(root)
+    sys.meta_path.insert(sys.meta_path.index(PathFinder), NativeModules(index["natives"]))

@@ -9,7 +9,7 @@ SET, OWN, CLASS_OF = ".set", ".own", ".class_of"
 _SET_OPERATORS = (ast.BitAnd, ast.BitOr, ast.Sub, ast.BitXor)
 
 
-def rewritten(code: str, file: str) -> ast.Module:
+def rewrite_sets(code: str, file: str) -> ast.Module:
     """Rewrites code into a tree with the same line numbers.
 
     Raises:

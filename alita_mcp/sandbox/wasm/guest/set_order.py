@@ -64,7 +64,7 @@ class Set(set[Any], metaclass=Kind):
         """As `set.pop`, by the order of the seed."""
         if not len(self):
             return super().pop()
-        item = _ordered(self).pop()
+        item = _order_of(self).pop()
         super().remove(item)
         return item
 
@@ -84,7 +84,7 @@ class Frozen(frozenset[Any], metaclass=Kind):
 _PLAIN: dict[type, type] = {Set: set, Frozen: frozenset}
 
 
-def rehearse(seed: int) -> dict[str, Any]:
+def seed_sets(seed: int) -> dict[str, Any]:
     """Seeds sets and hashes from now on; returns the builtins of a module that `set_code` rewrote."""
     _Rehearsal.seed = seed
     plain = pprint.PrettyPrinter._pprint_set
@@ -120,10 +120,10 @@ def hash_in_tool(item: Any, /) -> int:
                 return _hash(item)
             frame = frame.f_back
     _hash(item)  # what has none is an error as ever
-    return seeded(item)
+    return hash_under_seed(item)
 
 
-def seeded(item: Any) -> int:
+def hash_under_seed(item: Any) -> int:
     """The hash of something under the seed; the plain one of what never depends on it."""
     kind: Any = _type(item)
     if isinstance(item, (str, bytes)) and kind.__hash__ in (str.__hash__, bytes.__hash__):
@@ -131,9 +131,9 @@ def seeded(item: Any) -> int:
     if isinstance(item, _SAME):
         return _hash(item)
     if kind.__hash__ is tuple.__hash__:
-        return _hash(tuple(map(seeded, item)))
+        return _hash(tuple(map(hash_under_seed, item)))
     if kind.__hash__ is _frozenset.__hash__:
-        return _hash(_frozenset(map(seeded, _frozenset.__iter__(item))))
+        return _hash(_frozenset(map(hash_under_seed, _frozenset.__iter__(item))))
     if getattr(kind.__hash__, "__globals__", {}).get("__name__") == "tool":
         before, _Rehearsal.looking = _Rehearsal.looking, True
         try:
@@ -160,20 +160,20 @@ def _plain(items: Any) -> Any:
     return _set if isinstance(items, _set) else _frozenset
 
 
-def _ordered(items: Any) -> list[Any]:
+def _order_of(items: Any) -> list[Any]:
     """What is in a set, the first one last; kept until something is added."""
     plain = _plain(items)
     order: list[Any] | None = getattr(items, "_order", None)
     while order and not plain.__contains__(items, order[-1]):
         order.pop()
     if not order:
-        order = items._order = _permuted(list(plain.__iter__(items)))[::-1]
+        order = items._order = _permute(list(plain.__iter__(items)))[::-1]
     return order
 
 
-def _permuted(items: list[Any]) -> list[Any]:
+def _permute(items: list[Any]) -> list[Any]:
     """Another order for another seed, and none that is the plain one; what no seed changes keeps its order."""
-    numbers = [seeded(item) for item in items]
+    numbers = [hash_under_seed(item) for item in items]
     if all(number == _hash(item) for number, item in zip(numbers, items, strict=True)):
         return items
     places = sorted(range(len(items)), key=lambda place: _mix(numbers[place]))
@@ -182,7 +182,7 @@ def _permuted(items: list[Any]) -> list[Any]:
 
 def _iterate(self: Any) -> Iterator[Any]:
     plain, count = _plain(self), len(self)
-    for item in reversed(_ordered(self)):
+    for item in reversed(_order_of(self)):
         if plain.__contains__(self, item):
             yield item
             if len(self) != count:
@@ -208,20 +208,20 @@ def _reduce(self: Any, protocol: Any) -> Any:
     return (_PLAIN[kind], (list(self),)) if kind in _PLAIN else _plain(self).__reduce_ex__(self, protocol)
 
 
-def _result(method: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_result(method: Callable[..., Any]) -> Callable[..., Any]:
     def result(self: Any, *others: Any) -> Any:
         return own(method(self, *others))
 
     return result
 
 
-def _growing(method: Callable[..., Any]) -> Callable[..., Any]:
-    def growing(self: Any, *others: Any) -> Any:
+def _wrap_change(method: Callable[..., Any]) -> Callable[..., Any]:
+    def change(self: Any, *others: Any) -> Any:
         if hasattr(self, "_order"):
             self._order = None
         return method(self, *others)
 
-    return growing
+    return change
 
 
 def _complete(kind: Any, plain: Any) -> None:
@@ -230,9 +230,9 @@ def _complete(kind: Any, plain: Any) -> None:
     kind.__module__, kind.__doc__ = "builtins", plain.__doc__
     kind.__iter__, kind.__repr__, kind.__reduce_ex__ = _iterate, _repr, _reduce
     for name in _RESULTS:
-        setattr(kind, name, _result(getattr(plain, name)))
+        setattr(kind, name, _wrap_result(getattr(plain, name)))
     for name in _GROWING if plain is _set else ():
-        setattr(kind, name, _growing(getattr(plain, name)))
+        setattr(kind, name, _wrap_change(getattr(plain, name)))
     copy._copy_builtin_containers.add(kind)  # type: ignore[attr-defined]
     copy._deepcopy_dispatch[kind] = lambda items, memo: kind([copy.deepcopy(item, memo) for item in items])  # type: ignore[attr-defined]
 

@@ -37,12 +37,12 @@ class _Grant:
     ask: AskHost | None = None
 
 
-def permit(ask: AskHost | None) -> None:
+def set_grant(ask: AskHost | None) -> None:
     """Sets the function by which HTTP asks the host; None where the grant is missing."""
     _Grant.ask = ask
 
 
-def _ask(**question: Any) -> Any:
+def _ask_host(**question: Any) -> Any:
     assert _Grant.ask is not None  # noqa: S101 - nobody connects without it
     answer = _Grant.ask(question)
     if "error" in answer:
@@ -80,11 +80,11 @@ class Channel:
         method, _, rest = first.decode("latin-1").partition(" ")
         headers = http.client.parse_headers(io.BytesIO(lines + b"\r\n\r\n"))
         if "chunked" in headers.get("Transfer-Encoding", "").lower():
-            body = _joined_chunks(body)
+            body = _join_chunks(body)
         while len(body) > _PIECE:
-            _ask(do="upload", data=base64.b64encode(body[:_PIECE]).decode())
+            _ask_host(do="upload", data=base64.b64encode(body[:_PIECE]).decode())
             body = body[_PIECE:]
-        self._response = _ask(
+        self._response = _ask_host(
             do="send", **self._to, method=method, target=rest.rpartition(" ")[0], headers=headers.items(),
             data=base64.b64encode(body).decode(), seconds=self._seconds,
         )  # fmt: skip
@@ -136,7 +136,7 @@ class _Reply(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """The next bytes into a buffer; 0 at the end."""
         if not self._arrived and self._number:
-            piece = _ask(do="receive", response=self._number, seconds=self._seconds)
+            piece = _ask_host(do="receive", response=self._number, seconds=self._seconds)
             self._arrived = base64.b64decode(piece)
             self._number = self._number if piece else 0
         count = min(len(buffer), len(self._arrived))
@@ -147,7 +147,7 @@ class _Reply(io.RawIOBase):
         """Has the host close the connection of a response that was not read to its end."""
         number, self._number = self._number, 0
         if number and not self.closed:
-            _ask(do="drop", response=number)
+            _ask_host(do="drop", response=number)
         super().close()
 
 
@@ -160,7 +160,7 @@ class HTTPSConnection(http.client.HTTPConnection):
         super().__init__(host, port, **options)
 
 
-def _joined_chunks(data: bytes) -> bytes:
+def _join_chunks(data: bytes) -> bytes:
     """The body in the framing of RFC 9112, section 7.1."""
     body = b""
     while data:

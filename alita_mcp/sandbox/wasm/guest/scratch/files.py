@@ -1,202 +1,344 @@
-"""The functions of `os` on the scratch folder in memory, with the arguments, audit events and errors of CPython."""
+"""The functions of `os` on the scratch folder in memory, with the arguments and errors of CPython."""
 # ruff: noqa: D102 - named, and documented, as in `os`
 
 from __future__ import annotations
 
 import errno
+import functools
+import io
 import os
 import stat
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from alita_mcp.sandbox.wasm.guest.scratch.listing import DirEntry, Scan
-from alita_mcp.sandbox.wasm.guest.scratch.nodes import Node, Place, failure
-from alita_mcp.sandbox.wasm.guest.scratch.open_files import Opened, OpenFiles
+from alita_mcp.sandbox.wasm.guest.scratch.tree import ENTER, READ, WRITE, Node, Place, Tree, error
+
+_FIRST_DESCRIPTOR = 3
+_WITHOUT_EFFECT = {"dir_fd", "follow_symlinks", "effective_ids"}
+"""Arguments of functions of `os` that change nothing where there are no links and one user."""
+_NEEDED = {os.O_RDONLY: READ, os.O_WRONLY: WRITE, os.O_RDWR: READ | WRITE}
 
 
-class Files(OpenFiles):
+def _at_path(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a method that takes a place one that takes a path; its errors name the path."""
+
+    @functools.wraps(method)
+    def call(self: Files, path: Any = ".", *arguments: Any, **options: Any) -> Any:
+        for name in _WITHOUT_EFFECT & options.keys():
+            if options.pop(name) is not None and name == "dir_fd":
+                raise error(errno.ENOTSUP)
+        path = os.fspath("." if path is None else path)
+        with _name_paths(path):
+            return method(self, self.find_place(path), *arguments, **options)
+
+    return call
+
+
+class _Opened:
+    """An open file: descriptors made by `dup` share its position."""
+
+    def __init__(self, node: Node, flags: int) -> None:
+        self.node = node
+        self.flags = flags
+        self.position = 0
+        self.users = 0
+
+    def need(self, unwanted: int) -> None:
+        """Raises OSError where it was opened for the opposite alone."""
+        if self.flags & os.O_ACCMODE == unwanted:
+            raise error(errno.EBADF)
+
+
+class DirEntry:
+    """Entry of a folder, as `os.DirEntry`."""
+
+    def __init__(self, top: Any, name: str, node: Node) -> None:
+        self.name: Any = os.fsencode(name) if isinstance(top, bytes) else name
+        self.path: Any = os.path.join(top, self.name)
+        self._node = node
+
+    def __fspath__(self) -> Any:
+        return self.path
+
+    def __repr__(self) -> str:
+        return f"<DirEntry {self.name!r}>"
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        return self._node.status()
+
+    def inode(self) -> int:
+        return self._node.number
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        return self._node.is_folder
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        return stat.S_ISREG(self._node.mode)
+
+    def is_symlink(self) -> bool:
+        return False
+
+    is_junction = is_symlink
+
+
+class Scan:
+    """Iterator of entries, as that of `os.scandir`."""
+
+    def __init__(self, entries: list[DirEntry]) -> None:
+        self._entries = iter(entries)
+
+    def __iter__(self) -> Scan:
+        return self
+
+    def __next__(self) -> DirEntry:
+        return next(self._entries)
+
+    def __enter__(self) -> Scan:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._entries = iter(())
+
+
+class Files:
     """The files of one instance; its public methods stand for the functions of `os`."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._folder = self._tree.scratch
+        self.tree = Tree()
+        self._folder = self.tree.scratch
         self._mask = 0o022
+        self._open: dict[int, _Opened] = {}
+        self._most_open = 1 << 10
 
-    def bound(self, limits: dict[str, int]) -> None:
+    def set_limits(self, limits: dict[str, int]) -> None:
         """Takes the limits of a call."""
-        self._tree.most_bytes, self._tree.most_files = limits["scratch_bytes"], limits["scratch_files"]
+        self.tree.most_bytes, self.tree.most_files = limits["scratch_bytes"], limits["scratch_files"]
         self._most_open = limits["open_files"]
 
+    def has_open(self, fd: Any) -> bool:
+        """Whether it is the descriptor of a file here."""
+        return fd in self._open
+
+    def find_place(self, path: str | bytes) -> Place:
+        """Where a path leads from the working folder."""
+        return self.tree.find_path(os.fsdecode(path), self._folder)
+
+    # with a path
+
+    @_at_path
+    def _open_place(self, place: Place, flags: int, mode: int) -> int:
+        node = place.node
+        if node is None and flags & os.O_CREAT:
+            node = self.tree.make_node(place, stat.S_IFREG | (mode & 0o7777 & ~self._mask))
+        else:
+            node = place.need_node()
+            _need_openable(node, flags)
+        if flags & os.O_TRUNC and stat.S_ISREG(node.mode):
+            self.tree.set_size(node, 0)
+        return self._give_number(_Opened(node, flags))
+
     def open(self, path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-        text = _text(path, "open")
-        sys.audit("open", text, None, flags)
-        with _about(text):
-            node = self._to_open(os.fsdecode(text), flags, mode, dir_fd)
-            if flags & os.O_TRUNC and stat.S_ISREG(node.mode):
-                self._tree.truncate(node, 0)
-            return self._hold(Opened(node, flags))
+        if flags & os.O_CREAT and os.fsdecode(path).endswith("/"):
+            raise error(errno.EISDIR, path)
+        number: int = self._open_place(path, flags, mode, dir_fd=dir_fd)
+        return number
 
-    def fstatvfs(self, fd: int, /) -> os.statvfs_result:
-        return self.statvfs(fd)
+    @_at_path
+    def stat(self, place: Place) -> os.stat_result:
+        return place.need_node().status()
 
-    def fchmod(self, fd: int, mode: int) -> None:
-        self.chmod(fd, mode)
+    lstat = stat
 
-    def fchdir(self, fd: int) -> None:
-        self.chdir(fd)
+    @_at_path
+    def _may(self, place: Place, bits: int) -> bool:
+        return place.need_node().may(bits)
 
-    def stat(self, path: Any, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
-        with self._found(path, "stat", dir_fd, follow=follow_symlinks, number=True) as place:
-            return place.there().status()
-
-    def lstat(self, path: Any, *, dir_fd: int | None = None) -> os.stat_result:
-        with self._found(path, "lstat", dir_fd, follow=False) as place:
-            return place.there().status()
-
-    def access(
-        self, path: Any, mode: int, *, dir_fd: int | None = None, effective_ids: bool = False,
-        follow_symlinks: bool = True,
-    ) -> bool:  # fmt: skip
+    def access(self, path: Any, mode: int, **options: Any) -> bool:
         try:
-            with self._found(path, "access", dir_fd, follow=follow_symlinks) as place:
-                return place.there().may(mode & 7)
+            return bool(self._may(path, mode & 7, **options))
         except OSError:
             return False
 
-    def statvfs(self, path: Any) -> os.statvfs_result:
-        with self._found(path, "statvfs", number=True) as place:
-            place.there()
-        tree = self._tree
+    @_at_path
+    def read_code(self, place: Place) -> io.BytesIO:
+        """The whole of a file for the importer, which reads nothing else of it."""
+        node = place.need_node()
+        node.need(READ)
+        if node.is_folder:
+            raise error(errno.EISDIR)
+        return io.BytesIO(node.content)
+
+    @_at_path
+    def statvfs(self, _place: Place) -> os.statvfs_result:
+        tree = self.tree
         blocks, free = tree.most_bytes // 4096, max(0, tree.most_bytes - tree.used) // 4096
         files = max(0, tree.most_files - tree.count)
         return os.statvfs_result((4096, 4096, blocks, free, free, tree.most_files, files, files, 0, 255))
 
-    def listdir(self, path: Any = None) -> list[Any]:
-        path = "." if path is None else path
-        with self._found(path, "listdir", number=True, event=("os.listdir",)) as place:
-            names = list(_readable(place.there()).entries)
+    @_at_path
+    def _entries(self, place: Place) -> dict[str, Node]:
+        place.need_folder().need(READ)
+        return place.need_node().entries
+
+    def listdir(self, path: Any = ".") -> list[Any]:
+        names = list(self._entries(path))
         return [os.fsencode(name) for name in names] if isinstance(path, bytes) else names
 
-    def scandir(self, path: Any = None) -> Scan:
-        path = "." if path is None else path
-        with self._found(path, "scandir", number=True, event=("os.scandir",)) as place:
-            entries = list(_readable(place.there()).entries.items())
-        top = path if isinstance(path, int) else os.fspath(path)
-        return Scan(DirEntry(self.stat, top, name, node) for name, node in entries)
+    def scandir(self, path: Any = ".") -> Scan:
+        top = os.fspath("." if path is None else path)
+        return Scan([DirEntry(top, name, node) for name, node in self._entries(top).items()])
 
-    def mkdir(self, path: Any, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
-        event = ("os.mkdir", mode, _number(dir_fd))
-        with self._found(path, "mkdir", dir_fd, follow=False, event=event) as place:
-            if place.node is not None:
-                raise failure(errno.EEXIST)
-            self._tree.make(place, stat.S_IFDIR | (mode & 0o1777 & ~self._mask))
+    @_at_path
+    def mkdir(self, place: Place, mode: int = 0o777) -> None:
+        if place.node is not None:
+            raise error(errno.EEXIST)
+        self.tree.make_node(place, stat.S_IFDIR | (mode & 0o1777 & ~self._mask))
 
-    def rmdir(self, path: Any, *, dir_fd: int | None = None) -> None:
-        with self._found(path, "rmdir", dir_fd, follow=False, event=("os.rmdir", _number(dir_fd))) as place:
-            node = place.there()
-            if not node.is_folder:
-                raise failure(errno.ENOTDIR)
-            if place.name == ".":
-                raise failure(errno.EINVAL)
-            if node.entries:
-                raise failure(errno.ENOTEMPTY)
-            self._tree.detach(place)
+    @_at_path
+    def rmdir(self, place: Place) -> None:
+        node = place.need_folder()
+        if place.name == ".":
+            raise error(errno.EINVAL)
+        if node.entries:
+            raise error(errno.ENOTEMPTY)
+        self.tree.remove_name(place)
 
-    def remove(self, path: Any, *, dir_fd: int | None = None) -> None:
-        with self._found(path, "remove", dir_fd, follow=False, event=("os.remove", _number(dir_fd))) as place:
-            if place.there().is_folder:
-                raise failure(errno.EISDIR)
-            self._tree.detach(place)
+    @_at_path
+    def remove(self, place: Place) -> None:
+        if place.need_node().is_folder:
+            raise error(errno.EISDIR)
+        self.tree.remove_name(place)
 
     unlink = remove
 
-    def rename(
-        self, src: Any, dst: Any, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None
-    ) -> None:
-        old, new = _text(src, "rename", "src"), _text(dst, "rename", "dst")
-        sys.audit("os.rename", old, new, _number(src_dir_fd), _number(dst_dir_fd))
-        with _about(old, None, new):
-            source = self._find(old, src_dir_fd, follow=False)
-            source.there()
-            target = self._find(new, dst_dir_fd, follow=False)
-            if source.node is not target.node:
-                self._move(source, target)
+    @_at_path
+    def readlink(self, place: Place) -> None:
+        place.need_node()
+        raise error(errno.EINVAL)
 
-    replace = rename
+    @_at_path
+    def chmod(self, place: Place, mode: int) -> None:
+        node = place.need_own()
+        node.mode = stat.S_IFMT(node.mode) | (mode & 0o7777)
+        node.stamp(content=False)
 
-    def link(
-        self, src: Any, dst: Any, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None,
-        follow_symlinks: bool = True,
-    ) -> None:  # fmt: skip
-        old, new = _text(src, "link", "src"), _text(dst, "link", "dst")
-        sys.audit("os.link", old, new, _number(src_dir_fd), _number(dst_dir_fd))
-        with _about(old, None, new):
-            node = self._find(old, src_dir_fd, follow=False).there()
-            target = self._find(new, dst_dir_fd, follow=False)
-            if node.is_folder or not node.owned:
-                raise failure(errno.EPERM)
-            self._tree.attach(_free(target), node)
-            node.links += 1
-            node.stamp(content=False)
-
-    def symlink(
-        self, src: Any, dst: Any, target_is_directory: bool = False, *, dir_fd: int | None = None
-    ) -> None:
-        target, new = _text(src, "symlink", "src"), _text(dst, "symlink", "dst")
-        sys.audit("os.symlink", target, new, _number(dir_fd))
-        with _about(target, None, new):
-            node = self._tree.make(_free(self._find(new, dir_fd, follow=False)), stat.S_IFLNK | 0o777)
-            node.target = os.fsdecode(target)
-            node.size = len(os.fsencode(target))
-
-    def readlink(self, path: Any, *, dir_fd: int | None = None) -> Any:
-        with self._found(path, "readlink", dir_fd, follow=False) as place:
-            if not place.there().is_link:
-                raise failure(errno.EINVAL)
-            target = place.there().target
-        return os.fsencode(target) if isinstance(os.fspath(path), bytes) else target
-
-    def chmod(self, path: Any, mode: int, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> None:
-        event = ("os.chmod", mode, _number(dir_fd))
-        with self._found(path, "chmod", dir_fd, follow=follow_symlinks, number=True, event=event) as place:
-            node = _own(place.there())
-            node.mode = stat.S_IFMT(node.mode) | (mode & 0o7777)
-            node.stamp(content=False)
-
-    def utime(
-        self, path: Any, times: Any = None, *, ns: Any = None, dir_fd: int | None = None,
-        follow_symlinks: bool = True,
-    ) -> None:  # fmt: skip
+    @_at_path
+    def utime(self, place: Place, times: Any = None, *, ns: Any = None) -> None:
         if times is not None and ns is not None:
             raise ValueError("utime: you may specify either 'times' or 'ns' but not both")
         if times is not None:
             ns = [round(moment * 1_000_000_000) for moment in times]
-        event = ("os.utime", times, ns, _number(dir_fd))
-        with self._found(path, "utime", dir_fd, follow=follow_symlinks, number=True, event=event) as place:
-            node = _own(place.there())
-            node.stamp(content=ns is None)
-            node.accessed, node.modified = ns or (node.modified, node.modified)
+        node = place.need_own()
+        node.stamp(content=ns is None)
+        node.accessed, node.modified = ns or (node.modified, node.modified)
 
-    def truncate(self, path: Any, length: int) -> None:
-        with self._found(path, "truncate", number=True, event=("os.truncate", length)) as place:
-            node = place.there()
-            if node.is_folder:
-                raise failure(errno.EISDIR)
-            node.need(os.W_OK)
-            self._tree.truncate(node, length)
+    @_at_path
+    def truncate(self, place: Place, length: int) -> None:
+        if place.need_node().is_folder:
+            raise error(errno.EISDIR)
+        place.need_node().need(WRITE)
+        self.tree.set_size(place.need_node(), length)
 
-    def chdir(self, path: Any) -> None:
-        with self._found(path, "chdir", number=True, event=("os.chdir",)) as place:
-            node = place.there()
-            if not node.is_folder:
-                raise failure(errno.ENOTDIR)
-            node.need(os.X_OK)
-            self._folder = node
+    @_at_path
+    def chdir(self, place: Place) -> None:
+        place.need_folder().need(ENTER)
+        self._folder = place.need_node()
+
+    def rename(self, src: Any, dst: Any) -> None:
+        old, new = os.fspath(src), os.fspath(dst)
+        with _name_paths(old, None, new):
+            source = self.find_place(old)
+            source.need_node()
+            target = self.find_place(new)
+            if source.node is not target.node:
+                self.tree.move_node(source, target)
+
+    replace = rename
+
+    # with a descriptor that `has_open`
+
+    def close(self, fd: int) -> None:
+        opened = self._open.pop(fd)
+        opened.users -= 1
+        if not opened.users:
+            opened.node.opened -= 1
+            self.tree.free_unused(opened.node)
+
+    def dup(self, fd: int, /) -> int:
+        return self._give_number(self._open[fd])
+
+    def read(self, fd: int, length: int, /) -> bytes:
+        data = self.pread(fd, length, self._open[fd].position)
+        self._open[fd].position += len(data)
+        return data
+
+    def pread(self, fd: int, length: int, offset: int, /) -> bytes:
+        opened = self._open[fd]
+        opened.need(os.O_WRONLY)
+        if opened.node.is_folder:
+            raise error(errno.EISDIR)
+        if length < 0 or offset < 0:
+            raise error(errno.EINVAL)
+        return bytes(opened.node.content[offset : offset + length])
+
+    def readinto(self, fd: int, buffer: Any, /) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self.read(fd, len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def write(self, fd: int, data: Any, /) -> int:
+        opened = self._open[fd]
+        if opened.flags & os.O_APPEND:
+            opened.position = opened.node.size
+        written = self.pwrite(fd, data, opened.position)
+        opened.position += written
+        return written
+
+    def pwrite(self, fd: int, data: Any, offset: int, /) -> int:
+        opened = self._open[fd]
+        opened.need(os.O_RDONLY)
+        if offset < 0:
+            raise error(errno.EINVAL)
+        try:
+            view = memoryview(data)
+        except TypeError:
+            message = f"a bytes-like object is required, not {type(data).__name__!r}"
+            raise TypeError(message) from None
+        with view, view.cast("B") as content:
+            return self.tree.write_content(opened.node, offset, content)
+
+    def lseek(self, fd: int, position: int, whence: int, /) -> int:
+        opened = self._open[fd]
+        starts = {os.SEEK_SET: 0, os.SEEK_CUR: opened.position, os.SEEK_END: opened.node.size}
+        if whence not in starts or starts[whence] + position < 0:
+            raise error(errno.EINVAL)
+        opened.position = 0 if opened.node.is_device else starts[whence] + position
+        return opened.position
+
+    def ftruncate(self, fd: int, length: int, /) -> None:
+        opened = self._open[fd]
+        if opened.flags & os.O_ACCMODE == os.O_RDONLY or not stat.S_ISREG(opened.node.mode):
+            raise error(errno.EINVAL)
+        self.tree.set_size(opened.node, length)
+
+    def fstat(self, fd: int) -> os.stat_result:
+        return self._open[fd].node.status()
+
+    def isatty(self, _fd: int, /) -> bool:
+        return False
+
+    def fsync(self, fd: int) -> None:
+        """Does nothing."""
+
+    # with neither
 
     def getcwd(self) -> str:
-        return self._tree.path_of(self._folder)
+        return self.tree.path_of(self._folder)
 
     def getcwdb(self) -> bytes:
         return os.fsencode(self.getcwd())
@@ -205,124 +347,34 @@ class Files(OpenFiles):
         before, self._mask = self._mask, mask & 0o777
         return before
 
-    def _to_open(self, path: str, flags: int, mode: int, dir_fd: int | None) -> Node:
-        """The node that is opened, made where that is asked for."""
-        new = bool(flags & os.O_CREAT)
-        follow = not flags & os.O_NOFOLLOW and not (new and flags & os.O_EXCL)
-        place = self._find(path, dir_fd, follow=follow)
-        if place.node is None and new:
-            if path.endswith("/"):
-                raise failure(errno.EISDIR)
-            return self._tree.make(place, stat.S_IFREG | (mode & 0o7777 & ~self._mask))
-        node = place.there()
-        if new and flags & os.O_EXCL:
-            raise failure(errno.EEXIST)
-        if node.is_link:
-            raise failure(errno.ELOOP)
-        if flags & os.O_DIRECTORY and not node.is_folder:
-            raise failure(errno.ENOTDIR)
-        if node.is_folder and (new or flags & os.O_ACCMODE):
-            raise failure(errno.EISDIR)
-        node.need({os.O_RDONLY: os.R_OK, os.O_WRONLY: os.W_OK}.get(flags & os.O_ACCMODE, os.R_OK | os.W_OK))
-        return node
-
-    def _move(self, source: Place, target: Place) -> None:
-        """Gives a node another name; what had it is gone."""
-        node = source.there()
-        for place in (source, target):
-            place.folder.need(os.W_OK | os.X_OK)
-        above = target.folder
-        while above is not above.parent:
-            if above is node:
-                raise failure(errno.EINVAL)
-            above = above.parent
-        if "." in (source.name, target.name):
-            raise failure(errno.EBUSY)
-        if target.node is not None:
-            if target.node.is_folder != node.is_folder:
-                raise failure(errno.EISDIR if target.node.is_folder else errno.ENOTDIR)
-            if target.node.entries:
-                raise failure(errno.ENOTEMPTY)
-            self._tree.detach(target)
-        self._tree.attach(target, node)
-        del source.folder.entries[source.name]
-        node.parent = target.folder if node.is_folder else node.parent
-        source.folder.stamp(content=True)
-        node.stamp(content=False)
-
-    def _find(self, path: str | bytes, dir_fd: int | None, *, follow: bool) -> Place:
-        text, start = os.fsdecode(path), self._folder
-        if dir_fd is not None and not text.startswith("/"):
-            if dir_fd not in self._open:
-                raise failure(errno.EBADF)
-            start = self._open[dir_fd].node
-            if not start.is_folder:
-                raise failure(errno.ENOTDIR)
-        return self._tree.find(text, start, follow=follow)
-
-    @contextmanager
-    def _found(
-        self, path: Any, function: str, dir_fd: int | None = None, *, follow: bool = True, number: bool = False,
-        event: tuple[Any, ...] = (),
-    ) -> Iterator[Place]:  # fmt: skip
-        """Where a path leads, or `number`, an open descriptor, once the event is told; errors in the block name it."""
-        if not (number and isinstance(path, int)):
-            path = _text(path, function, number=number)
-        if event:
-            sys.audit(event[0], path, *event[1:])
-        with _about(path):
-            if isinstance(path, int):
-                if path not in self._open:
-                    raise failure(errno.EBADF)
-                node = self._open[path].node
-                yield Place(node.parent, "", node)
-            else:
-                yield self._find(path, dir_fd, follow=follow)
+    def _give_number(self, opened: _Opened) -> int:
+        candidates = range(_FIRST_DESCRIPTOR, len(self._open) + _FIRST_DESCRIPTOR + 1)
+        number = next(number for number in candidates if number not in self._open)
+        if number >= self._most_open:
+            raise error(errno.EMFILE)
+        opened.node.opened += not opened.users
+        opened.users += 1
+        self._open[number] = opened
+        return number
 
 
-def _number(dir_fd: int | None) -> int:
-    """What an audit event says of the descriptor of a folder."""
-    return -1 if dir_fd is None else dir_fd
-
-
-def _text(path: Any, function: str, argument: str = "path", *, number: bool = False) -> str | bytes:
-    """A path as text or bytes."""
-    try:
-        text: str | bytes = os.fspath(path)
-    except TypeError:
-        kinds = "string, bytes, os.PathLike or integer" if number else "string, bytes or os.PathLike"
-        message = f"{function}: {argument} should be {kinds}, not {type(path).__name__}"
-        raise TypeError(message) from None
-    if ("\0" if isinstance(text, str) else b"\0") in text:  # type: ignore[operator]
-        raise ValueError(f"{function}: embedded null character in {argument}")
-    return text
+def _need_openable(node: Node, flags: int) -> None:
+    """Checks that something that is there may be opened like that, in the order in which Linux does."""
+    if flags & os.O_CREAT and flags & os.O_EXCL:
+        raise error(errno.EEXIST)
+    if flags & os.O_DIRECTORY and not node.is_folder:
+        raise error(errno.ENOTDIR)
+    if node.is_folder and flags & (os.O_CREAT | os.O_ACCMODE):
+        raise error(errno.EISDIR)
+    node.need(_NEEDED.get(flags & os.O_ACCMODE, READ | WRITE))
 
 
 @contextmanager
-def _about(*names: Any) -> Iterator[None]:
+def _name_paths(*names: Any) -> Iterator[None]:
     """Errors in the block name these paths."""
     try:
         yield
     except OSError as problem:
         if problem.filename is not None:
             raise
-        raise failure(problem.errno or 0, *names) from None
-
-
-def _readable(node: Node) -> Node:
-    if not node.is_folder:
-        raise failure(errno.ENOTDIR)
-    node.need(os.R_OK)
-    return node
-
-
-def _free(place: Place) -> Place:
-    if place.node is not None:
-        raise failure(errno.EEXIST)
-    return place
-
-
-def _own(node: Node) -> Node:
-    if not node.owned:
-        raise failure(errno.EPERM)
-    return node
+        raise error(problem.errno or 0, *names) from None

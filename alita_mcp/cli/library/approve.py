@@ -1,0 +1,186 @@
+"""`alita approve` and `alita revoke`: what a version of a tool, or code of `run_code`, may do beyond computing."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Group, Parameter
+
+from alita_mcp.cli.application import open_library
+from alita_mcp.cli.output import Output, Printer, printable, require_terminal
+from alita_mcp.cli.parameters import Several
+from alita_mcp.errors import AlitaError, UsageError
+
+if TYPE_CHECKING:
+    from alita_mcp.library.library import Library
+    from alita_mcp.library.rows import CatalogueEntry
+    from alita_mcp.values import Grants, StoredVersion
+
+PART = Parameter(group=Group("Grant only a part", sort_key=50))
+
+
+async def approve(
+    name: str,
+    digest: str | None = None,
+    /,
+    *,
+    code: bool = False,
+    network: Annotated[Several, PART] = None,
+    workspace: Annotated[Literal["read", "write"] | None, PART] = None,
+    model: Annotated[bool, PART] = False,
+    tools: Annotated[Several, PART] = None,
+    secrets: Annotated[Several, PART] = None,
+    output: Printer,
+) -> None:
+    """Grant one version of a tool what it asks for.
+
+    Args:
+        name: The tool; with --code the number of code that asked in run_code.
+        digest: Digest of the version, as `alita show` prints it; without it you are shown the version and asked.
+        code: Approve code of run_code instead of a tool.
+        network: Hosts it may reach.
+        workspace: What it may do with the files of ALITA_WORKSPACE.
+        model: It may ask the model of ALITA_MODEL.
+        tools: Tools it may call.
+        secrets: Secrets it may read.
+
+    Examples:
+        alita approve fetch_rates
+        alita approve fetch_rates --network api.example.org
+        alita approve --code 3
+    """
+    from alita_mcp.library.grants.approving import version_to_approve
+    from alita_mcp.library.grants.grants_file import read_grants
+
+    asked = read_grants({
+        "network": network or (), "workspace": workspace or "none", "model": model,
+        "tools": tools or (), "secrets": secrets or (),
+    })  # fmt: skip
+    part = None if asked.is_pure else asked
+    if code:
+        await approve_code(name, digest, part, output)
+        return
+    async with open_library() as library:
+        stored = await version_to_approve(library, name, digest)
+        manifest = stored.manifest
+        current = library.entry(name).manifest.version
+        # Only what was looked at is granted: the version of this digest, or the one that was shown and agreed to.
+        if digest is None and not manifest.grants.is_pure:
+            await show_for_approval(library, stored, output)
+            what = "this part of it" if part is not None else "all that it asks for"
+            await require_consent(f"Approve {what} for v{manifest.version}?", output)
+        seen, source = (current, "terminal") if digest is None else (None, "digest")
+        entry = await library.approve(name, manifest.digest, part=part, seen=seen, origin={"from": source})
+        print_entry(entry, output)
+
+
+async def show_for_approval(library: Library, stored: StoredVersion, output: Output) -> None:
+    """Prints what a version asks for, and how it differs from the one approved last.
+
+    Raises:
+        UsageError: there is no terminal to print it on.
+    """
+    from alita_mcp.cli.library.card import version_text
+    from alita_mcp.library.grants.approving import approved_last, difference
+
+    manifest = stored.manifest
+    require_terminal(
+        f"Read `alita show {manifest.name} v{manifest.version} --source`, then run "
+        f"`alita approve {manifest.name} DIGEST`."
+    )
+    before = await approved_last(library, manifest.name)
+    output.note(f"{manifest.name} v{manifest.version}  {manifest.digest}")
+    output.note(
+        f"compared with v{before.manifest.version}, approved last:" if before else "never approved before:"
+    )
+    for line in difference(manifest, before.manifest if before else None):
+        output.note(f"  {line}")
+    old, new = (version_text(each).splitlines() if each else [] for each in (before, stored))
+    label = "approved last" if before else "nothing"
+    for line in unified_diff(old, new, label, f"v{manifest.version}", lineterm=""):
+        output.note(line)
+
+
+async def approve_code(number: str, digest: str | None, part: Grants | None, output: Output) -> None:
+    """Grants code of `run_code` all that it asks for.
+
+    Raises:
+        UsageError: a part is asked for, or there is no terminal to ask on.
+    """
+    from alita_mcp.library.grants.code_approvals import CodeApprovals
+    from alita_mcp.library.grants.effective_grants import in_words
+
+    if part is not None:
+        raise UsageError("Code is granted all that it asks for, or nothing.", hint="Leave the part out.")
+    async with open_library() as library:
+        approvals = CodeApprovals(library.home)
+        asked = approvals.find(number)
+        rights = in_words(asked.grants)
+        if digest is None:
+            packages, client = ", ".join(asked.packages) or "none", printable(asked.client) or "unnamed"
+            output.note(f"code {number}  {asked.digest}")
+            for line in (*rights, f"packages: {packages}", f"asked by: {client}"):
+                output.note(f"  {line}")
+            for line in asked.code.splitlines():
+                output.note(f"| {printable(line)}")
+            require_terminal(f"Run `alita approve --code {number} DIGEST` once you have read it.")
+            await require_consent("Approve this code, word for word?", output)
+        approvals.approve(number, digest or asked.digest)
+        origin = {"from": "terminal" if digest is None else "digest", "digest": asked.digest}
+        await library.record("code approved", None, origin)
+    value = {"code": number, "digest": asked.digest, "grants": list(rights)}
+    output.print_result(value, f"Code {number} may run with: {', '.join(rights)}.")
+
+
+async def require_consent(question: str, output: Output) -> None:
+    """Returns once a person at the terminal says yes.
+
+    Raises:
+        AlitaError: the answer is not yes.
+    """
+    if not await output.confirm(question):
+        raise AlitaError("Nothing was approved.")
+
+
+async def revoke(name: str, /, *, code: bool = False, output: Printer) -> None:
+    """Take back what a tool was granted.
+
+    Args:
+        name: The tool; with --code the number of code that asked in run_code.
+        code: Take back, or refuse, what code of run_code asked for.
+
+    Examples:
+        alita revoke fetch_rates
+        alita revoke --code 3
+    """
+    from alita_mcp.library.grants.code_approvals import CodeApprovals
+
+    async with open_library() as library:
+        if not code:
+            print_entry(await library.revoke(name), output)
+            return
+        asked = CodeApprovals(library.home).revoke(name)
+        await library.record("code revoked", None, {"digest": asked.digest})
+    output.print_result({"code": name, "digest": asked.digest}, f"Code {name} may not run.")
+
+
+def print_entry(entry: CatalogueEntry, output: Output) -> None:
+    """Prints how a tool stands after a change."""
+    from alita_mcp.library.grants.effective_grants import how_to_grant, in_words
+
+    grants = entry.manifest.grants
+    value = {
+        "name": entry.name,
+        "version": entry.manifest.version,
+        "state": entry.state,
+        "pinned": entry.pinned,
+        "grants": grants,
+        "approved": entry.approved,
+    }
+    words: list[str] = [entry.state, *(["pinned"] if entry.pinned else [])]
+    if not grants.is_pure:
+        words.append(f"{'approved' if entry.approved else 'not approved'}: {', '.join(in_words(grants))}")
+    if not entry.approved:
+        output.note(how_to_grant(entry.manifest))
+    output.print_result(value, f"{entry.name} v{entry.manifest.version}: {', '.join(words)}")

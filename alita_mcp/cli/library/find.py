@@ -1,0 +1,203 @@
+"""`alita search`, `list`, `show` and `log`: the tools of the library, and its journal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from alita_mcp.cli.application import open_library
+from alita_mcp.cli.output import Output, Printer, columns, compact_json
+from alita_mcp.cli.parameters import Count, Version
+
+if TYPE_CHECKING:
+    from alita_mcp.toolsmith.jobs.journal import Spending
+
+ALL_ROWS = 1_000_000
+GAPS_FROM = 100_000
+"""The newest searches in vain that gaps are found in."""
+GAPS_CHECKED = 3
+"""For each gap to show, this many are searched again, because a tool may serve some of them by now."""
+
+
+async def search(words: list[str], /, *, limit: Count = 5, output: Printer) -> None:
+    """Find tools by what they should do.
+
+    Args:
+        words: What the tool should do, in your own words.
+        limit: Show at most this many tools.
+
+    Examples:
+        alita search "how many words are in this text"
+        alita search read a csv file --limit 10
+    """
+    async with open_library() as library:
+        query = " ".join(words)
+        answer = await library.search(query, limit)
+        library.calls.record_search(query, answer)
+    rows = [(hit.name, f"{hit.score:.2f}", hit.trust, hit.summary) for hit in answer.results]
+    output.print_result(answer, columns(rows))
+    verdicts = {"match": "A match.", "possible": "Possible matches; look closer.", "none": "No match."}
+    output.hint(f"{verdicts[answer.fit]} {answer.total} tools searched.")
+
+
+async def list_tools(*, usage: bool = False, output: Printer) -> None:
+    """List all tools.
+
+    Args:
+        usage: Show calls, and what models cost, instead of trust and state.
+
+    Examples:
+        alita list
+        alita list --json
+        alita list --usage
+    """
+    if usage:
+        await list_usage(output)
+        return
+    async with open_library() as library:
+        entries = list(library.tools.entries())
+    values, rows = [], []
+    for entry in entries:
+        manifest = entry.manifest
+        values.append({
+            "name": entry.name, "version": manifest.version, "state": entry.state, "pinned": entry.pinned,
+            "trust": manifest.trust, "calls": entry.calls, "summary": manifest.summary,
+        })  # fmt: skip
+        marks = [manifest.trust, "" if entry.state == "enabled" else entry.state]
+        marks += ["" if entry.approved else "not approved", "pinned" if entry.pinned else ""]
+        shown = ", ".join(filter(None, marks))
+        rows.append((entry.name, f"v{manifest.version}", shown, f"{entry.calls} calls", manifest.summary))
+    output.print_result(values, columns(rows))
+    output.hint(f"{len(entries)} tools")
+
+
+async def list_usage(output: Output) -> None:
+    """Prints one line a tool, one for all that was asked of models in vain, and the sum."""
+    from alita_mcp.toolsmith.jobs.journal import Spending, spending_by_tool
+
+    async with open_library() as library:
+        rows = library.journal(ALL_ROWS)
+        spent = spending_by_tool([row.model_dump(mode="json") for row in rows if row.event == "synthesis"])
+        entries = list(library.tools.entries())
+    known = {entry.name for entry in entries}
+    in_vain = sum((spending for name, spending in spent.items() if name not in known), Spending())
+    total = sum(spent.values(), Spending())
+    tools, lines = [], []
+    for entry in entries:
+        spending = spent.get(entry.name, Spending())
+        use = {"calls": entry.calls, "failures": entry.failures, "last_used": entry.last_used}
+        tools.append({"name": entry.name, **use, **spending.as_json()})
+        lines.append((entry.name, f"{entry.calls} calls", *spending_cells(spending)))
+    lines += [("(no tool)", "", *spending_cells(in_vain)), ("(total)", "", *spending_cells(total))]
+    value = {"tools": tools, "without_a_tool": in_vain.as_json(), "total": total.as_json()}
+    output.print_result(value, columns(lines))
+
+
+def spending_cells(spending: Spending) -> tuple[str, str, str]:
+    """Calls, tokens and cost of models; empty where there were none."""
+    if not spending.syntheses:
+        return ("", "", "")
+    cost = "price unknown" if spending.cost_usd is None else f"{spending.cost_usd:.4f} USD"
+    return f"{spending.model_calls} model calls", f"{spending.tokens} tokens", cost
+
+
+async def show(
+    name: str, version: Version | None = None, /, *, source: bool = False, output: Printer
+) -> None:
+    """Show what a tool takes, gives and was proved to do.
+
+    Args:
+        name: The tool.
+        version: The version; the current one by default.
+        source: Show code and tests too.
+
+    Examples:
+        alita show calculate
+        alita show calculate v1 --source
+    """
+    from alita_mcp.cli.library.card import evidence_card
+    from alita_mcp.library.trust.evidence import evidence_of
+
+    async with open_library() as library:
+        entry = library.entry(name)
+        stored = await library.read(name, version)
+        sandboxes = tuple(sorted(library.tools.proved_in(name, stored.manifest.version)))
+        granted = library.effective_grants.of(stored.manifest)
+        wordings = library.tools.wordings(name)
+    value: dict[str, Any] = {
+        "manifest": stored.manifest,
+        "state": entry.state,
+        "pinned": entry.pinned,
+        "versions": list(entry.versions),
+        "sandboxes": list(sandboxes),
+        "granted": granted,
+        "calls": entry.calls,
+        "failures": entry.failures,
+        "last_used": entry.last_used,
+        "found_by": {
+            "author": list(stored.manifest.use_when),
+            "others": [each.text for each in wordings if not each.learned],
+            "learned": [each.text for each in wordings if each.learned],
+        },
+        "report": stored.report,
+        "evidence": evidence_of(stored.report, sandboxes),
+    }
+    if source:
+        value["source"] = stored.code
+        value["tests"] = [example.as_json() for example in stored.examples]
+    card = evidence_card(entry, stored, sandboxes, granted, wordings=wordings, source=source)
+    output.print_result(value, card.as_text(), card.draw)
+
+
+async def log(name: str | None = None, /, *, limit: Count = 30, gaps: bool = False, output: Printer) -> None:
+    """Show the journal, newest last.
+
+    Args:
+        name: Only what happened to this tool.
+        limit: Show at most this many events or gaps.
+        gaps: Show what was searched for and not found, the most wanted first.
+
+    Examples:
+        alita log
+        alita log calculate --limit 5
+        alita log --gaps
+    """
+    if gaps:
+        await list_gaps(limit, output)
+        return
+    async with open_library() as library:
+        rows = library.journal(limit if name is None else ALL_ROWS)
+    if name is not None:
+        rows = [row for row in rows if row.name == name][:limit]
+    rows.reverse()
+    lines = []
+    for row in rows:
+        subject = f"{row.name or ''}{f' v{row.version}' if row.version else ''}"
+        detail = {key: value for key, value in row.detail.items() if value not in (None, "")}
+        time = row.time[:19].replace("T", " ")
+        lines.append((time, row.event, subject, compact_json(detail) if detail else ""))
+    output.print_result(rows, columns(lines))
+
+
+async def list_gaps(limit: int, output: Output) -> None:
+    """Prints needs that no tool serves, the most wanted first; then those that one serves by now."""
+    import anyio.to_thread
+
+    from alita_mcp.library.catalogue.use import FOUND_NOTHING
+    from alita_mcp.library.journal.gaps import find_gaps
+
+    async with open_library() as library:
+        rows = await anyio.to_thread.run_sync(library.journal, GAPS_FROM, FOUND_NOTHING)
+        gaps = (await anyio.to_thread.run_sync(find_gaps, rows))[: GAPS_CHECKED * limit]
+        for place, gap in enumerate(gaps):
+            found = await library.search(gap.need, 1)
+            gaps[place] = gap.model_copy(
+                update={"now": found.results[0].name if found.fit == "match" else ""}
+            )
+    gaps = sorted(gaps, key=lambda gap: bool(gap.now))[:limit]
+    lines = []
+    for gap in gaps:
+        others = f"also: {'; '.join(gap.others)}" if gap.others else ""
+        lines.append((f"{gap.times}x", gap.last[:10], gap.need, f"now: {gap.now}" if gap.now else others))
+    output.print_result(gaps, columns(lines))
+    unserved = sum(not gap.now for gap in gaps)
+    output.hint(f"{unserved} needs without a tool." if gaps else "No search was in vain.")

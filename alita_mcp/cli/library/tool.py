@@ -1,0 +1,227 @@
+"""`alita tool ACTION`: changes of what may be called, and what is kept beside the tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from difflib import unified_diff
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from alita_mcp.cli.application import open_library
+from alita_mcp.cli.library.approve import print_entry
+from alita_mcp.cli.library.synthesize import import_tool
+from alita_mcp.cli.output import Output, Printer, columns, printable
+from alita_mcp.cli.parameters import Version
+from alita_mcp.errors import SandboxError, UsageError
+
+if TYPE_CHECKING:
+    from alita_mcp.sandbox.packages.uses import Use
+
+SHOWN_PACKAGES = 6
+
+
+CHANGES = {
+    "pin": "List a tool before all others.",
+    "unpin": "Rank a tool by usage again.",
+    "enable": "Make a disabled, quarantined or deleted tool callable again.",
+    "disable": "Keep a tool, but refuse to call it.",
+    "delete": "Hide a tool; `alita tool enable` undoes it within 30 days.",
+}
+"""Actions that are methods of the library and take nothing but a name."""
+
+
+def change_command(action: str) -> Callable[..., Any]:
+    """The command for one of `CHANGES`."""
+
+    async def change(name: str, /, *, output: Printer) -> None:
+        async with open_library() as library:
+            print_entry(await getattr(library, action)(name), output)
+
+    change.__doc__ = (
+        f"{CHANGES[action]}\n\nArgs:\n    name: The tool.\n\nExamples:\n    alita tool {action} csv_query\n"
+    )
+    return change
+
+
+async def rollback(name: str, version: Version | None = None, /, *, output: Printer) -> None:
+    """Make an earlier version current; no version is lost.
+
+    Args:
+        name: The tool.
+        version: The version; the one before the current one by default.
+
+    Examples:
+        alita tool rollback calculate
+        alita tool rollback calculate v1
+    """
+    async with open_library() as library:
+        print_entry(await library.rollback(name, version), output)
+
+
+async def diff(name: str, old: Version, new: Version, /, *, output: Printer) -> None:
+    """Show what changed between two versions of a tool.
+
+    Args:
+        name: The tool.
+        old: One version.
+        new: The other version.
+
+    Examples:
+        alita tool diff calculate v1 v2
+    """
+    from alita_mcp.cli.library.card import version_text
+
+    async with open_library() as library:
+        before, after = [version_text(await library.read(name, each)).splitlines() for each in (old, new)]
+    lines = list(unified_diff(before, after, f"{name} v{old}", f"{name} v{new}", lineterm=""))
+    output.print_result({"old": old, "new": new, "diff": lines}, "\n".join(lines))
+    if not lines:
+        output.note("No difference.")
+
+
+async def forget(name: str, words: list[str] | None = None, /, *, output: Printer) -> None:
+    """Take back requests that a tool learned to be found by; its author's stay.
+
+    Args:
+        name: The tool.
+        words: One request, as `alita show` lists it; all of them by default.
+
+    Examples:
+        alita tool forget csv_query
+        alita tool forget csv_query "rows of a table"
+    """
+    async with open_library() as library:
+        forgotten = await library.forget(name, " ".join(words or ()) or None)
+    output.print_result({"name": name, "forgotten": list(forgotten)}, "\n".join(map(printable, forgotten)))
+    if forgotten:
+        output.note(f"{name} is no longer found by {len(forgotten)} learned requests.")
+    else:
+        output.note(f"{name} has no learned requests.")
+
+
+async def cache(
+    action: Literal["show", "on", "off", "clear"] = "show", name: str | None = None, /, *, output: Printer
+) -> None:
+    """Show, keep or clear the results of deterministic tools.
+
+    Args:
+        action: on and off switch keeping for one tool; clear drops results of one tool or of all.
+        name: The tool.
+
+    Examples:
+        alita tool cache
+        alita tool cache off calculate
+        alita tool cache clear
+    """
+    from alita_mcp.library.results import MAX_BYTES, open_result_cache
+    from alita_mcp.settings import read_settings
+
+    if name is None and action in ("on", "off"):
+        raise UsageError(
+            f"`alita tool cache {action}` needs a tool.", hint=f"`alita tool cache {action} NAME`"
+        )
+    async with open_library() as library, open_result_cache(read_settings()) as results:
+        if name is not None and action in ("on", "off"):
+            await library.set_caching(name, on=action == "on")
+        elif name is not None:
+            library.entry(name)
+        removed = await results.clear(name) if action in ("off", "clear") else 0
+        kept, size = await results.size()
+        off = library.tools.uncached()
+    value = {"kept": kept, "bytes": size, "limit_mb": MAX_BYTES >> 20, "removed": removed, "off": off}
+    parts = [f"{kept} results kept, {size:,} bytes of {MAX_BYTES >> 20} MB."]
+    if removed:
+        parts.append(f"{removed} cleared.")
+    if off:
+        parts.append(f"Off for {', '.join(off)}.")
+    output.print_result(value, " ".join(parts))
+
+
+async def environments(*, prune: bool = False, output: Printer) -> int:
+    """List the packages that were built for tools.
+
+    Args:
+        prune: Drop all that nothing uses now; what is needed again is built again.
+
+    Examples:
+        alita tool environments
+        alita tool environments --prune
+    """
+    from alita_mcp.sandbox import stored_environments
+    from alita_mcp.settings import read_settings
+
+    settings = read_settings()
+    kept = stored_environments.kept_environments(settings)
+    if not prune:
+        print_environments(
+            "environments", [(kind, use) for kind, uses in kept.items() for use in uses], output
+        )
+        return 0
+    dropped: list[tuple[str, Use]] = []
+    status = 0
+    for kind in kept:
+        try:
+            dropped += [(kind, use) for use in (await stored_environments.prune(settings, kind)).dropped]
+        except SandboxError as failed:
+            output.note(f"error: the environments of {kind} stay: {failed}")
+            status = SandboxError.exit_status
+    print_environments("dropped", dropped, output)
+    return status
+
+
+def print_environments(what: str, found: Sequence[tuple[str, Use]], output: Output) -> None:
+    """Prints environments with their sandbox, size, last use and packages, and their sum."""
+    values, rows, megabytes = [], [], 0.0
+    for kind, use in found:
+        packages = list(use.record.packages) if use.record else []
+        last_used = datetime.fromtimestamp(use.last_used, UTC).isoformat(timespec="seconds")
+        size = round(use.size_bytes / (1 << 20), 1)
+        megabytes += size
+        values.append({
+            "digest": use.digest, "sandbox": kind, "megabytes": size, "last_used": last_used,
+            "in_use": use.in_use, "packages": packages,
+        })  # fmt: skip
+        more = f" and {len(packages) - SHOWN_PACKAGES} more" if len(packages) > SHOWN_PACKAGES else ""
+        shown = ", ".join(packages[:SHOWN_PACKAGES]) + more
+        rows.append(
+            (use.digest[:12], kind, f"{size:.1f} MB", "in use" if use.in_use else last_used[:10], shown)
+        )
+    output.print_result({what: values}, columns(rows))
+    output.note(f"{len(values)} {what}, {megabytes:.1f} MB.")
+
+
+async def export(name: str, /, *, version: Version | None = None, output: Printer) -> None:
+    """Write a tool to a folder that runs without alita.
+
+    Args:
+        name: The tool.
+        version: Another version than the current one.
+
+    Examples:
+        alita tool export calculate
+    """
+    async with open_library() as library:
+        folder: Path = await library.export(name, version)
+    output.print_result({"tool": name, "folder": str(folder)}, str(folder))
+
+
+async def reindex(*, output: Printer) -> None:
+    """Check every tool's files, and rebuild the search index.
+
+    Examples:
+        alita tool reindex
+    """
+    async with open_library() as library:
+        with output.progress("reindex") as on_stage:
+            await on_stage("index")
+            count = await library.reindex()
+    output.print_result({"indexed": count}, f"{count} tools indexed")
+
+
+ACTIONS: dict[str, Callable[..., Any]] = {
+    **{action: change_command(action) for action in CHANGES},
+    "rollback": rollback, "diff": diff, "forget": forget, "cache": cache, "environments": environments,
+    "export": export, "import": import_tool, "reindex": reindex,
+}  # fmt: skip
+"""The actions in the order of `alita tool --help`."""

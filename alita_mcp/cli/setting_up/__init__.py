@@ -1,1 +1,0 @@
-"""Commands that prepare a machine: clients, sandboxes, environments."""

@@ -1,0 +1,106 @@
+"""`alita memory`: lists, shows, exports and, once a person agrees, forgets the memories of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from alita_mcp.cli.output import Output, Printer, columns, compact_json, require_terminal
+from alita_mcp.cli.parameters import Count
+from alita_mcp.errors import Cancelled, UsageError
+
+if TYPE_CHECKING:
+    from alita_mcp.agent.memory.records import MemoryEntry
+
+SHOWN = 10
+"""How many of the memories that would be forgotten are shown."""
+
+
+async def memory(
+    action: Literal["list", "show", "forget", "export"] = "list",
+    names: Annotated[list[str] | None, Parameter(name="ID")] = None,
+    /,
+    *,
+    kind: Literal["episodic", "semantic", "procedural"] | None = None,
+    limit: Count = 50,
+    query: str = "",
+    everything: Annotated[bool, Parameter(name="--all")] = False,
+    yes: bool = False,
+    output: Printer,
+) -> None:
+    """List, show, export or forget what earlier tasks left for later ones.
+
+    Args:
+        action: show prints one memory, export writes them to a file, forget drops those named, found or all.
+        names: Ids of memories; for export, the file.
+        kind: Only runs (episodic), facts and lessons (semantic) or recipes (procedural).
+        limit: List at most this many.
+        query: List or forget what holds all these words.
+        everything: Forget everything, or all of a kind.
+        yes: Forget without being asked.
+
+    Examples:
+        alita memory
+        alita memory list --kind semantic --query population
+        alita memory forget --all
+        alita memory export memories.jsonl
+    """
+    from alita_mcp.agent.memory.store import StoredMemory
+    from alita_mcp.settings import read_settings
+
+    names, query = names or [], query.strip()
+    if action in ("show", "export") and len(names) != 1:
+        raise UsageError(f"`alita memory {action}` needs one {'id' if action == 'show' else 'file'}.")
+    if action == "forget" and bool(names) + bool(query) + everything != 1:
+        raise UsageError("`alita memory forget` needs one of: ids, --query WORDS, --all.")
+    if action == "list" and names:
+        raise UsageError(
+            "`alita memory list` takes no ids.", hint=f"`alita memory show {names[0]}` shows one."
+        )
+    stored = StoredMemory(read_settings().home)
+    if action == "show":
+        entry = await stored.show(names[0])
+        output.print_result(entry, f"{format_entries([entry])}\n{compact_json(entry.value)}")
+    elif action == "export":
+        count = await stored.export(Path(names[0]), kind)
+        output.print_result({"exported": count}, f"{count} memories written to {names[0]}.")
+    elif action == "forget":
+        if names:
+            found = [await stored.show(name) for name in dict.fromkeys(names)]
+        else:
+            found = list(await stored.list(kind, query))
+        if found and not yes:
+            await confirm_forgetting(found, output)
+        wipes = everything and kind is None  # what was set aside as damaged goes too
+        count = await stored.forget([entry.id for entry in found], everything=wipes)
+        output.print_result({"forgotten": count}, f"{count} forgotten.")
+    else:
+        found = list(await stored.list(kind, query))
+        output.print_result(found[:limit], format_entries(found[:limit]))
+        if len(found) > limit:
+            output.hint(f"{len(found) - limit} more; raise --limit to see them.")
+        elif not found:
+            output.note("Nothing is remembered.")
+
+
+async def confirm_forgetting(found: Sequence[MemoryEntry], output: Output) -> None:
+    """Returns once a person at the terminal agrees that these memories go.
+
+    Raises:
+        Cancelled: the answer is not yes.
+        UsageError: there is no terminal to ask on.
+    """
+    require_terminal(f"Add --yes to forget {len(found)} memories.")
+    output.note(format_entries(found[:SHOWN]))
+    if len(found) > SHOWN:
+        output.note(f"and {len(found) - SHOWN} more")
+    if not await output.confirm(f"Forget {len(found)}?"):
+        raise Cancelled("Nothing was forgotten.")
+
+
+def format_entries(entries: Sequence[MemoryEntry]) -> str:
+    """Memories as columns: id, kind, day, text."""
+    return columns([(entry.id, entry.kind, entry.at[:10], entry.text) for entry in entries])

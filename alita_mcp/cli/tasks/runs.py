@@ -1,0 +1,63 @@
+"""`alita runs`: the tasks that were worked on, and what happened in one of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from alita_mcp.cli.output import Printer, columns, compact_json, printable
+from alita_mcp.cli.parameters import Count
+from alita_mcp.cli.tasks.text import SHOWN_ID, describe_event
+from alita_mcp.errors import UsageError
+from alita_mcp.texts import one_line
+
+SHOWN_TASK = 60
+
+
+async def show_runs(
+    run: Annotated[str | None, Parameter(name="ID")] = None,
+    /,
+    *,
+    limit: Count = 20,
+    follow: bool = False,
+    output: Printer,
+) -> None:
+    """List the tasks that were worked on, or show one.
+
+    Args:
+        run: A run, or the beginning of its id: show what happened in it.
+        limit: List the newest runs, at most this many.
+        follow: With an ID, go on until the run ends; with --json, as JSON Lines.
+
+    Examples:
+        alita runs
+        alita runs 3f2a
+        alita runs 3f2a --follow
+    """
+    from alita_mcp.agent.runs.store import RUNS, StoredRuns
+    from alita_mcp.settings import read_settings
+
+    stored = StoredRuns(read_settings().home / RUNS)
+    if run is None:
+        if follow:
+            raise UsageError("--follow needs the ID of a run.", hint="`alita runs` lists them.")
+        newest = await stored.list(limit)
+        rows = []
+        for each in newest:
+            has_ended = each.status in ("finished", "stopped")
+            end = ("solved" if each.solved else each.stopped or "not solved") if has_ended else each.status
+            cost = "" if each.cost is None else f"{each.cost:.4f} USD"
+            when, task = each.at[:16].replace("T", " "), one_line(each.task, SHOWN_TASK)
+            steps, seconds = f"{each.steps} steps", f"{each.seconds:.0f} s"
+            rows.append((each.run[:SHOWN_ID], when, end, steps, cost, seconds, task))
+        output.print_result({"runs": newest}, columns(rows) or "No tasks were worked on yet.")
+        return
+    name = await stored.named(run)
+    if not follow:
+        events = await stored.events(name)
+        value = {"run": await stored.summary(name), "events": events}
+        output.print_result(value, "\n".join(map(describe_event, events)))
+        return
+    async for event in stored.follow(name):
+        print(compact_json(event) if output.as_json else printable(describe_event(event)), flush=True)

@@ -1,0 +1,208 @@
+"""`alita solve`: a task in plain words in, its answer out; what happens meanwhile is shown on stderr."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Group, Parameter
+
+from alita_mcp.cli.application import open_app
+from alita_mcp.cli.output import Output, Printer, has_terminal
+from alita_mcp.cli.parameters import Amount, Count, Whole
+from alita_mcp.errors import AlitaError, UsageError
+
+if TYPE_CHECKING:
+    from alita_mcp.agent.values import Estimate, Solution, TaskBudget, TaskEvent, TaskRequest
+    from alita_mcp.app.tasks.runner import TaskRunner
+    from alita_mcp.cli.tasks.view import TaskView
+
+OpenFlow = Callable[[Any], AbstractAsyncContextManager[Any]]
+"""Opens the flow of tasks; reports to its argument how far the preparation is."""
+LIMIT = Parameter(group=Group("Limits (0: no limit)", sort_key=50))
+
+
+@asynccontextmanager
+async def open_task_runner(on_stage: Any) -> AsyncIterator[TaskRunner]:
+    """The flow of tasks over the whole application."""
+    async with open_app() as app, app.report_preparation(on_stage):
+        yield app.tasks
+
+
+async def solve(
+    task: str = "",
+    /,
+    *,
+    file: list[Path] | None = None,
+    host: list[str] | None = None,
+    max_steps: Annotated[Count | None, LIMIT] = None,
+    max_tokens: Annotated[Whole | None, LIMIT] = None,
+    max_usd: Annotated[Amount | None, LIMIT] = None,
+    max_seconds: Annotated[Amount | None, LIMIT] = None,
+    plans: Whole | None = None,
+    no_memory: bool = False,
+    yes: bool = False,
+    confirm: bool = False,
+    open_flow: Annotated[OpenFlow, Parameter(parse=False)],
+    output: Printer,
+) -> int:
+    """Let the configured model work on a task.
+
+    Args:
+        task: The task, in plain words.
+        file: A file or folder it is about; may be given several times.
+        host: A host it may read; may be given several times.
+        max_steps: Stop after this many steps, at least 1.
+        max_tokens: Stop after this many tokens.
+        max_usd: Stop when the models cost this much.
+        max_seconds: Stop after this many seconds.
+        plans: Plans to choose from; 0 begins without one.
+        no_memory: Neither recall earlier tasks nor remember this one.
+        yes: Ask nothing, whatever the task is likely to cost.
+        confirm: Ask before work begins.
+
+    Examples:
+        alita solve "How many working days are left this year?"
+        alita solve "Sum up the invoices" --file invoices/ --max-usd 0.5
+    """
+    import anyio
+
+    from alita_mcp.cli.tasks.view import open_view
+    from alita_mcp.models.choices import no_model_for_tasks
+    from alita_mcp.settings import read_settings
+
+    if yes and confirm:
+        raise UsageError("--yes and --confirm exclude each other.")
+    settings = read_settings()
+    limits = {
+        "steps": settings.limits.task_steps if max_steps is None else max_steps,
+        "tokens": settings.limits.task_tokens if max_tokens is None else max_tokens,
+        "usd": settings.task_usd if max_usd is None else max_usd,
+        "seconds": settings.limits.task_seconds if max_seconds is None else max_seconds,
+    }
+    memory = settings.memory and not no_memory
+    request = build_request(task, file or [], host or [], limits, plans=plans, memory=memory)
+    run = ""
+    with open_view(output) as view:
+        async with open_flow(view.show_stage) as flow:
+            if not flow.has_model:
+                raise no_model_for_tasks(settings)
+            person = view if has_terminal() and not yes else None
+            if not await agrees_to_cost(flow, request, person, output, always=confirm):
+                raise AlitaError("Nothing was done.")
+
+            async def show_event(event: TaskEvent) -> None:
+                nonlocal run
+                run = event.run
+                await view.show_event(event)
+
+            try:
+                solution = await flow.solve(
+                    request, show_event, ask=person.ask if person is not None else None
+                )
+            except anyio.get_cancelled_exc_class():
+                # Ctrl-C; the run has ended by now, and its record holds the best answer so far.
+                with anyio.CancelScope(shield=True):
+                    best = await flow.runs.solution(run) if run else None
+                view.close()
+                if best is not None:
+                    print_solution(best, output)
+                raise
+            view.close()
+            print_solution(solution, output)
+            return 0 if solution.solved else AlitaError.exit_status
+
+
+def print_solution(solution: Solution, output: Output) -> None:
+    """Prints the answer, and on stderr what it took."""
+    from alita_mcp.cli.tasks.text import describe_end
+
+    output.print_result(solution, solution.answer)
+    for line in describe_end(solution):
+        output.note(line)
+
+
+def build_request(
+    task: str,
+    files: list[Path],
+    hosts: list[str],
+    limits: dict[str, float],
+    *,
+    plans: int | None,
+    memory: bool,
+) -> TaskRequest:
+    """The request for a task.
+
+    Raises:
+        UsageError: there is no task, a file is missing, or a value does not fit.
+    """
+    from pydantic import ValidationError
+
+    from alita_mcp.agent.values import TaskBudget, TaskRequest
+
+    if not task.strip():
+        raise UsageError("There is no task.", hint='Say it in plain words: `alita solve "…"`.')
+    for path in files:
+        if not path.exists():
+            raise UsageError(f"There is no file or folder {str(path)!r}.")
+    try:
+        return TaskRequest(
+            task=task,
+            files=tuple(path.absolute() for path in files),
+            hosts=tuple(hosts),
+            budget=TaskBudget.model_validate(limits),
+            plans=plans,
+            memory=memory,
+        )
+    except ValidationError as invalid:
+        first = invalid.errors(include_input=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        raise UsageError(f"Invalid value for {field}: {first['msg']}.") from invalid
+
+
+async def agrees_to_cost(
+    flow: TaskRunner, request: TaskRequest, person: TaskView | None, output: Output, *, always: bool
+) -> bool:
+    """Whether work may begin: a person is told the likely cost, and asked where it exceeds the budget, or `always`.
+
+    Raises:
+        UsageError: there is nobody to ask, and `always` is set.
+    """
+    if person is None:
+        if always:
+            raise UsageError("There is no terminal to ask on.", hint="Leave out --confirm.")
+        return True
+    estimate = await flow.estimate(request)
+    if estimate is None:
+        return not always or await person.agrees("There are too few earlier runs for an estimate.")
+    exceeded = exceeded_limits(estimate, request.budget)
+    if exceeded:
+        return await person.agrees(
+            f"{describe_estimate(estimate)}\nThat is more than its budget: {exceeded}."
+        )
+    if always:
+        return await person.agrees(describe_estimate(estimate))
+    output.note(describe_estimate(estimate))
+    return True
+
+
+def describe_estimate(found: Estimate) -> str:
+    """What a task is likely to take."""
+    usd = "price unknown" if found.usd is None else f"{found.usd:.4f} USD"
+    most = "" if found.most_usd is None else f"{found.most_usd:.4f} USD and "
+    return (
+        f"Estimate from {found.runs} earlier runs: {found.calls:g} model calls, {found.tokens:.0f} tokens, {usd}, "
+        f"{found.seconds:.0f} s; nine in ten stayed within {most}{found.most_seconds:.0f} s."
+    )
+
+
+def exceeded_limits(estimate: Estimate, budget: TaskBudget) -> str:
+    """The limits that a task is likely to reach before its end; empty for none."""
+    pairs = (
+        (estimate.tokens, budget.tokens, f"{budget.tokens} tokens"),
+        (estimate.usd or 0.0, budget.usd, f"{budget.usd:g} USD"),
+        (estimate.seconds, budget.seconds, f"{budget.seconds:g} seconds"),
+    )
+    return ", ".join(limit for likely, most, limit in pairs if most and likely > most)

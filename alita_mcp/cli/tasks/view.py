@@ -1,0 +1,145 @@
+"""What a person sees while a task is worked on: lines, and on a terminal a spinner and questions; all on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+from alita_mcp.cli.output import Output, printable, quote_lines
+from alita_mcp.cli.tasks.text import event_line, plan_lines
+from alita_mcp.texts import one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
+    from alita_mcp.agent.values import TaskEvent
+
+MAX_QUESTION = 2_000
+MAX_LINE_BYTES = 65_536
+
+
+class TaskView:
+    """Shows the events of one task, and asks the person at the terminal."""
+
+    def __init__(self, output: Output, console: Console | None = None, status: Status | None = None) -> None:
+        """`console` and its `status` are for a terminal; without them each event is a plain line."""
+        self._output = output
+        self._console = console
+        self._status = status
+        self._asking = anyio.Lock()
+        self._steps = 0
+        self._cost_usd = 0.0
+
+    async def show_stage(self, stage: str) -> None:
+        """Shows what is prepared for the task."""
+        if self._status is not None:
+            self._status.update(printable(one_line(stage)))
+        else:
+            self._output.note(f"solve: {one_line(stage)}")
+
+    async def show_event(self, event: TaskEvent) -> None:
+        """Shows what happened; the end is printed as the result instead."""
+        # 1. Without a terminal: a line for each event but the start of a step.
+        if self._console is None or self._status is None:
+            if event.kind not in ("step_started", "finished"):
+                self._output.note(f"solve: {event_line(event)}")
+            return
+        # 2. On a terminal: a step is in the spinner's line until it ends, and all else is a line above it.
+        agent = f"[{event.agent}] " if event.agent else ""
+        text = f"{agent}{one_line(event.text)}"
+        match event.kind:
+            case "step_started":
+                spent = f", {self._cost_usd:.4f} USD" if self._cost_usd else ""
+                end = f"({self._steps} steps{spent}; Ctrl-C stops with the best answer so far)"
+                self._status.update(f"{printable(text)}  {end}")
+            case "step":
+                self._steps += 1
+                self._cost_usd += read_number(event.data, "cost_usd")
+                has_failed = event.data.get("ok") is False
+                seconds = read_number(event.data, "seconds")
+                took = f"  {seconds:.1f} s" if seconds else ""
+                self._print_line(
+                    f"{'✗' if has_failed else '✓'} {text}{took}", "red" if has_failed else "green"
+                )
+            case "plan":
+                for line in (f"plan: {text}", *(f"  {line}" for line in plan_lines(event.data))):
+                    self._print_line(line, "dim")
+            case "started":
+                self._print_line(text, "bold")
+            case "finished":
+                pass
+            case _:
+                self._print_line(event_line(event), "")
+
+    def _print_line(self, line: str, style: str) -> None:
+        """Prints a line that is cut at the edge of the terminal; strangers wrote parts of it."""
+        from rich.text import Text
+
+        if self._console is not None:
+            self._console.print(Text(printable(line), style, overflow="ellipsis", no_wrap=True))
+
+    def close(self) -> None:
+        """Leaves the terminal to what follows."""
+        if self._status is not None:
+            self._status.stop()
+
+    async def ask(self, question: str) -> str | None:
+        """The person's answer to the agent's question; None for an empty line."""
+        text = f"The agent asks:\n{quote_lines(question[:MAX_QUESTION])}"
+        return await self._read_answer(text, "answer (empty: none): ")
+
+    async def agrees(self, question: str) -> bool:
+        """Whether the person says yes."""
+        return (await self._read_answer(question, "Go on? [y/N] ") or "").lower() in ("y", "yes")
+
+    async def _read_answer(self, text: str, prompt: str) -> str | None:
+        async with self._asking:
+            self.close()
+            try:
+                self._output.note(text)
+                # What was typed before the question was seen is no answer to it.
+                with suppress(ImportError, OSError):
+                    import termios
+
+                    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+                print(prompt, end="", file=sys.stderr, flush=True)
+                return (await read_line()).strip() or None
+            finally:
+                if self._status is not None:
+                    self._status.start()
+
+
+async def read_line() -> str:
+    """A line from the terminal; waiting for it can be cancelled, which a thread that reads it could not be."""
+    if os.name == "nt":
+        return await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
+    handle = sys.stdin.fileno()
+    await anyio.wait_readable(handle)
+    return os.read(handle, MAX_LINE_BYTES).decode("utf-8", "replace")
+
+
+def read_number(data: dict[str, Any], name: str) -> float:
+    """A number from the data of an event; 0 for anything else."""
+    found = data.get(name)
+    return float(found) if isinstance(found, int | float) and found >= 0 else 0.0
+
+
+@contextmanager
+def open_view(output: Output) -> Iterator[TaskView]:
+    """The view that fits where stderr goes."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+
+        console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+        if not console.is_dumb_terminal:
+            with console.status("") as status:
+                yield TaskView(output, console, status)
+            return
+    yield TaskView(output)

@@ -1,0 +1,130 @@
+"""Handler of `solve_task`: a run of the manager agent, its answer, its questions, or the plan's prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import mcp_types as types
+
+from alita_mcp.agent.values import Solution, TaskRequest
+from alita_mcp.errors import InvalidArguments, ToolNotFound, UsageError
+from alita_mcp.server.agents.requests import task_budget, uri_of
+from alita_mcp.server.agents.texts import guidance_text, solution_fields, solution_text
+from alita_mcp.server.client.identity import client_name
+from alita_mcp.server.elicitation import MAX_ANSWER, questions_to_person
+from alita_mcp.server.results.building import printable, tool_result
+from alita_mcp.server.results.texts import outcome_text
+from alita_mcp.server.results.unreviewed import visible_manifest
+from alita_mcp.server.rounds import ParkedJob, job_result, resume_job
+from alita_mcp.toolsmith.jobs.person_questions import FormField
+from alita_mcp.toolsmith.requests.outcomes import Working
+
+if TYPE_CHECKING:
+    from alita_mcp.agent.interface import AskPerson
+    from alita_mcp.server.context import ToolResult
+    from alita_mcp.server.sources import ToolCall
+    from alita_mcp.settings import Settings
+    from alita_mcp.toolsmith.jobs.jobs import Job
+    from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
+
+MAX_QUESTION = 2_000
+_QUESTION = (
+    "A model that works on a task for you asks this. Do not give it a password or a key.\n\n{question}"
+)
+_FIELD = FormField("answer", "Answer", "Leave it empty if you cannot say; the work goes on without it.")
+
+
+async def handle_solve_task(call: ToolCall) -> ToolResult:
+    """Works on the task of one call, or says how one that took longer ended."""
+    # 1. A call for a task under way, by its job_id or with answers to its questions.
+    # 2. A job_id whose job is gone, for example with an earlier process: the stored run says how it ended.
+    # 3. A new task where no model is configured: the connected agent gets the plan.
+    # 4. A new task, or the same one that this client asked for before and missed.
+    try:
+        parked = resume_job(call, "solve_task")
+    except UsageError:
+        with suppress(ToolNotFound):
+            if solution := await call.app.tasks.runs.solution(call.arguments.get("job_id", "")):
+                return _task_result(solution)
+        raise
+    if parked is None:
+        request = read_task(call.arguments, call.app.settings)
+        if not call.app.tasks.has_model:
+            plan = await call.app.tasks.guidance(request, partial(visible_manifest, call.app))
+            fields = {"status": "no_model", "prompt": plan.prompt, "tools": list(plan.tools)}
+            return tool_result(fields, guidance_text(fields))
+        parked = ParkedJob(_find_or_begin(call, request), 0)
+    return await job_result(call, parked, _task_result)
+
+
+def read_task(arguments: Mapping[str, Any], settings: Settings) -> TaskRequest:
+    """A client's request for a task, within what the settings allow.
+
+    Raises:
+        InvalidArguments: there is no task in it, or no money for it.
+    """
+    task = arguments.get("task", "")
+    if not task.strip():
+        raise InvalidArguments("There is no task.", hint="Describe it in task, or send a job_id.")
+    if arguments.get("max_usd", 1) <= 0:
+        raise InvalidArguments(
+            "max_usd must be above 0.", hint="Leave it out to use the limit of the settings."
+        )
+    budget = task_budget(
+        settings,
+        steps=arguments.get("max_steps"),
+        usd=arguments.get("max_usd"),
+        seconds=arguments.get("max_seconds"),
+    )
+    return TaskRequest(task=task, budget=budget)
+
+
+def _find_or_begin(call: ToolCall, request: TaskRequest) -> Job[Solution]:
+    """The job of a task; that of the same request of the same client where it is under way or was missed."""
+    person = questions_to_person(call)
+    is_shared = person is None or bool(person.owner)  # a client that joins a job is asked its questions
+    key = f"solve_task {call.identity.key} {request.model_dump_json()}" if is_shared else ""
+    known: Job[Solution] | None = call.app.jobs.known(key)
+    if known is not None:
+        return known
+    job = call.app.tasks.begin(
+        request,
+        client=client_name(call.ctx),
+        person=person,
+        ask=None if person is None else person_asker(person),
+        shown=partial(visible_manifest, call.app),
+    )
+    job.key = key
+    return job
+
+
+def person_asker(person: PendingQuestions) -> AskPerson:
+    """Function that asks a person one question of a task, in a form of one line."""
+    from alita_mcp.app.asking import filled_form  # the application is loaded by then
+
+    async def ask_person(question: str) -> str | None:
+        text = _QUESTION.format(question=printable(question, MAX_QUESTION))
+        form = await filled_form(person, text, [_FIELD])
+        answer = form.texts.get(_FIELD.key, "").strip() if form is not None else ""
+        return answer[:MAX_ANSWER] or None
+
+    return ask_person
+
+
+def _task_result(outcome: Solution | Working) -> types.CallToolResult:
+    if isinstance(outcome, Working):
+        working = outcome.model_dump(mode="json")
+        return tool_result(working | {"events": uri_of(outcome.job_id)}, outcome_text(working))
+    fields = solution_fields(outcome)
+    return types.CallToolResult(
+        content=[
+            types.TextContent(text=solution_text(fields)),
+            types.ResourceLink(
+                uri=fields["events"], name=f"task {outcome.run}", mime_type="application/json"
+            ),
+        ],
+        structured_content=fields,
+    )

@@ -1,0 +1,69 @@
+"""Identity of the client behind a request: its key, and the name and version that it gives itself."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import principal_components
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+if TYPE_CHECKING:
+    from mcp.server.connection import Connection
+
+    from alita_mcp.app.learning import ClientIdentity
+    from alita_mcp.server.context import Context
+
+MAX_NAME = 100
+_KEY = "alita/key"
+_THIS_PROCESS = "here"
+
+
+def connection_of(ctx: Context) -> Connection:
+    """The connection that carries a request; the SDK has no public accessor yet (2.3)."""
+    return ctx.session._connection  # noqa: SLF001
+
+
+def is_modern(ctx: Context) -> bool:
+    """Whether the client takes no requests of ours, only results that ask for input."""
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def identity_of(ctx: Context) -> ClientIdentity:
+    """The client of a request, as the App knows it."""
+    from alita_mcp.app.learning import ClientIdentity
+
+    return ClientIdentity(client_key(ctx), client_label(ctx))
+
+
+def client_name(ctx: Context) -> str:
+    """The name that the client gives itself, which it may choose as it likes; empty where it gives none."""
+    params = ctx.session.client_params
+    return params.client_info.name[:MAX_NAME] if params else ""
+
+
+def client_label(ctx: Context) -> str:
+    """Name and version of the client in its own words, on one line of bounded length; empty where it gives none."""
+    params = ctx.session.client_params
+    label = f"{params.client_info.name} {params.client_info.version}" if params else ""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in label).split())[:MAX_NAME]
+
+
+def client_key(ctx: Context) -> str:
+    """What tells the client of a request from all others, as long as it lasts; empty where nothing does."""
+    # 1. A connection that lasts gets a key that no other one has or can guess.
+    # 2. Requests that stand alone: over stdio all come from the client of this process.
+    # 3. Over HTTP their authenticated subject; without one, nothing: clients of one kind behind a proxy share both
+    #    address and name.
+    if not is_modern(ctx):
+        return str(connection_of(ctx).state.setdefault(_KEY, secrets.token_hex(16)))
+    return _THIS_PROCESS if ctx.request is None else subject_of(ctx)
+
+
+def subject_of(ctx: Context) -> str:
+    """The authenticated subject of a request; empty where there is none."""
+    user = ctx.request.scope.get("user") if ctx.request is not None else None
+    if isinstance(user, AuthenticatedUser) and user.access_token.subject:
+        return repr(principal_components(user.access_token))
+    return ""

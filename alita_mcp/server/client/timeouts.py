@@ -1,0 +1,117 @@
+"""Time-outs of clients: whether a call that ended without its result timed out, and how soon the next must respond.
+
+After a time-out the work goes on and the same request finds it; whoever stops a call stops the work.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+from mcp.server.context import CallNext, HandlerResult
+from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
+
+from alita_mcp.server.client.identity import client_label, connection_of, subject_of
+
+if TYPE_CHECKING:
+    from alita_mcp.server.context import Context
+
+NO_TIMEOUT_WITHIN_S = 4.0
+"""No client's time-out is shorter: the shortest in the field is 5 s. Counts where a client does not say why it left."""
+REASON_WITHIN_S = 0.1
+"""How long after a cancellation the notification that caused it is read; they arrive together."""
+SHARE = 0.6
+"""Of the time after which a client was seen to give up, the part within which it gets its response from then on."""
+SHORTEST_S = 0.5
+LEAST_S = 0.1
+MAX_CLIENTS = 256
+_JOB_TOOLS = {"synthesize_tool", "run_code", "solve_task"}
+_TIMEOUT = re.compile(r"time[ds]?[ _-]?out|deadline", re.IGNORECASE)
+"""As in `timed out after 5.0s` (Python SDK), `Request timed out` (TypeScript), `context deadline exceeded` (Go)."""
+
+Clock = Callable[[], float]
+
+
+@dataclass(eq=False)
+class _OpenCall:
+    """A call of a tool whose calls are jobs, without a result yet."""
+
+    client: str
+    channel: object
+    """What carries its connection; the notification that cancels it comes over the same."""
+    request_id: str
+    started: float
+    cancelled: anyio.Event = field(default_factory=anyio.Event)
+    reason: str = ""
+
+
+class ClientTimeouts:
+    """The open calls of one server, and the shortest time after which each client gave up."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._open: dict[object, _OpenCall] = {}
+        self._given_up_after: OrderedDict[str, float] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._given_up_after)
+
+    async def middleware(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Times each call whose work is a job from its arrival, and notes why it is cancelled."""
+        params = ctx.params or {}
+        if ctx.method == "notifications/cancelled":
+            request_id, reason = cancelled_request_id_from_params(params), params.get("reason")
+            for call in self._open.values():
+                if call.channel is connection_of(ctx).outbound and call.request_id == str(request_id):
+                    call.reason = reason[:1_000] if isinstance(reason, str) else ""
+                    call.cancelled.set()
+        if ctx.method != "tools/call" or params.get("name") not in _JOB_TOOLS:
+            return await call_next(ctx)
+        # Connections may last for one request only, so a client is known by its authenticated name and its own words.
+        client = f"{subject_of(ctx)} {client_label(ctx)}"
+        channel = connection_of(ctx).outbound
+        self._open[ctx.session] = _OpenCall(client, channel, str(ctx.request_id), self._clock())
+        try:
+            return await call_next(ctx)
+        finally:
+            del self._open[ctx.session]
+
+    def respond_within(self, ctx: Context, usual_s: float) -> float:
+        """Seconds from now within which a call is to have its result: sooner than its client was seen to give up."""
+        call = self._open.get(ctx.session)
+        if call is None or call.client not in self._given_up_after:
+            return usual_s
+        waited = self._clock() - call.started
+        return min(usual_s, max(LEAST_S, SHARE * self._given_up_after[call.client] - waited))
+
+    async def has_timed_out(self, ctx: Context) -> bool:
+        """Whether a cancelled call timed out, so that its work goes on; to be asked in a shielded scope."""
+        call = self._open.get(ctx.session)
+        if call is None:
+            return False
+        waited = self._clock() - call.started
+        with anyio.move_on_after(REASON_WITHIN_S):
+            await call.cancelled.wait()
+        # 1. The client said why it cancels: a reason that speaks of time is a time-out, any other stops the work.
+        # 2. It left without a word (a closed stream, an ended session): after a few seconds that was its time-out;
+        #    nobody needs longer to change their mind.
+        if call.cancelled.is_set():
+            timed_out = _TIMEOUT.search(call.reason) is not None
+        else:
+            timed_out = waited >= NO_TIMEOUT_WITHIN_S
+        if timed_out:
+            self.record_timeout(call.client, waited)
+        return timed_out
+
+    def record_timeout(self, client: str, after_s: float) -> None:
+        """Records the shortest wait; a client that gives up again did so at a result that was still too late."""
+        known = self._given_up_after.pop(client, None)
+        shorter = after_s if known is None else min(after_s, SHARE * known)
+        self._given_up_after[client] = max(SHORTEST_S, shorter)
+        if len(self._given_up_after) > MAX_CLIENTS:
+            self._given_up_after.popitem(last=False)
