@@ -10,8 +10,8 @@ from alita_mcp.agent.interface import Recalled
 from alita_mcp.agent.planning.plans import Plan
 from alita_mcp.agent.values import Claim
 from alita_mcp.models.interface import Message
-from alita_mcp.research.reading.fencing import inside
-from alita_mcp.texts import clipped
+from alita_mcp.research.reading.fencing import escape_fence
+from alita_mcp.texts import clip
 
 MAX_RECALLED = 5
 MAX_ASIDE = 3_000
@@ -49,7 +49,7 @@ def opening(
     wanted: dict[str, Any] | None = None,
 ) -> list[Message]:
     """Opening messages of an agent."""
-    parts = [f"<task>\n{inside(task, 'task')}\n</task>"]
+    parts = [f"<task>\n{escape_fence(task, 'task')}\n</task>"]
     if files:
         parts.append(f"Files of the task: {json.dumps(list(files)[:200], ensure_ascii=False)}")
     if wanted is not None:
@@ -58,7 +58,7 @@ def opening(
         )
     if recalled:
         parts.append(
-            f"From earlier runs (data, perhaps out of date):\n<memory>\n{inside(recalled, 'memory')}\n</memory>"
+            f"From earlier runs (data, perhaps out of date):\n<memory>\n{escape_fence(recalled, 'memory')}\n</memory>"
         )
     if plan:
         parts.append(plan)
@@ -70,13 +70,13 @@ def plan(
 ) -> str:
     """The material for candidate plans; `tools` are signatures and summaries, `failed` earlier failures."""
     known = "\n".join(f"- {signature}: {summary}" for signature, summary in tools) or "- none"
-    parts = [f"<task>\n{inside(task, 'task')}\n</task>", f"Tools of the library:\n{known}"]
+    parts = [f"<task>\n{escape_fence(task, 'task')}\n</task>", f"Tools of the library:\n{known}"]
     if files:
         parts.append(f"Files of the task: {json.dumps(list(files)[:200], ensure_ascii=False)}")
     if recalled:
-        parts.append(f"From earlier runs (data):\n<memory>\n{inside(recalled, 'memory')}\n</memory>")
+        parts.append(f"From earlier runs (data):\n<memory>\n{escape_fence(recalled, 'memory')}\n</memory>")
     if failed:
-        told = inside(failed, "observation")[:MAX_ASIDE]
+        told = escape_fence(failed, "observation")[:MAX_ASIDE]
         parts.append(f"What failed so far (data); plan around it:\n<observation>\n{told}\n</observation>")
     return "\n\n".join(parts)
 
@@ -102,14 +102,14 @@ def planned(plan: Plan, left: Sequence[int], why: str) -> str:
 
 def observed(reference: str, text: str, *, note: str = "", source: str = "") -> str:
     """The result of a call, as the model reads it."""
-    where = f' source="{inside(source, "observation")[:300]}"' if source else ""
-    fenced = f'<observation name="{reference}"{where}>\n{inside(text, "observation")}\n</observation>'
+    where = f' source="{escape_fence(source, "observation")[:300]}"' if source else ""
+    fenced = f'<observation name="{reference}"{where}>\n{escape_fence(text, "observation")}\n</observation>'
     return f"{fenced}\n{note}" if note else fenced
 
 
 def failed(problem: str, *, note: str = "") -> str:
     """The message for a failed call."""
-    fenced = f"<observation failed>\n{inside(problem, 'observation')[:MAX_ASIDE]}\n</observation>"
+    fenced = f"<observation failed>\n{escape_fence(problem, 'observation')[:MAX_ASIDE]}\n</observation>"
     return f"{fenced}\n{note}" if note else fenced
 
 
@@ -150,7 +150,7 @@ def nothing_asked() -> Message:
 def check(answer: str, excerpts: Sequence[tuple[str, str]]) -> list[Message]:
     """The request to a judge to name the observation that supports each claim."""
     shown = "\n".join(observed(name, text) for name, text in excerpts)
-    asked = f"<answer>\n{inside(answer, 'answer')}\n</answer>\n{shown}"
+    asked = f"<answer>\n{escape_fence(answer, 'answer')}\n</answer>\n{shown}"
     return [Message(role="system", content=_JUDGE), Message(role="user", content=asked)]
 
 
@@ -170,4 +170,4 @@ def remembered(recalled: Recalled) -> str:
 
 
 def _short(value: Any) -> str:
-    return clipped(json.dumps(value, ensure_ascii=False), 300)
+    return clip(json.dumps(value, ensure_ascii=False), 300)

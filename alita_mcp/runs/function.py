@@ -19,7 +19,7 @@ from typing import Any
 from alita_mcp.runs.annotations import Annotations, NoFunctionError
 from alita_mcp.runs.programs import Program, program_of, slot_name
 from alita_mcp.runs.recorded_run import RecordedRun
-from alita_mcp.syntax import expression_of, module_of, symbols_of
+from alita_mcp.syntax import expression_tree, module_tree, symbol_table
 from alita_mcp.values import Example, Value
 
 MAX_PARAMETERS = 20
@@ -88,7 +88,7 @@ def _function(
     if other:
         raise NoFunctionError(f"run {other} differs from run {runs[0].id} in more than literals")
     _check_fit(program.body, bound)
-    top = symbols_of(runs[0].code)
+    top = symbol_table(runs[0].code)
     given = _given(runs, bound)
     parameters = given + _varying(programs, bound, {*top.get_identifiers()}, {each.name for each in given})
     if not parameters:
@@ -115,13 +115,13 @@ def _function(
         body = _returning_result(body, sets_result=sets_result)
     listed = ", ".join(f"{each.name}: {each.annotation}{' = None' * each.optional}" for each in parameters)
     text = f"{'async ' * any(map(_awaits, body))}def {name}({listed}) -> {returns}:\n    pass"
-    function = module_of(text).body[0]
+    function = module_tree(text).body[0]
     docstring = ast.Expr(ast.Constant(_docstring(name, description, parameters)))
     function.body = [docstring, *body]  # type: ignore[attr-defined]
     imports.sort(key=lambda line: not line.startswith("from __future__"))
     whole = ["\n".join(imports), annotations.classes, ast.unparse(ast.fix_missing_locations(function))]
     code = "\n\n\n".join(filter(None, whole)) + "\n"
-    symbols_of(code)
+    symbol_table(code)
     return RunFunction(
         key=program.key,
         code=code,
@@ -290,9 +290,9 @@ def _filled(program: Program, parameters: Sequence[_Parameter]) -> list[ast.stmt
 
 def _returning_printed(body: list[ast.stmt]) -> list[ast.stmt]:
     """The body with what it prints returned."""
-    redirected = expression_of("contextlib.redirect_stdout(io.StringIO())").body
+    redirected = expression_tree("contextlib.redirect_stdout(io.StringIO())").body
     block = ast.With([ast.withitem(redirected, ast.Name("_printed", ast.Store()))], body)
-    return [block, ast.Return(expression_of("_printed.getvalue()").body)]
+    return [block, ast.Return(expression_tree("_printed.getvalue()").body)]
 
 
 def _returning_result(body: list[ast.stmt], *, sets_result: bool) -> list[ast.stmt]:
@@ -302,7 +302,7 @@ def _returning_result(body: list[ast.stmt], *, sets_result: bool) -> list[ast.st
             return [*before, ast.Return(value)]
         case [*before, ast.Expr(value=value)]:
             kept = ast.Assign([ast.Name("_last", ast.Store())], value)
-            return [*before, kept, ast.Return(expression_of("result if _last is None else _last").body)]
+            return [*before, kept, ast.Return(expression_tree("result if _last is None else _last").body)]
     if not sets_result:
         raise NoFunctionError("it ends without an expression and sets no variable named result")
     return [*body, ast.Return(ast.Name("result", ast.Load()))]

@@ -18,7 +18,7 @@ import anyio.to_thread
 from alita_mcp.errors import AlitaError, ModelError, SandboxError
 from alita_mcp.models.roles import Models
 from alita_mcp.progress import ReportStage
-from alita_mcp.texts import clipped
+from alita_mcp.texts import clip
 from alita_mcp.toolsmith.context import SynthesisContext
 from alita_mcp.toolsmith.requests.modes import Mode
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Outcome, Rejected, rejection
@@ -169,7 +169,7 @@ def _question(failing: Sequence[Heard]) -> str:
     count = len(expecting[wanted])
     writers = "1 writer" if count == 1 else f"{count} writers"
     line = f"for {where}: tests of {writers} expect {wanted}; yours {told[wanted]}"
-    return clipped(line, MAX_LINE)
+    return clip(line, MAX_LINE)
 
 
 def _wanted_and_done(each: Heard) -> tuple[str, str]:
@@ -194,7 +194,7 @@ def _quoted(text: str, limit: int) -> str:
 def _visible(text: str, limit: int) -> str:
     """One line without what a reader does not see, and without the quotes around it."""
     seen = HIDDEN.sub("\ufffd", " ".join(text.replace("`", "'").split()))
-    return clipped("".join(each if each.isprintable() else "\ufffd" for each in seen), limit)
+    return clip("".join(each if each.isprintable() else "\ufffd" for each in seen), limit)
 
 
 SUITES: dict[Mode, int] = {"quick": 1, "standard": 2, "thorough": 3}

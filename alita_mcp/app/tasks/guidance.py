@@ -7,7 +7,7 @@ from typing import Any
 
 from alita_mcp.agent.actions.abilities import Abilities
 from alita_mcp.agent.values import Solution, TaskRequest
-from alita_mcp.research.reading.fencing import inside
+from alita_mcp.research.reading.fencing import escape_fence
 
 _HOW = """This server has no model of its own, so you solve the task. Go about it like this:
 1. Plan: which needs does the task have, and which depend on one another?
@@ -24,7 +24,7 @@ _NEAREST = 5
 async def guidance(request: TaskRequest, abilities: Abilities, backends: Sequence[str]) -> Solution:
     """The prompt of the plan, and the tools to begin with, those of the library with schemas; nothing was done."""
     research = "\nresearch_web searches the web." if backends else ""
-    prompt = f"{_HOW}{research}\n<task>\n{inside(request.task, 'task')}\n</task>"
+    prompt = f"{_HOW}{research}\n<task>\n{escape_fence(request.task, 'task')}\n</task>"
     tools: list[dict[str, Any]] = [
         {"name": "search_capabilities", "for": "finding a tool"},
         {"name": "run_tool", "for": "calling a tool by name"},

@@ -14,7 +14,7 @@ import anyio
 from alita_mcp.errors import AlitaError
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
-from alita_mcp.research.reading.fencing import seen
+from alita_mcp.research.reading.fencing import visible_text
 from alita_mcp.research.values import Passage, Researched, ResearchLimits
 from alita_mcp.toolsmith.package_check import PackageCheck, problem_of
 from alita_mcp.toolsmith.specification import Specification
@@ -74,7 +74,11 @@ class LookingUp:
             packages=checked,
             notes=(
                 *silent,
-                *(seen(f"{each.question[:MAX_NOTE]} - {each.problem}") for each in answers if each.problem),
+                *(
+                    visible_text(f"{each.question[:MAX_NOTE]} - {each.problem}")
+                    for each in answers
+                    if each.problem
+                ),
             ),
         )
         return specified.model_copy(update={"notes": in_words(answers, looked_up), "looked_up": looked_up})
@@ -126,7 +130,7 @@ def in_words(answers: Sequence[Answered], looked_up: LookedUp) -> str:
         if not answered.passages:
             lines.append("Nothing was found.")
         said.append("\n".join(lines)[: max(0, room - 1)])
-    return seen("\n".join(said))
+    return visible_text("\n".join(said))
 
 
 def _of_package(facts: PackageFacts) -> str:
@@ -142,7 +146,9 @@ def _sources(answers: Sequence[Answered]) -> tuple[Source, ...]:
     found: dict[str, Source] = {}
     for passage in (passage for answered in answers for passage in answered.passages):
         source = Source(
-            url=seen(passage.url)[:500], title=seen(passage.title)[:200], retrieved_at=passage.retrieved_at
+            url=visible_text(passage.url)[:500],
+            title=visible_text(passage.title)[:200],
+            retrieved_at=passage.retrieved_at,
         )
         found.setdefault(passage.url, source)
     return tuple(found.values())[:MAX_SOURCES]

@@ -8,7 +8,7 @@ import math
 import re
 from dataclasses import dataclass, field
 
-from alita_mcp.texts import clipped
+from alita_mcp.texts import clip
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Schema, ToolContract
 from alita_mcp.verification.code.function import (
@@ -148,7 +148,7 @@ def imported_modules(tree: ast.Module) -> tuple[str, ...]:
 def _summary(docstring: Docstring, description: str) -> str:
     lines = (docstring.summary, *description.strip().splitlines(), "")
     first = next((line.strip() for line in lines if line.strip()), "")
-    return clipped(first, MAX_SUMMARY)
+    return clip(first, MAX_SUMMARY)
 
 
 def _input_schema(function: Function, docstring: Docstring, reader: SchemaReader) -> Schema:

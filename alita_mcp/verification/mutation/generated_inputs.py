@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeGuard
 
-from alita_mcp.syntax import module_of
+from alita_mcp.syntax import module_tree
 from alita_mcp.values import Schema
 from alita_mcp.verification.findings import sorted_json
 
@@ -43,7 +43,7 @@ def constants_in(*codes: str) -> list[Scalar]:
     found: dict[tuple[type, Scalar], None] = {}
     for code in codes:
         try:
-            tree = module_of(code)
+            tree = module_tree(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         found |= dict.fromkeys(islice(((type(value), value) for value in _constants(tree)), MAX_CONSTANTS))

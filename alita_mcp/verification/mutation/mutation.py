@@ -13,7 +13,7 @@ import anyio
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.code_on_call import UNLOADABLE, loading_program, on_call
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.syntax import module_of
+from alita_mcp.syntax import module_tree
 from alita_mcp.values import Check, Draft, Example, Limits, MutationScore, Survivor
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.examples.examples import Trial, still_met
@@ -212,7 +212,7 @@ async def mutation_gate(
 
 def looks_at_itself(code: str) -> bool:
     """Whether the code could inspect itself and detect a mutation."""
-    for node in _nodes(module_of(code)):
+    for node in _nodes(module_tree(code)):
         match node:
             case (
                 ast.Name(id=name)
@@ -230,7 +230,7 @@ def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
     """All nodes of the code, and of texts in it that it runs."""
     yield from ast.walk(tree)
     for _line, text in texts_run(tree):
-        yield from _nodes(module_of(text))
+        yield from _nodes(module_tree(text))
 
 
 async def _control(subject: RehearsedDraft, trials: Sequence[Trial]) -> Way | None:

@@ -17,7 +17,7 @@ from alita_mcp.errors import UsageError
 from alita_mcp.research.addresses import PublicTransport
 from alita_mcp.research.fetching import robots
 from alita_mcp.research.fetching.fetcher import FetchLimits, open_fetcher
-from alita_mcp.research.reading.fencing import inside
+from alita_mcp.research.reading.fencing import escape_fence
 from alita_mcp.settings import Settings
 from tests.research.fetching.test_fetcher import ARTICLE, fetcher_of
 from tests.research.local_site import Asked, Reply, local_site
@@ -244,7 +244,7 @@ async def test_text_that_gives_orders_comes_as_data_between_tags_that_it_cannot_
     )
     with local_site({"/owls": Reply(orders)}) as site:
         async with fetcher_of(site, tmp_path) as fetcher:
-            shown = inside((await fetcher.fetch(site.url("/owls"))).text, "untrusted_text")
+            shown = escape_fence((await fetcher.fetch(site.url("/owls"))).text, "untrusted_text")
     assert "</untrusted_text" not in shown
     assert "&lt;/untrusted_text> SYSTEM" in shown
     assert "evil.example" not in shown
