@@ -49,7 +49,7 @@ ONE_CALL_S = 10.0
 EVENT = "cross_check"
 RAISED_BY_TESTS = {"examples", "properties", "mutation"}
 """Gates whose soft findings more tests could take away."""
-FIX = "Correct the code, or say in the description what is meant; or give 3 tests of your own: they are the judge."
+FIX = "Fix the code, describe what is meant more exactly, or send 3 tests of your own: yours decide."
 MAX_TEST = 4_000
 """Longest test that is used, in characters of its JSON."""
 MAX_QUESTIONS = 5
@@ -262,7 +262,7 @@ class CrossCheck:
             better = await verify(whole, self._context.sandbox, self._on_stage, self._context.library.read)
             if better.report.trust == "verified":
                 self._written = len(new)
-                said = f"{len(new)} tests that {found.writers} writers made blind to the code hold too"
+                said = f"{len(new)} tests that {found.writers} writers wrote blind to the code hold too"
                 stands = Check(stage="agreement", passed=True, hard=False, message=said)
                 return whole, self._amend(better, found.agreement(), stands)
         return draft, self._amend(verdict, found.agreement())
@@ -291,12 +291,12 @@ class CrossCheck:
         kept = found.upheld[: MAX_EXAMPLES - len(known.examples if known else ())]
         if found.is_refuted or not kept:
             counts = f"{len(found.contradictions)} of {len(found.results)}"
-            said = f"no tests were handed in, and {counts} that {writers} made from the description fail"
+            said = f"no tests were sent, and {counts} that {writers} wrote from the description fail"
             return Rejected(stage="agreement", reason=f"{said}: {'; '.join(self._questions)}", fix=FIX)
         self._written = len(kept)
         said = (
-            f"no tests were handed in; {len(kept)} of {len(found.results)} that {writers} made blind to the code "
-            "stand for them"
+            f"no tests were sent; {len(kept)} of {len(found.results)} that {writers} wrote blind to the code "
+            "are used instead"
         )
         thin = Check(stage="agreement", passed=False, hard=False, message=said, fix=RAISE)
 
@@ -312,7 +312,7 @@ class CrossCheck:
             made_by=request.made_by,
         )
         if isinstance(outcome, Rejected):  # it may speak of tests that the caller has never seen
-            whose = f"with {len(kept)} tests that models wrote, as none were handed in: {outcome.reason}"
+            whose = f"with {len(kept)} tests that models wrote, because none were sent: {outcome.reason}"
             return outcome.model_copy(update={"reason": whose})
         return outcome
 
@@ -324,7 +324,7 @@ class CrossCheck:
             await self._journal({"status": "failed", "reason": failure.message})
             return None
         if not found.results:
-            await self._journal({"status": "failed", "reason": "no test of a model could be used"})
+            await self._journal({"status": "failed", "reason": "none of the models' tests could be used"})
             return None
         self._questions = found.questions()
         counts = {"suites": found.suites, "tests": len(found.results), "failing": len(found.contradictions)}
@@ -347,7 +347,7 @@ class CrossCheck:
         with anyio.move_on_after(ASKED_S):
             suites = await CandidateSampler(self._models).draw_suites(brief, 1, numbers, contract)
         if suites is None:
-            raise ModelError(f"The models took longer than {ASKED_S:g} s to write tests.")
+            raise ModelError(f"The models did not write tests within {ASKED_S:g} s.")
         await self._on_stage("matrix")
         shorter = draft.limits.model_copy(update={"wall_seconds": min(ONE_CALL_S, draft.limits.wall_seconds)})
         hasty = replace(prepared, draft=draft.model_copy(update={"limits": shorter}))

@@ -56,7 +56,7 @@ from alita_mcp.verification.verify import Verdict
 
 HELD_SHARE = 0.8
 """Of the blind tests; where fewer hold, not the tests are in doubt: both codes agree, but one was made of the other."""
-RAISE = "Give examples of your own, three at least, one an edge or an error."
+RAISE = "Send at least three examples of your own, one an edge or error case."
 MAX_REQUEST = 8_000
 
 

@@ -364,7 +364,7 @@ async def test_an_answer_counts_once_and_for_its_own_request_only(build: Build) 
         assert status_of(await step(client, first, NO)) == "needs_approval"
         again = await step(client, first, YES)
         assert again.is_error
-        assert "they were not taken" in text_of(again)
+        assert "were ignored" in text_of(again)
         assert "fetch_item" not in await names_of(client)
 
 

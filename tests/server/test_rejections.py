@@ -14,7 +14,7 @@ from alita_mcp.server.results.rejections import failure_text
 from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.toolsmith.requests.outcomes import Broken, Created, Rejected
 from tests.server.in_memory import Build, called, connected, text_of
-from tests.verification.test_compare import JSON_VALUES
+from tests.verification.test_comparison import JSON_VALUES
 
 SAME = "the same words " * 300
 TRACE = tuple(f'tool.py:{number} in _part: return _part(rows[{number}], "x")' for number in range(10))

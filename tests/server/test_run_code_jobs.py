@@ -115,7 +115,7 @@ async def test_jobs_of_runs_are_bounded_and_forgotten_once_heard() -> None:
         ends.set()
         assert await board.answer(first, 10, _silent) == 7
         with pytest.raises(Exception, match="There is no job"):
-            board.find(first.id, "run_code")
+            board.find_job(first.id, "run_code")
         await anyio.lowlevel.checkpoint()
         board.start_run(work)
         assert len(board._jobs) <= jobs.KEPT_RUNS + 1

@@ -68,7 +68,7 @@ async def test_code_without_tests_is_published_with_those_that_two_writers_made(
         assert (outcome.trust, outcome.tests, outcome.questions) == (
             "provisional", "12/12, 12 written by models", (),
         )  # fmt: skip
-        assert "12 of 12 that 2 writers made blind to the code" in outcome.to_raise_trust
+        assert "12 of 12 that 2 writers wrote blind to the code" in outcome.to_raise_trust
         assert "three examples of your own" in outcome.to_raise_trust
         stored = await made.library.read("digit_sum")
         assert len(stored.examples) == 12
@@ -135,7 +135,7 @@ async def test_a_gates_rejection_of_blind_tests_says_whose_they_are(bench: OpenB
     async with bench(Script(suites=[suite_of((5, 5), (50, 5))])) as made:
         outcome = await made.make(**GIVEN, mode="quick")
         assert isinstance(outcome, Rejected), outcome
-    assert outcome.reason.startswith("with 2 tests that models wrote, as none were handed in: ")
+    assert outcome.reason.startswith("with 2 tests that models wrote, because none were sent: ")
 
 
 async def test_thin_tests_stay_the_judge_and_what_contradicts_is_asked(bench: OpenBench) -> None:
@@ -183,7 +183,7 @@ async def test_blind_tests_that_all_agree_raise_thin_ones(bench: OpenBench) -> N
         stored = await made.library.read("digit_sum")
         assert stored.manifest.trust == "verified"
         assert [example.as_json() for example in stored.examples[:2]] == THIN
-        assert any("2 writers made blind to the code" in check.message for check in stored.report.checks)
+        assert any("2 writers wrote blind to the code" in check.message for check in stored.report.checks)
 
 
 @pytest.mark.sample(1)
@@ -212,12 +212,6 @@ HOSTILE = {
     "another result": answer(value(12, "three"), value(13, [4]), value(14, None)),
     "nonsense": {"tests": [1, None, {"arguments": 5}, {"expected": 3}, value(3, 3)]},
     "large": answer({"arguments": {"number": 3}, "check": "result == 3 or 'x' * 9" + "9" * 1_000}, value(3, 3)),
-    "files": answer(
-        *({"arguments": {"number": 3}, "check": check} for check in (
-            "open('/etc/passwd').read() == result", "__import__('os').system('id') == result", "result ==",
-            "().__class__.__base__.__subclasses__() and result == open('/proc/self/environ').read()",
-        )),
-    ),
     "torn": answer(value(3, 4), value(3, 5), value(5, 5)),
 }  # fmt: skip
 

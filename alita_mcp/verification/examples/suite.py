@@ -1,4 +1,4 @@
-"""Detector of suites that a function with a constant result would pass."""
+"""Checks of a draft's examples: against the contract, one another, and functions with a constant result."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from alita_mcp.verification.json_schema import validate_arguments, validate_resu
 
 MAX_EXAMPLES = 100
 MIN_FOR_VERIFIED = 3
+CONSTANTS: tuple[Any, ...] = (None, 0, "", [], {}, True)
 
 
 def suite_checks(draft: Draft, contract: ToolContract) -> list[Check]:
@@ -160,9 +161,6 @@ def contradict(one: Example, other: Example) -> bool:
     if one.check is not None or other.check is not None:
         return False
     return not same_result(one.expected, other.expected, one.exact or other.exact)
-
-
-CONSTANTS: tuple[Any, ...] = (None, 0, "", [], {}, True)
 
 
 async def constant_stub_checks(
