@@ -77,12 +77,12 @@ async def test_a_failure_shows_the_scripts_own_lines_and_what_it_printed_before(
 @each_case(
     "arguments, words",
     [
-        ({"code": "  "}, "There is no code"),
-        ({}, "There is no code"),
+        ({"code": "  "}, "The code is empty"),
+        ({}, "The code is empty"),
         ({"code": "#" * 200_000}, "The code has 200,000 bytes, the limit is 100,000."),
-        ({"code": "1", "arguments": {"not a name": 1}}, "is no name that code can use"),
-        ({"code": "1", "arguments": {"__builtins__": {}}}, "is no name that code can use"),
-        ({"code": "1", "arguments": {"class": {}}}, "is no name that code can use"),
+        ({"code": "1", "arguments": {"not a name": 1}}, "Invalid name"),
+        ({"code": "1", "arguments": {"__builtins__": {}}}, "Invalid name"),
+        ({"code": "1", "arguments": {"class": {}}}, "Invalid name"),
         ({"code": "1", "arguments": "[1"}, "arguments is text that is not JSON"),
         ({"code": "def f(:"}, "SyntaxError: invalid syntax"),
         ({"code": "a\x00b"}, "SyntaxError"),
@@ -150,7 +150,7 @@ async def test_over_http_a_session_needs_a_client_that_is_told_from_others(
     async with listening(settings, server=build()) as url:
         async with Client(url) as nobody:
             told = await refused(nobody, "run_code", code="1", session="sums")
-            assert "Nothing tells this client from others" in told
+            assert "a client that can be identified" in told
         async with Client(url, mode="legacy") as one:
             await succeeded(one, "run_code", code="n = 20", session="sums")
             assert (await succeeded(one, "run_code", code="n", session="sums"))["result"] == 20

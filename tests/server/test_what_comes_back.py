@@ -38,8 +38,8 @@ async def test_the_third_like_run_says_how_to_keep_it_and_the_fourth_does_not(bu
         ]
         assert ["keep" in each for each in told] == [False, False, True, False]
         assert json.dumps([each["run"] for each in told[:3]]) in told[2]["keep"]
-        assert "ran 3 times with other values of value_1, word_values: " in told[2]["keep"]
-        assert told[2]["keep"].endswith("`(value_1: int, word_values: list[str]) -> list[str]`")
+        assert "ran 3 times with different values of value_1, word_values. " in told[2]["keep"]
+        assert "as a tool `(value_1: int, word_values: list[str]) -> list[str]`" in told[2]["keep"]
 
 
 @pytest.mark.parametrize("keeps", [False, True])
