@@ -76,13 +76,8 @@ def plan_material(
     if recalled:
         parts.append(f"From earlier runs (data):\n<memory>\n{escape_fence(recalled, 'memory')}\n</memory>")
     if failed:
-<<<<<<< HEAD
-        told = escape_fence(failed, "observation")[:MAX_ASIDE]
-        parts.append(f"What failed so far (data); plan around it:\n<observation>\n{told}\n</observation>")
-=======
-        shown = inside(failed, "observation")[:MAX_ASIDE]
+        shown = escape_fence(failed, "observation")[:MAX_ASIDE]
         parts.append(f"What failed so far (data); plan around it:\n<observation>\n{shown}\n</observation>")
->>>>>>> main
     return "\n\n".join(parts)
 
 
@@ -107,24 +102,13 @@ def plan_text(plan: Plan, left: Sequence[int], why: str) -> str:
 
 def observation(reference: str, text: str, source: str = "") -> str:
     """The result of a call, as the model reads it."""
-<<<<<<< HEAD
     where = f' source="{escape_fence(source, "observation")[:300]}"' if source else ""
-    fenced = f'<observation name="{reference}"{where}>\n{escape_fence(text, "observation")}\n</observation>'
-    return f"{fenced}\n{note}" if note else fenced
-=======
-    where = f' source="{inside(source, "observation")[:300]}"' if source else ""
-    return f'<observation name="{reference}"{where}>\n{inside(text, "observation")}\n</observation>'
->>>>>>> main
+    return f'<observation name="{reference}"{where}>\n{escape_fence(text, "observation")}\n</observation>'
 
 
 def call_failure(problem: str) -> str:
     """The message for a failed call."""
-<<<<<<< HEAD
-    fenced = f"<observation failed>\n{escape_fence(problem, 'observation')[:MAX_ASIDE]}\n</observation>"
-    return f"{fenced}\n{note}" if note else fenced
-=======
-    return f"<observation failed>\n{inside(problem, 'observation')[:MAX_ASIDE]}\n</observation>"
->>>>>>> main
+    return f"<observation failed>\n{escape_fence(problem, 'observation')[:MAX_ASIDE]}\n</observation>"
 
 
 def little_left(steps: int) -> str:
@@ -163,13 +147,8 @@ def call_or_finish() -> Message:
 
 def ask_judge(answer: str, excerpts: Sequence[tuple[str, str]]) -> list[Message]:
     """The request to a judge to name the observation that supports each claim."""
-<<<<<<< HEAD
-    shown = "\n".join(observed(name, text) for name, text in excerpts)
-    asked = f"<answer>\n{escape_fence(answer, 'answer')}\n</answer>\n{shown}"
-=======
     shown = "\n".join(observation(name, text) for name, text in excerpts)
-    asked = f"<answer>\n{inside(answer, 'answer')}\n</answer>\n{shown}"
->>>>>>> main
+    asked = f"<answer>\n{escape_fence(answer, 'answer')}\n</answer>\n{shown}"
     return [Message(role="system", content=_JUDGE), Message(role="user", content=asked)]
 
 
@@ -178,7 +157,7 @@ def memory_lines(recalled: Recalled) -> str:
     lines = []
     for recipe, likeness in recalled.recipes[:MAX_RECALLED]:
         steps = "; ".join(
-            f"{step.tool}({clipped(json.dumps(step.arguments, ensure_ascii=False), 300)}) for {step.need}"
+            f"{step.tool}({clip(json.dumps(step.arguments, ensure_ascii=False), 300)}) for {step.need}"
             for step in recipe.steps
         )
         worked = f"worked {recipe.successes} times, failed {recipe.failures}"
@@ -189,10 +168,3 @@ def memory_lines(recalled: Recalled) -> str:
         end = "solved" if episode.solved else "not solved"
         lines.append(f"- {episode.at[:10]}, {end} ({likeness:.0%} alike): {episode.task[:300]}")
     return "\n".join(lines)
-<<<<<<< HEAD
-
-
-def _short(value: Any) -> str:
-    return clip(json.dumps(value, ensure_ascii=False), 300)
-=======
->>>>>>> main

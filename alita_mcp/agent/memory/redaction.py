@@ -64,15 +64,9 @@ class Redactor:
         text = without_keys(text.encode("utf-8", "replace").decode())
         text = redact(text, self._secrets) if self._secrets else text
         for pattern in _PATTERNS:
-<<<<<<< HEAD
-            text = pattern.sub(_taken_out, text)
-        text = _CONTROL.sub(" ", _ENCODED.sub(_counted, text))
-        return clip(text, most)
-=======
             text = pattern.sub(_replace_value, text)
         text = _ENCODED.sub(lambda found: f"[{len(found[0])} characters left out]", text)
-        return clipped(_CONTROL.sub(" ", text), most)
->>>>>>> main
+        return clip(_CONTROL.sub(" ", text), most)
 
     def _values(self, values: Iterable[Any]) -> list[Any]:
         """JSON values without secrets; texts under names like `password` are secrets. The first ones get the budget."""

@@ -16,17 +16,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-<<<<<<< HEAD:alita_mcp/runs/function.py
-from alita_mcp.runs.annotations import Annotations, NoFunctionError
-from alita_mcp.runs.programs import Program, program_of, slot_name
-from alita_mcp.runs.recorded_run import RecordedRun
-from alita_mcp.syntax import expression_tree, module_tree, symbol_table
-=======
 from alita_mcp.runs.history.annotations import Annotations, NoFunctionError
 from alita_mcp.runs.history.program import Program, program_of, slot_name
 from alita_mcp.runs.history.run import RecordedRun
-from alita_mcp.syntax import expression_of, module_of, symbols_of
->>>>>>> main:alita_mcp/runs/history/function.py
+from alita_mcp.syntax import expression_tree, module_tree, symbol_table
 from alita_mcp.values import Example, Value
 
 MAX_PARAMETERS = 20
@@ -95,12 +88,6 @@ def _function(
     other = next((run.id for run, each in zip(runs, programs, strict=True) if each.key != program.key), "")
     if other:
         raise NoFunctionError(f"run {other} differs from run {runs[0].id} in more than literals")
-<<<<<<< HEAD:alita_mcp/runs/function.py
-    _check_fit(program.body, bound)
-    top = symbol_table(runs[0].code)
-    given = _given(runs, bound)
-    parameters = given + _varying(programs, bound, {*top.get_identifiers()}, {each.name for each in given})
-=======
     # 1. What a function cannot do is refused here: the gates would say less clearly what is wrong.
     for node in ast.walk(ast.Module([*program.body], [])):
         match node:
@@ -109,14 +96,13 @@ def _function(
             case ast.ImportFrom(module="alita_tools" | "alita_tools.aio") | ast.alias(name="alita_tools"):
                 raise NoFunctionError("it calls tools of the library")
     # 2. Parameters are what the runs were given as arguments, as far as the program names it, and what varies.
-    top = symbols_of(runs[0].code)
+    top = symbol_table(runs[0].code)
     given = [argument for argument in runs[0].arguments if argument in bound]
     for argument in given:
         if any(argument not in run.arguments for run in runs):
             raise NoFunctionError(f"{argument} was given to only some of the runs")
     parameters = [_Parameter(argument, [run.arguments[argument] for run in runs]) for argument in given]
     parameters += _literal_parameters(programs, bound, {*top.get_identifiers()}, {*given})
->>>>>>> main:alita_mcp/runs/history/function.py
     if not parameters:
         raise NoFunctionError("nothing varies between the runs, and they were given no arguments")
     if len(parameters) > MAX_PARAMETERS:
@@ -137,19 +123,15 @@ def _function(
     body = [each for each in body if not isinstance(each, _IMPORTS | ast.Pass)]
     if prints:
         imports += ["import contextlib", "import io"]
-        redirected = expression_of("contextlib.redirect_stdout(io.StringIO())").body
+        redirected = expression_tree("contextlib.redirect_stdout(io.StringIO())").body
         block = ast.With([ast.withitem(redirected, ast.Name("_printed", ast.Store()))], body)
-        body = [block, ast.Return(expression_of("_printed.getvalue()").body)]
+        body = [block, ast.Return(expression_tree("_printed.getvalue()").body)]
     else:
         sets_result = "result" in top.get_identifiers() and top.lookup("result").is_assigned()
         body = _return_result(body, sets_result=sets_result)
     listed = ", ".join(f"{each.name}: {each.annotation}{' = None' * each.optional}" for each in parameters)
     text = f"{'async ' * any(map(_awaits, body))}def {name}({listed}) -> {returns}:\n    pass"
-<<<<<<< HEAD:alita_mcp/runs/function.py
     function = module_tree(text).body[0]
-    docstring = ast.Expr(ast.Constant(_docstring(name, description, parameters)))
-=======
-    function = module_of(text).body[0]
     summary = description.strip() or f"{name.replace('_', ' ').capitalize()}."
     words = [f"{summary.splitlines()[0]}\n", "    Args:"]
     for each in parameters:
@@ -157,7 +139,6 @@ def _function(
         said = _KINDS.get(kind, "A list" if kind.startswith("list") else "An object")
         words.append(f"        {each.name}: {said}{', or nothing' * each.optional}.")
     docstring = ast.Expr(ast.Constant("\n".join([*words, "    "])))
->>>>>>> main:alita_mcp/runs/history/function.py
     function.body = [docstring, *body]  # type: ignore[attr-defined]
     imports.sort(key=lambda line: not line.startswith("from __future__"))
     whole = ["\n".join(imports), annotations.classes, ast.unparse(ast.fix_missing_locations(function))]
@@ -310,18 +291,7 @@ def _fill_slots(program: Program, parameters: Sequence[_Parameter]) -> list[ast.
     return [each for each in filled if (pair := _variable_and_name(each))[0] != pair[1] or pair[0] not in own]
 
 
-<<<<<<< HEAD:alita_mcp/runs/function.py
-def _returning_printed(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The body with what it prints returned."""
-    redirected = expression_tree("contextlib.redirect_stdout(io.StringIO())").body
-    block = ast.With([ast.withitem(redirected, ast.Name("_printed", ast.Store()))], body)
-    return [block, ast.Return(expression_tree("_printed.getvalue()").body)]
-
-
-def _returning_result(body: list[ast.stmt], *, sets_result: bool) -> list[ast.stmt]:
-=======
 def _return_result(body: list[ast.stmt], *, sets_result: bool) -> list[ast.stmt]:
->>>>>>> main:alita_mcp/runs/history/function.py
     """The body with the value of its last expression returned, or else of its variable `result`, as `run_code` does."""
     match body:
         case [*before, ast.Expr(value=value)] if not sets_result or isinstance(value, ast.Name):
