@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.interface import Completion, Message
+from alita_mcp.models.interface import Message
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.structured.json_objects import json_objects
 from alita_mcp.models.structured.typed_answers import ask_model
@@ -64,13 +64,6 @@ async def test_an_answer_that_cannot_be_read_is_asked_for_once_more_with_the_rea
     assert [one.role for one in again] == ["user", "assistant", "user"]
     assert "count: Input should be greater than or equal to 0" in again[2].content
     assert '"properties"' in again[2].content
-
-
-async def test_an_answer_that_was_cut_off_is_asked_for_again_in_brief() -> None:
-    model = ScriptedModel([Completion(text='{"count": 1', model="m", truncated=True), '{"count": 1}'])
-    assert (await ask_model(model, ASKED, Answer)).value == Answer(count=1)
-    assert "cut off" in model.asked[1][2].content
-    assert "brief" in model.asked[1][2].content
 
 
 async def test_the_second_unreadable_answer_is_an_error_that_repeats_nothing_of_it() -> None:

@@ -14,7 +14,7 @@ import pytest
 from alita_mcp.errors import ExtraMissing, UsageError
 from alita_mcp.extras import EXTRAS, find_problem, importing
 from alita_mcp.library.opening import open_library
-from alita_mcp.research.fetching.fetcher import open_fetcher
+from alita_mcp.research.fetcher import open_fetcher
 from alita_mcp.research.reading.readers import read_file
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.settings import Settings
