@@ -65,14 +65,13 @@ class Robots:
         """
         origin = f"{url.scheme}://{url.netloc.decode('ascii')}"
         async with self._locks.setdefault(origin, anyio.Lock()):
-            rules = self._rules.pop(origin, None)
+            rules = self._rules.get(origin)
             if rules is None or rules.expires_at < self._clock():
                 rules = await self._read_rules(origin)
             self._rules[origin] = rules
-        while len(self._rules) > MAX_ORIGINS:
-            oldest = next(iter(self._rules))
-            del self._rules[oldest]
-            self._locks.pop(oldest, None)
+        if len(self._locks) > MAX_ORIGINS:
+            self._rules.clear()
+            self._locks.clear()
         if rules.parsed is None:
             why = f"robots.txt of {origin!r} cannot be read, so nothing is read there."
             raise UsageError(why, hint="Try again later.")
@@ -127,7 +126,7 @@ class WebFetcher:
         require("web", FEATURE)
         here, deadline = parse_url(url), anyio.current_time() + self._limits.seconds
         for _hop in range(MAX_REDIRECTS + 1):
-            found = await self._read(here, deadline)
+            found = await self._read_page(here, deadline)
             if isinstance(found, Document):
                 return found
             if may_follow is not None and not may_follow(str(found)):
@@ -138,7 +137,7 @@ class WebFetcher:
             here = found
         raise UsageError(f"More than {MAX_REDIRECTS} redirects, the last to {display_url(here)}.")
 
-    async def _read(self, url: httpx.URL, deadline: float) -> Document | httpx.URL:
+    async def _read_page(self, url: httpx.URL, deadline: float) -> Document | httpx.URL:
         """The document at a URL, or the URL that it redirects to."""
         document, fresh_until = self._cache.get(str(url), (None, 0.0))
         if document is not None and anyio.current_time() < fresh_until:
@@ -162,7 +161,7 @@ class WebFetcher:
             later = headers.get("retry-after", "")
             hint = f"Try again in {later} s." if later.isdigit() and len(later) < 7 else ""
             raise UsageError(f"{display_url(url)} answered {status}.", hint=hint)
-        read = await self._readers.read(body, headers.get("content-type", ""), str(url))
+        read = await self._readers.read_document(body, headers.get("content-type", ""), str(url))
         now = datetime.now(UTC).isoformat(timespec="seconds")
         document = read.model_copy(update={"retrieved_at": now})
         self._cache.pop(str(url), None)

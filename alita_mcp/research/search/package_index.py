@@ -85,12 +85,12 @@ def rank_projects(query: str, projects: Sequence[Project]) -> list[Project]:
     query_words = set(stems(" ".join(words)))
     meant = {*map(project_name, _WRITTEN_NAME.findall(query)), *_well_known_for(words)} - {*words}
 
-    def shared_words(project: Project) -> int:
+    def count_shared_words(project: Project) -> int:
         described = set(stems(f"{project.name} {project.name.replace('-', ' ')} {project.summary}"))
         return len(query_words & described) + 2 * (project.name in meant)
 
-    kept = [project for project in projects if shared_words(project) >= min(2, len(query_words))]
-    return sorted(kept, key=shared_words, reverse=True)
+    kept = [project for project in projects if count_shared_words(project) >= min(2, len(query_words))]
+    return sorted(kept, key=count_shared_words, reverse=True)
 
 
 def _row(project: Project) -> Row:

@@ -28,7 +28,7 @@ SLOW = b"<p " + b" ".join(b"a%d=1" % number for number in range(60_000)) + b">wo
 
 
 async def title(readers: Readers) -> str:
-    return (await readers.read(PAGE, "text/html", "http://a.example/")).title
+    return (await readers.read_document(PAGE, "text/html", "http://a.example/")).title
 
 
 @pytest.mark.slow
@@ -55,7 +55,7 @@ async def test_what_takes_too_long_is_given_up_and_the_next_body_is_read() -> No
     with anyio.fail_after(60):
         async with open_readers(ReadingLimits(seconds=3)) as readers:
             with pytest.raises(UsageError, match="longer than 3 s"):
-                await readers.read(SLOW, "text/html", "http://a.example/")
+                await readers.read_document(SLOW, "text/html", "http://a.example/")
             assert await title(readers) == "Owls"
 
 
@@ -63,7 +63,7 @@ async def test_what_is_refused_inside_is_refused_outside() -> None:
     with anyio.fail_after(60):
         async with open_readers() as readers:
             with pytest.raises(UsageError, match="encrypted with a password") as refused:
-                await readers.read(pdf("x", password="y"), "application/pdf", "http://a.example/")
+                await readers.read_document(pdf("x", password="y"), "application/pdf", "http://a.example/")
             assert refused.value.hint == "Provide a copy without a password."
 
 
