@@ -198,8 +198,8 @@ def below_anothers(folder: Path) -> None:
 
 
 EXPOSED = [
-    (group_may_write, "others may write it"), (a_link, "a link or a file"),
-    (below_what_all_may_write, "everybody may write"),
+    (group_may_write, "others may write to it"), (a_link, "a link or a file"),
+    (below_what_all_may_write, "everybody may write to"),
     pytest.param(anothers, "belongs to another user", marks=as_root),
     pytest.param(below_anothers, "belongs to another user", marks=as_root),
 ]  # fmt: skip
