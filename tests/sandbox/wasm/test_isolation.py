@@ -90,7 +90,7 @@ def answers(arena: Arena, answer: str, **words: Any) -> RunResult:
 
 def test_nothing_of_the_machine_is_seen_from_inside(arena: Arena) -> None:
     result = arena.run(Job(code=SURROUNDINGS, function="f", arguments={}))
-    assert result.value == {"environment": {}, "argv": [], "path": [], "files": OWN, "open": [0, 1, 2]}
+    assert result.value == {"environment": {}, "argv": ["tool"], "path": [], "files": OWN, "open": [0, 1, 2]}
 
 
 @pytest.mark.slow

@@ -101,6 +101,7 @@ class Tool:
         for name in _OURS:
             sys.modules.pop(name, None)
         random.seed()
+        sys.argv[:] = ["tool"]  # an instance starts without
         _FILES.set_limits(options["limits"])
         sys.modules["alita_tool"] = grants.module(options["grants"], self.ask)
         web.set_grant(self.ask_network if options["grants"]["network"] else None)
@@ -184,7 +185,6 @@ def _make_tool() -> tuple[Tool, Files]:
     sys.meta_path.insert(sys.meta_path.index(PathFinder), standard_library)  # before any package
     sys.path[:] = []
     sys.path_importer_cache.clear()
-    sys.argv[:] = ["tool"]
     os.environ.clear()
     files = installation.install()
     gc.collect()
