@@ -14,7 +14,7 @@ from alita_mcp.library.trust.trust import claimed_less, is_unproven
 from alita_mcp.library.versions.naming import existing_version
 from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, expected_kind, silent
 from alita_mcp.sandbox.interface import Environment, Sandbox
-from alita_mcp.sandbox.wasm.abilities import EMBEDDED, packages_with_sockets
+from alita_mcp.sandbox.wasm.abilities import lacks_of_sandbox
 from alita_mcp.values import AcceptedVersion, Lock, Manifest, StoredVersion
 from alita_mcp.verification.verify import Verdict, verify
 
@@ -51,9 +51,7 @@ class VersionVerifier:
 
     def lacks_of_sandbox(self, manifest: Manifest) -> list[str]:
         """What a version needs of a sandbox and this kind does not have, as in `needs Docker or bubblewrap, …`."""
-        embedded_only = expected_kind(self._sandbox) == EMBEDDED
-        packages = packages_with_sockets(manifest.packages) if embedded_only else []
-        return [f"needs Docker or bubblewrap for the sockets of {' and '.join(packages)}"] if packages else []
+        return lacks_of_sandbox(expected_kind(self._sandbox), manifest.packages)
 
     async def choose_sandbox(self) -> Sandbox:
         """The sandbox that calls run in; the first caller has it chosen.

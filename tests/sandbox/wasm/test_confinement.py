@@ -194,35 +194,6 @@ def test_elsewhere_it_says_that_nothing_else_confines_the_worker(system: str) ->
     )
 
 
-@pytest.mark.parametrize("answer", [0, -1])
-def test_on_macos_the_profile_goes_to_the_system_and_its_answer_is_told(answer: int) -> None:
-    given = []
-
-    def sandbox_init(profile: bytes, flags: Any, _error: Any) -> int:
-        given.append((profile.decode(), flags.value))
-        return answer
-
-    taken = confinement.enter_profile(sandbox_init)
-    assert taken == (answer == 0)
-    ((profile, flags),) = given
-    assert flags == 0
-    for right in (
-        "network*",
-        "file-write*",
-        "file-read-data",
-        "process-fork",
-        "process-exec*",
-        "mach-lookup",
-    ):
-        assert f"(deny {right})" in profile
-    told = {
-        "engine": confinement.engine_version(), "compiled": "x", "system": "darwin", "variables": [], "profile": taken,
-    }  # fmt: skip
-    assert (
-        "profile of macOS" in describe_confinement(check_attestation(json.dumps(told).encode(), "x"))
-    ) == taken
-
-
 def test_both_architectures_have_a_filter_and_others_have_none() -> None:
     for machine in ("x86_64", "aarch64"):
         assert len(worker_filter(machine)) % 8 == 0
