@@ -21,9 +21,9 @@ ASSUMED = 160
 LEAST = 200
 """So many characters say what waits for approval, however long the command is."""
 _VISIBLE = {
-    "now": "as soon as it is refreshed",
+    "now": "as soon as you refresh it",
     "after reconnect": "after you reconnect",
-    "in search": "not by itself; search_capabilities finds it",
+    "in search": "never; search_capabilities finds it",
 }
 
 
@@ -86,7 +86,7 @@ def _text_of_created(outcome: Fields) -> str:
     differs = outcome.get("differs")
     return text + (
         _questions(outcome)
-        or (f"Beside {', '.join(outcome['similar'][1:])}: {differs[0]}." if differs else "")
+        or (f"Compared with {', '.join(outcome['similar'][1:])}: {differs[0]}." if differs else "")
         or _how_to_verify(outcome)
         or f"Report: {outcome['report']}"
     )
@@ -106,7 +106,7 @@ def _cases_given_up(outcome: Fields) -> str:
     arguments = clipped(as_json(cases[0]["arguments"]), 60)
     change = difference(cases[0]["expected"], cases[0]["got"], 30)
     more = f", and {len(cases) - 1} more" if len(cases) > 1 else ""
-    return f"No longer holds, as declared: {arguments}: {change.expected} is now {change.got}{more}. "
+    return f"Broken as declared: {arguments}: was {change.expected}, is now {change.got}{more}. "
 
 
 def _assumptions(outcome: Fields) -> str:
@@ -128,7 +128,7 @@ def _how_to_call(outcome: Fields) -> str:
     call = outcome.get("call")
     if call in CALLABLE:
         how = "directly by its name or through" if call == "direct" else "now through"
-        return f"Call it {how} run_tool; your own list shows it: {_VISIBLE[outcome['visible']]}. "
+        return f"Call it {how} run_tool; it appears in your tool list {_VISIBLE[outcome['visible']]}. "
     return f"It {call_phrase(outcome)}. " if call else ""
 
 
