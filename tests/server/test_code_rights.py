@@ -122,7 +122,7 @@ async def test_code_that_is_too_long_for_a_form_is_approved_by_the_command_alone
 @pytest.mark.parametrize(
     ("changes", "needs", "words"),
     [
-        ({"policy": "locked"}, {"network": ["example.org"]}, "ALITA_POLICY is locked"),
+        ({"policy": "locked"}, {"network": ["example.org"]}, "ALITA_POLICY=locked"),
         ({}, {"network": ["*"]}, "does not name its hosts"),
         ({}, {"network": ["http://x"]}, "network:"),
         ({}, {"workspace": "read"}, "set ALITA_WORKSPACE"),
