@@ -18,7 +18,7 @@ import anyio.to_thread
 
 from alita_mcp.errors import ExtraMissing, LibraryError
 from alita_mcp.extras import importing
-from alita_mcp.file_locks import awaited
+from alita_mcp.file_locks import wait_for_lock
 from alita_mcp.models.embedding.interface import Vector, check_length
 from alita_mcp.settings import quiet_lancedb
 
@@ -148,7 +148,9 @@ class VectorTable:
         async with AsyncExitStack() as stack:
             with self._translate_errors():
                 try:
-                    await stack.enter_async_context(awaited(self.folder.with_suffix(".lock"), LOCK_TIMEOUT_S))
+                    await stack.enter_async_context(
+                        wait_for_lock(self.folder.with_suffix(".lock"), LOCK_TIMEOUT_S)
+                    )
                 except TimeoutError as late:
                     raise TableBusy(
                         f"{self.folder} has been changed by another process for {LOCK_TIMEOUT_S:g} s.",
