@@ -13,7 +13,7 @@ import pytest
 
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.library.search.finder import Finder
-from alita_mcp.library.search.ranking import Calibration, Hit, Ranking, shipped_calibration
+from alita_mcp.library.search.ranking import Calibration, Hit, Ranking, default_calibration
 from benchmarks.retrieval import add_arguments, asking, fitting, needs, run, table
 
 pytestmark = pytest.mark.slow
@@ -136,7 +136,7 @@ def test_fit_writes_where_it_is_told(
     target, shipped = tmp_path / "weights.json", fitting.SHIPPED.read_bytes()
     fitted = measured(*words_of(files, "--fit", "--weights", target, *embedder))
     known = json.loads(target.read_text())
-    assert Calibration.model_validate(known).weights.keys() == shipped_calibration().weights.keys()
+    assert Calibration.model_validate(known).weights.keys() == default_calibration().weights.keys()
     assert json.loads(table(fitted)) == known
     assert fitting.SHIPPED.read_bytes() == shipped
 

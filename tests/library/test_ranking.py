@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from alita_mcp.library.search.answer import band
-from alita_mcp.library.search.ranking import Ranking, shipped_calibration
+from alita_mcp.library.search.ranking import Ranking, default_calibration
 from alita_mcp.library.words.documents import Document, compose
 from alita_mcp.library.words.text import clean_query
 from tests.library.searching import ranked
@@ -136,4 +136,4 @@ def test_a_request_adds_to_what_the_tool_says_of_itself() -> None:
 
 
 def test_the_shipped_weights_are_those_of_the_features() -> None:
-    assert shipped_calibration().weights.keys() == ranked("rotate a picture", TOOLS).features.keys()
+    assert default_calibration().weights.keys() == ranked("rotate a picture", TOOLS).features.keys()

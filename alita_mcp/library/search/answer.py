@@ -71,13 +71,13 @@ def search_answer(
     """
     likely = {name: found[name] for name in found if name in entries and entries[name].state == "enabled"}
 
-    def merit(name: str) -> float:
-        # Among nearly as likely ones those stand first that are verified and succeed. A few failures say little.
+    # Among nearly as likely ones those stand first that are verified and succeed. A few failures say little.
+    merits = {}
+    for name, probability in likely.items():
         entry = entries[name]
         doubt = 0.9 * entry.failures / (entry.calls + 5) if entry.manifest.trust == "verified" else 1.0
-        return likely[name] * (1 - (1 - NEAR_TIE) * doubt)
-
-    order = sorted(likely, key=merit, reverse=True)
+        merits[name] = probability * (1 - (1 - NEAR_TIE) * doubt)
+    order = sorted(likely, key=lambda name: -merits[name])
     shown = [(entries[name], likely[name]) for name in order]
     fit = band(shown[0][1] if shown else 0.0)
     if fit == "match":

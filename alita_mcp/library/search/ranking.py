@@ -39,7 +39,7 @@ SUPPORTED, REQUESTS_COUNTED = 4.0, 60
 this number in all their characters: whoever lists many needs gets little for each."""
 UNSEEN_RIVALS = 8
 """In a library of a few tools the best hit leads for want of rivals; its lead counts as if there were more."""
-DECAY = 5.0
+DECAY = 10.0
 """How fast the probability falls with the distance of the score from the best one's."""
 
 _BM25 = """
@@ -89,7 +89,7 @@ class Calibration(Value):
 
 
 @cache
-def shipped_calibration() -> Calibration:
+def default_calibration() -> Calibration:
     """The calibration that comes with the package, fitted by `python -m benchmarks retrieval --fit`."""
     text = files("alita_mcp.library").joinpath("calibration.json").read_text("utf-8")
     return Calibration.model_validate_json(text)
@@ -131,22 +131,22 @@ def rank(db: sqlite3.Connection, need: str, cosines: Mapping[str, float] | None 
     head = {*stems(own_name), *stems(description)}
     counts |= count_documents(db, head - counts.keys())
 
-    def weight(stem: str, word: str) -> float:
+    weights = {}
+    for stem, word in {**{stem: stem for stem in head}, **terms}.items():
         # inverse document frequency; a word that no tool has says as much as one that a single tool has
         count = counts[word] or 1
         idf = math.log1p(max(0.0, total - count + 0.5) / (count + 0.5))
-        return idf * (EVERYDAY_WEIGHT if stem in common else 1.0)
-
-    weights = {stem: weight(stem, word) for stem, word in terms.items()}
+        weights[stem] = idf * (EVERYDAY_WEIGHT if stem in common else 1.0)
+    need_weight = math.fsum(weights[stem] for stem in terms) or 1e-9
 
     def coverage(*columns: str) -> float:
         there = frozenset(stems(" ".join(columns)))
         found = (
-            value * (1.0 if stem in there else SYNONYM_COVERS)
-            for stem, value in weights.items()
+            weights[stem] * (1.0 if stem in there else SYNONYM_COVERS)
+            for stem in terms
             if stem in there or not there.isdisjoint(synonyms.get(stem, ()))
         )
-        return math.fsum(found) / (math.fsum(weights.values()) or 1e-9)
+        return math.fsum(found) / need_weight
 
     def lead(values: list[float], least: float = 0.0) -> float:
         ahead = values[0] - max(values[1:], default=least)
@@ -155,10 +155,8 @@ def rank(db: sqlite3.Connection, need: str, cosines: Mapping[str, float] | None 
     compared = order[:COMPARED]
     covered = [coverage(*texts[name]) for name in compared]
     asked = terms.keys() | alike
-    said = {stem: weight(stem, stem) for stem in head}
-    back = math.fsum(value for stem, value in said.items() if stem in asked) / (
-        math.fsum(said.values()) or 1e-9
-    )
+    said = math.fsum(weights[stem] for stem in head) or 1e-9
+    back = math.fsum(weights[stem] for stem in head & asked) / said
     features = {
         "lead": lead(covered),
         "covered": covered[0],
@@ -166,7 +164,7 @@ def rank(db: sqlite3.Connection, need: str, cosines: Mapping[str, float] | None 
         "shared": math.log1p(len(terms.keys() & set(stems(" ".join(texts[order[0]]))) - common)),
         "margin": lead([scores[name] for name in compared], farthest),
     }
-    top = shipped_calibration().probability(features)
+    top = default_calibration().probability(features)
     # A match rests on what the tool says of itself. It is none
     # 1. where its own words cover less than a third of what its example requests cover of the need,
     # 2. where the need neither has a word of its name nor asks for half of what it describes: a description can list
