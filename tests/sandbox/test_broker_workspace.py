@@ -155,11 +155,6 @@ def test_a_path_that_is_swapped_for_a_link_all_the_time_never_leads_out(
     assert OUTSIDE not in seen or not HAS_DESCRIPTORS or not workspace._by_descriptor
 
 
-def test_a_workspace_that_is_a_link_itself_is_the_persons_choice(root: Path, by_descriptor: bool) -> None:
-    (root.parent / "chosen").symlink_to(root)
-    assert text(Workspace(root.parent / "chosen", by_descriptor=by_descriptor), "a.txt") == "hello"
-
-
 @pytest.mark.parametrize("name", ["missing", "outside/key"])
 def test_a_workspace_that_is_not_there_names_the_setting_and_not_the_path(root: Path, name: str) -> None:
     with pytest.raises(RuntimeError, match="ALITA_WORKSPACE") as refused:
@@ -259,12 +254,3 @@ def test_folders_that_do_not_fit_into_a_listing_are_listed_when_they_are_looked_
         (root / "sub" / "deep" / f"more{number}").touch()
     with pytest.raises(OSError, match="more than 2000 names"):
         workspace.names("sub/deep")
-
-
-def test_names_that_no_question_could_hold_are_not_listed(workspace: Workspace, root: Path) -> None:
-    Path(os.fsdecode(os.fsencode(root) + b"/\xff\xfe")).touch()
-    (root / f"{ASIDE}left").touch()
-    (root / "back\\slash").touch()
-    assert {entry[0] for entry in workspace.names("")} == {
-        "a.txt", "dangling", "link", "linked", "sub", "sub/b.txt", "sub/deep", "sub/up",
-    }  # fmt: skip

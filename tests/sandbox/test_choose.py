@@ -134,13 +134,6 @@ async def test_all_that_the_seam_has_is_passed_on(settings: Settings) -> None:
         await lazy.run(JOB)
 
 
-async def test_closing_one_that_was_never_used_touches_nothing(settings: Settings) -> None:
-    lazy = LazySandbox(with_sandbox(settings, f"{HERE}:Isolating"))
-    await lazy.aclose()
-
-    assert Isolating.made == []
-
-
 async def test_many_first_users_at_once_choose_once(settings: Settings) -> None:
     Isolating.held = anyio.Event()
     lazy = LazySandbox(with_sandbox(settings, f"{HERE}:Isolating"))

@@ -59,16 +59,6 @@ def test_an_engine_says_what_it_cannot_limit(told: dict[str, Any], missing: tupl
 
 
 @pytest.mark.docker
-async def test_an_engine_that_keeps_limits_is_good_enough_for_gvisor(
-    docker_engine: None, settings: Settings
-) -> None:
-    engine = Engine(settings.docker_image)
-    await engine.require_limits()
-    await engine.require_limits()
-    await engine.aclose()
-
-
-@pytest.mark.docker
 @pytest.mark.parametrize(
     ("code", "of_memory"),
     [("bytearray(1 << 30)", True), ("import os; os._exit(137)", False)],

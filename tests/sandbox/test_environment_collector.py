@@ -38,18 +38,10 @@ def chosen(uses: list[Use], *, keep: float = 100.0, size: int = 1000) -> list[st
     return [use.digest for use in choose(uses, Bounds(keep_seconds=keep, max_bytes=size), NOW)]
 
 
-def test_what_is_unused_for_too_long_goes_however_small() -> None:
-    assert chosen([use("new", 99), use("old", 100), use("older", 5000)]) == ["older", "old"]
-
-
 def test_over_the_size_the_least_recently_used_go_until_the_rest_fits() -> None:
     uses = [use("a", 1, 400), use("b", 3, 400), use("c", 2, 400), use("d", 4, 10)]
     assert chosen(uses) == ["d", "b"]
     assert chosen(uses, size=1210) == []
-
-
-def test_what_is_in_use_stays_however_old_and_large() -> None:
-    assert chosen([use("held", 5000, 5000, in_use=True), use("free", 1, 1)]) == ["free"]
 
 
 @given(st.lists(st.tuples(st.floats(0, 500), st.integers(0, 500), st.booleans()), max_size=12))
@@ -193,17 +185,6 @@ async def test_a_build_that_fails_leaves_no_trace(kept: EnvironmentCache, uses: 
     assert uses.listed() == ()
 
 
-async def test_an_environment_is_used_anew_by_whoever_prepares_it(
-    kept: EnvironmentCache, store: TrustingBackEnd, uses: Uses, home: Path
-) -> None:
-    await kept.obtain("abc", (), tar)
-    for file in (home / "environments" / ".uses" / "trusting").iterdir():
-        os.utime(file, (1, 1))
-    assert uses.listed()[0].last_used == 1
-    await EnvironmentCache(store, uses, GENEROUS).obtain("abc", (), refusing)
-    assert time.time() - uses.listed()[0].last_used < HOLD_SECONDS
-
-
 async def test_a_home_that_another_process_keeps_locked_is_an_error(
     home: Path, store: TrustingBackEnd
 ) -> None:
@@ -236,16 +217,6 @@ async def test_two_processes_build_an_environment_once(
             await anyio.wait_all_tasks_blocked()
             finish.set()
     assert store.environments == {"abc": b"of the first"}
-
-
-async def test_a_build_of_another_process_is_not_waited_for_without_end(
-    store: TrustingBackEnd, uses: Uses, home: Path
-) -> None:
-    impatient = Uses(home, "trusting", build_seconds=0.05)
-    async with uses.building("abc"):
-        with pytest.raises(SandboxError, match="has been building abc for 0"):
-            await EnvironmentCache(store, impatient, GENEROUS).obtain("abc", (), tar)
-    assert impatient.listed() == ()
 
 
 async def test_tending_collects_and_goes_on_after_a_failure(

@@ -20,7 +20,6 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.docker.volumes import volume_name
 from alita_mcp.sandbox.interface import Environment, Job
 from alita_mcp.sandbox.isolated import IsolatedSandbox
-from alita_mcp.sandbox.packages.collector import NOTHING_KEPT
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.settings import Settings
 from tests.sandbox.environment_homes import InBubblewrap, InDocker, silent
@@ -252,16 +251,3 @@ class TestKilledInBubblewrap(InBubblewrap, KilledBuilders):
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert not self.filling(settings.home)
         assert not self.stored(settings.home, "full")
-
-    async def test_folders_of_strangers_in_the_home_are_not_taken_for_environments(
-        self, sandbox: IsolatedSandbox, settings: Settings
-    ) -> None:
-        ours, theirs = "a" * 64, settings.home / "environments" / "notes"
-        await sandbox.store.store_environment(ours, tar_of({"x.py": b""}))
-        theirs.mkdir()
-        assert {ours, "notes"} & await sandbox.store.stored_environments() == {ours}
-        assert await sandbox.store.drop_environment(ours) is True
-        assert await sandbox.store.drop_environment(ours) is True
-        assert await sandbox.store.has_environment(ours) is None
-        await EnvironmentBuilder(sandbox, settings).collect(NOTHING_KEPT)
-        assert theirs.is_dir()

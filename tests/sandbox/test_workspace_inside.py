@@ -64,26 +64,10 @@ def inside(tmp_path: Path) -> Inside:
     return Inside(tmp_path / "host")
 
 
-@pytest.mark.parametrize("grant", ["read", "write"])
-@pytest.mark.parametrize("path", ["a.txt", "./a.txt", "sub//b.txt", "sub/./b.txt"])
-def test_a_file_is_read_by_one_question(inside: Inside, path: str, grant: str) -> None:
-    tool = inside.module(grant)
-    assert tool.read_text(path).encode() == tool.read_bytes(path)
-    assert tool.read_text(path) == ("hello" if "a.txt" in path else "b")
-    assert {door for door, _ in inside.asked} == {"workspace.read"}
-
-
 def test_a_text_has_line_feeds_alone_and_bytes_are_as_they_are(inside: Inside) -> None:
     (inside.host / "dos.txt").write_bytes("ä\r\nb\rc\n".encode())
     assert inside.tool.read_text("dos.txt") == "ä\nb\nc\n"
     assert inside.tool.read_bytes("dos.txt") == "ä\r\nb\rc\n".encode()
-
-
-def test_names_are_listed_without_any_content(inside: Inside) -> None:
-    assert inside.tool.list_files() == ["a.txt", "link", "sub/b.txt", "sub/c.txt", "table.csv"]
-    assert inside.tool.list_files("sub/") == ["sub/b.txt", "sub/c.txt"]
-    assert inside.tool.list_files("nowhere") == inside.tool.list_files("a.txt") == []
-    assert inside.asked == [("workspace.list", "")]
 
 
 def test_a_large_file_is_read_in_pieces(inside: Inside) -> None:
@@ -118,14 +102,6 @@ def test_changes_reach_the_host_when_the_call_has_succeeded_and_not_before(insid
     assert inside.on_host() == HELLO | {
         "a.txt": "changed", "empty": "", "new": None, "new/deep": None, "new/deep/d.txt": "ä", "sub/b.txt": "b+",
     }  # fmt: skip
-
-
-def test_a_file_that_is_overwritten_is_not_fetched_and_what_is_only_read_is_not_sent(inside: Inside) -> None:
-    inside.tool.write_text("a.txt", "changed")
-    inside.tool.read_text("sub/b.txt")
-    inside.finish()
-    assert inside.fetched == ["sub/b.txt"]
-    assert [door for door, _ in inside.asked] == ["workspace.list", "workspace.read", "workspace.change"]
 
 
 def test_large_files_are_sent_in_pieces_and_arrive_whole(inside: Inside) -> None:
@@ -171,16 +147,6 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(inside: Inside) -> Non
         inside.tool.read_bytes("large")
 
 
-def test_folders_that_did_not_fit_are_listed_when_they_are_looked_at(inside: Inside) -> None:
-    (inside.host / "many" / "deep").mkdir(parents=True)
-    for number in range(1_995):
-        (inside.host / "many" / "deep" / str(number)).write_text("x")
-    inside.tool.write_text("a.txt", "x")
-    assert inside.asked == [("workspace.list", "")]
-    assert len(inside.tool.list_files("many")) == 1_995
-    assert inside.asked == [("workspace.list", ""), ("workspace.list", "many/deep")]
-
-
 def test_several_threads_read_and_write_without_getting_in_each_others_way(inside: Inside) -> None:
     for number in range(40):
         (inside.host / f"n{number}").write_text(str(number))
@@ -204,35 +170,6 @@ def test_the_path_of_former_versions_says_what_to_call_instead(inside: Inside) -
     for tool in (inside.tool, grants.module()):
         with pytest.raises(RuntimeError, match=r"use alita_tool\.read_text\(path\), read_bytes"):
             _ = tool.workspace
-
-
-def test_the_other_functions_ask_with_their_words_or_name_the_missing_grant() -> None:
-    asked = []
-
-    def ask(door: str, words: dict[str, Any]) -> str:
-        asked.append([door, words])
-        return door
-
-    full: Any = grants.module({"model": True, "tools": ["other_tool"], "secrets": ["KEY"]}, ask)
-    bare: Any = grants.module()
-    assert full.complete("hi", max_tokens=5) == "complete"
-    assert full.call_tool("other_tool", name="n", a=1) == "call_tool"
-    assert full.secret("KEY") == "secret"
-    for action, missing in (
-        (lambda: full.call_tool("third", a=1), "call_tool needs the grant 'tools': 'third'"),
-        (lambda: full.secret("x"), "secret needs the grant 'secrets': 'x'"),
-        (lambda: bare.complete("x"), "complete needs the grant 'model'"),
-        (lambda: bare.read_text("a.txt"), "read_text needs the grant 'workspace'"),
-        (bare.list_files, "list_files needs the grant 'workspace'"),
-    ):
-        with pytest.raises(PermissionError) as refused:
-            action()
-        assert str(refused.value) == f"alita_tool.{missing}, which this tool does not have"
-    assert asked == [
-        ["complete", {"prompt": "hi", "system": None, "max_tokens": 5, "temperature": None}],
-        ["call_tool", {"name": "other_tool", "arguments": {"name": "n", "a": 1}}],
-        ["secret", {"name": "KEY"}],
-    ]
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
