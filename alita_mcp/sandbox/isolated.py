@@ -17,8 +17,7 @@ from alita_mcp.sandbox.packages.builder import BuildBroker, build_job
 from alita_mcp.sandbox.packages.cache import Store
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.wire.link import Confinement, Transport, Worker
-from alita_mcp.sandbox.workers.pooled import PooledSandbox
-from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, WorkerKey
+from alita_mcp.sandbox.workers.pooled import PooledSandbox, PooledWorker, WorkerKey
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 

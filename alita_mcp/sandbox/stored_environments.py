@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from alita_mcp.sandbox.choose import BACK_ENDS, load_sandbox
-from alita_mcp.sandbox.packages.collector import NOTHING_KEPT, Collected
-from alita_mcp.sandbox.packages.uses import Use, Uses
+from alita_mcp.sandbox.packages.uses import NOTHING_KEPT, Collected, Use, Uses
 from alita_mcp.settings import Settings
 
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
-from alita_mcp.sandbox.broker_events import BrokerEvent
-from alita_mcp.sandbox.interface import EgressRefused
+from alita_mcp.sandbox.interface import BrokerEvent, EgressRefused
 from alita_mcp.sandbox.network.egress_policies import AllowList, GrantedHosts
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.sandbox.network.metering import MeteredStream

@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Environment
 from alita_mcp.sandbox.packages.cache import HOLD_SECONDS, EnvironmentCache, EnvironmentGone
-from alita_mcp.sandbox.packages.collector import (
+from alita_mcp.sandbox.packages.uses import (
     NOTHING_KEPT,
     Bounds,
+    Record,
+    Use,
+    Uses,
     choose,
 )
-from alita_mcp.sandbox.packages.uses import Record, Use, Uses
 from tests.sandbox.environment_homes import unmark
 from tests.sandbox.trusting_back_end import TrustingBackEnd
 

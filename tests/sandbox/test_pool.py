@@ -11,8 +11,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused
-from alita_mcp.sandbox.workers.bounds import Bounds
-from alita_mcp.sandbox.workers.pool import Pool
+from alita_mcp.sandbox.workers.pool import Bounds, Pool
 from tests.sandbox.idle_workers import (
     MEMORY,
     Caller,

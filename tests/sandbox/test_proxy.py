@@ -12,8 +12,7 @@ import pytest
 import trustme
 from anyio.abc import ByteStream, SocketStream
 
-from alita_mcp.sandbox.broker_events import BrokerEvent
-from alita_mcp.sandbox.interface import EgressRefused
+from alita_mcp.sandbox.interface import BrokerEvent, EgressRefused
 from alita_mcp.sandbox.network.egress_policies import AllowList, GrantedHosts
 from alita_mcp.sandbox.network.proxy import Clocks, serve
 from alita_mcp.values import Limits

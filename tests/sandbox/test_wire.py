@@ -22,7 +22,7 @@ from alita_mcp.sandbox.wire.link import WorkerLost, WorkerStale
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict, encode_strict
 from alita_mcp.sandbox.workers import calls
 from alita_mcp.sandbox.workers.calls import call
-from alita_mcp.sandbox.workers.pooled_worker import key_of
+from alita_mcp.sandbox.workers.pooled import key_of
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.in_memory import FACTS, Answer, Played, greeted, result
 from tests.tables import each_case

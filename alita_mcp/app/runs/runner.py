@@ -30,7 +30,7 @@ from alita_mcp.runs.session import Place
 from alita_mcp.runs.sessions import Sessions, open_sessions
 from alita_mcp.runs.tool_broker import MODULE, CleaningBroker, ToolBroker
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.sandbox.workers.bounds import CALLS_PER_KEY, WAITING
+from alita_mcp.sandbox.workers.pool import CALLS_PER_KEY, WAITING
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Grants, Value

@@ -22,8 +22,7 @@ from alita_mcp.sandbox.broker.requests import (
     parse_request,
 )
 from alita_mcp.sandbox.broker.workspace import SETTING, Workspace
-from alita_mcp.sandbox.broker_events import MAX_TARGET, BrokerEvent
-from alita_mcp.sandbox.interface import Broker, EgressPolicy, RunResult
+from alita_mcp.sandbox.interface import MAX_TARGET, Broker, BrokerEvent, EgressPolicy, RunResult
 from alita_mcp.sandbox.network.egress_policies import GrantedHosts
 from alita_mcp.sandbox.runner.tool.grants import lacks
 from alita_mcp.sandbox.runner.tool.workspace import READ_ONLY

@@ -9,8 +9,7 @@ from contextlib import suppress
 import anyio
 from anyio.abc import ByteStream
 
-from alita_mcp.sandbox.broker_events import MAX_TARGET, BrokerEvent
-from alita_mcp.sandbox.interface import EgressRefused
+from alita_mcp.sandbox.interface import MAX_TARGET, BrokerEvent, EgressRefused
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream, Pace
 from alita_mcp.sandbox.network.public_addresses import NotPublic, Resolve, addresses_of, public_addresses

@@ -15,8 +15,7 @@ from anyio import to_thread
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Environment
-from alita_mcp.sandbox.packages.collector import Bounds, Collected, choose
-from alita_mcp.sandbox.packages.uses import Use, Uses
+from alita_mcp.sandbox.packages.uses import Bounds, Collected, Use, Uses, choose
 
 HOLD_SECONDS = 3600.0
 """How long this process holds an environment after its last use."""

@@ -11,11 +11,10 @@ from packaging.version import InvalidVersion
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.packages.cache import EnvironmentCache
-from alita_mcp.sandbox.packages.collector import KEPT
 from alita_mcp.sandbox.packages.index_builder import BackEnd, IndexBuilder
 from alita_mcp.sandbox.packages.lockfile import environment_digest, read_lock, read_requirements
 from alita_mcp.sandbox.packages.tar import PROGRAM_MODE, tar_of_file
-from alita_mcp.sandbox.packages.uses import Uses
+from alita_mcp.sandbox.packages.uses import KEPT, Uses
 from alita_mcp.sandbox.packages.uv_binary import (
     NAME_INSIDE,
     PINNED,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,6 +58,38 @@ class Use(Value):
     def size_bytes(self) -> int:
         """Size in bytes; 0 where it is unknown."""
         return self.record.size_bytes if self.record else 0
+
+
+class Bounds(Value):
+    """Limits of the stored environments: age in seconds and size in bytes."""
+
+    keep_seconds: float
+    max_bytes: int
+
+
+KEPT = Bounds(keep_seconds=30 * 86_400.0, max_bytes=4 << 30)
+"""Thirty days without use, or 4 GiB together."""
+NOTHING_KEPT = Bounds(keep_seconds=0.0, max_bytes=0)
+"""Drops all unused environments."""
+
+
+class Collected(Value):
+    """Report of a collection."""
+
+    dropped: tuple[Use, ...]
+    kept: tuple[Use, ...]
+
+
+def choose(uses: Sequence[Use], bounds: Bounds, now: float) -> tuple[Use, ...]:
+    """The environments to drop, least recently used first; never one in use."""
+    size = sum(use.size_bytes for use in uses)
+    chosen: list[Use] = []
+    for use in sorted(uses, key=lambda use: use.last_used):
+        expired = now - use.last_used >= bounds.keep_seconds
+        if not use.in_use and (expired or size > bounds.max_bytes):
+            chosen.append(use)
+            size -= use.size_bytes
+    return tuple(chosen)
 
 
 class Uses:

@@ -19,9 +19,8 @@ from alita_mcp.sandbox.wasm.process import worker_process
 from alita_mcp.sandbox.wasm.shelf import Lease, Shelf
 from alita_mcp.sandbox.wire.frames import Kind, encode
 from alita_mcp.sandbox.wire.link import Confinement, Worker
-from alita_mcp.sandbox.workers.bounds import IDLE_SECONDS
-from alita_mcp.sandbox.workers.pooled import PooledSandbox
-from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, WorkerKey
+from alita_mcp.sandbox.workers.pool import IDLE_SECONDS
+from alita_mcp.sandbox.workers.pooled import PooledSandbox, PooledWorker, WorkerKey
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 
