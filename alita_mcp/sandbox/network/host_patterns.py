@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 from alita_mcp.errors import UsageError
@@ -67,7 +68,11 @@ def _is_everybodys(name: str) -> bool:
 
     labels = name.split(".")
     node: Any = get_tld_names()[MozillaTLDSourceParser.local_path].root
-    for label in map(_letters, reversed(labels)):
+    for written in reversed(labels):
+        label = written
+        if written.startswith("xn--"):  # the list has it decoded
+            with suppress(UnicodeError):
+                label = written[4:].encode().decode("punycode")
         if label == node.exception:
             return False
         below = node.children or {}
@@ -75,13 +80,3 @@ def _is_everybodys(name: str) -> bool:
         if node is None:
             return len(labels) == 1
     return True
-
-
-def _letters(label: str) -> str:
-    """A label as the list writes it: `xn--` decoded."""
-    if not label.startswith("xn--"):
-        return label
-    try:
-        return label[4:].encode().decode("punycode")
-    except UnicodeError:
-        return label
