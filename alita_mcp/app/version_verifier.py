@@ -12,7 +12,7 @@ from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import claimed_less, is_unproven
 from alita_mcp.library.versions.naming import existing_version
-from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, expected_kind, silent
+from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, likely_kind, silent
 from alita_mcp.sandbox.interface import Environment, Sandbox
 from alita_mcp.sandbox.wasm.abilities import EMBEDDED, packages_with_sockets
 from alita_mcp.values import AcceptedVersion, Lock, Manifest, StoredVersion
@@ -47,11 +47,11 @@ class VersionVerifier:
 
     def known_failure(self, manifest: Manifest) -> str:
         """How a version failed its gates in the sandbox at hand since this process began; empty where it did not."""
-        return self._failures.get((manifest.digest, expected_kind(self._sandbox)), "")
+        return self._failures.get((manifest.digest, likely_kind(self._sandbox)), "")
 
     def lacks_of_sandbox(self, manifest: Manifest) -> list[str]:
         """What a version needs of a sandbox and this kind does not have, as in `needs Docker or bubblewrap, …`."""
-        embedded_only = expected_kind(self._sandbox) == EMBEDDED
+        embedded_only = likely_kind(self._sandbox) == EMBEDDED
         packages = packages_with_sockets(manifest.packages) if embedded_only else []
         return [f"needs Docker or bubblewrap for the sockets of {' and '.join(packages)}"] if packages else []
 
@@ -61,7 +61,7 @@ class VersionVerifier:
         Raises:
             SandboxUnavailable: none works here.
         """
-        return await self._sandbox.chosen() if isinstance(self._sandbox, LazySandbox) else self._sandbox
+        return await self._sandbox.choose() if isinstance(self._sandbox, LazySandbox) else self._sandbox
 
     async def verify_here(self, stored: StoredVersion, depth: int = 0) -> VersionPlace:
         """Where a version runs, once it has passed its gates in this kind of sandbox: else they run now.

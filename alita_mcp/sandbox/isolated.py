@@ -110,7 +110,7 @@ class IsolatedSandbox(PooledSandbox):
 
     async def _start(self, key: WorkerKey) -> PooledWorker:
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self.environments.held(key.environment))
+            await stack.enter_async_context(self.environments.hold_environment(key.environment))
             transport, confinement = await stack.enter_async_context(self.boot(key.limits, key.environment))
             worker = Worker(transport, key.limits, confinement)
             await worker.greet(egress=key.egress)

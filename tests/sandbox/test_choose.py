@@ -71,7 +71,7 @@ from alita_mcp.settings import Settings
 async def main():
     settings = Settings()
     sandbox = LazySandbox(settings)
-    chosen = await sandbox.chosen()
+    chosen = await sandbox.choose()
     reports = {report.kind: report for report in await probe_all(settings)}
     print(sandbox.kind, [kind for kind, report in reports.items() if report.isolates])
     print(all(reports[kind].hint for kind in ("docker", "bubblewrap")))

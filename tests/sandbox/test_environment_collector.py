@@ -22,7 +22,7 @@ from alita_mcp.sandbox.packages.uses import (
     Record,
     Use,
     Uses,
-    choose,
+    environments_to_drop,
 )
 from tests.sandbox.environment_homes import unmark
 from tests.sandbox.trusting_back_end import TrustingBackEnd
@@ -37,7 +37,7 @@ def use(digest: str, age: float = 0.0, size: int = 1, *, in_use: bool = False) -
 
 
 def chosen(uses: list[Use], *, keep: float = 100.0, size: int = 1000) -> list[str]:
-    return [use.digest for use in choose(uses, Bounds(keep_seconds=keep, max_bytes=size), NOW)]
+    return [use.digest for use in environments_to_drop(uses, Bounds(keep_seconds=keep, max_bytes=size), NOW)]
 
 
 def test_over_the_size_the_least_recently_used_go_until_the_rest_fits() -> None:
@@ -90,7 +90,7 @@ async def test_an_environment_is_kept_while_its_maker_lives_and_goes_afterwards(
 
     unmark(home)
     assert [use.digest for use in (await kept.collect(NOTHING_KEPT)).dropped] == ["abc"]
-    assert (store.environments, uses.listed()) == ({}, ())
+    assert (store.environments, uses.list_uses()) == ({}, ())
     assert not list((home / "environments" / ".uses" / "trusting").iterdir())
 
 
@@ -136,7 +136,7 @@ async def test_what_a_worker_has_open_stays_though_it_was_begun_long_ago(
     kept: EnvironmentCache, store: TrustingBackEnd, home: Path
 ) -> None:
     environment = await kept.obtain("abc", (), tar)
-    async with kept.held(environment), kept.held(None):
+    async with kept.hold_environment(environment), kept.hold_environment(None):
         long_ago(home)
         assert (await kept.collect(NOTHING_KEPT)).dropped == ()
         long_ago(home)
@@ -150,11 +150,11 @@ async def test_an_environment_that_is_gone_or_elsewhere_is_not_held(
     strange = Environment(digest="never", location="/etc")
     for asked in (strange, environment.model_copy(update={"location": "/etc"})):
         with pytest.raises(EnvironmentGone, match="not here any more"):
-            async with kept.held(asked):
+            async with kept.hold_environment(asked):
                 pytest.fail("it was held")
     store.environments.clear()  # a person removed it
     with pytest.raises(EnvironmentGone, match="'abc' is not here any more"):
-        async with kept.held(environment):
+        async with kept.hold_environment(environment):
             pytest.fail("it was held")
 
 
@@ -177,14 +177,14 @@ async def test_a_whole_environment_without_a_record_gets_one(
     store.environments["abc"] = b"made when records were not kept"
     assert [use.digest for use in (await kept.collect(GENEROUS)).kept] == ["abc"]
     (home / "environments" / ".uses" / "trusting" / "abc.json").write_text('{"kind": "tru')
-    assert uses.listed()[0].record is None
+    assert uses.list_uses()[0].record is None
     assert [use.record is not None for use in (await kept.collect(GENEROUS)).kept] == [True]
 
 
 async def test_a_build_that_fails_leaves_no_trace(kept: EnvironmentCache, uses: Uses) -> None:
     with pytest.raises(SandboxError, match="not now"):
         await kept.obtain("abc", (), refusing)
-    assert uses.listed() == ()
+    assert uses.list_uses() == ()
 
 
 async def test_a_home_that_another_process_keeps_locked_is_an_error(

@@ -49,12 +49,12 @@ def asked_of_all(brief: Brief) -> dict[str, str]:
 
 
 def test_every_writer_is_told_what_the_sandbox_lacks_and_in_few_words() -> None:
-    (sentence,) = abilities().lacking()
+    (sentence,) = abilities().summary_of_lacks()
     assert "threads" in sentence
     assert "lzma" in sentence
     assert len(sentence) < 600
     assert all(sentence in text for text in asked_of_all(BRIEF).values())
-    assert whole_cpython("bubblewrap", "3.12").lacking() == ()
+    assert whole_cpython("bubblewrap", "3.12").summary_of_lacks() == ()
 
 
 @pytest.mark.parametrize(
@@ -161,4 +161,6 @@ async def test_where_no_sandbox_works_writers_are_told_nothing_of_it() -> None:
         raise AssertionError(job)
 
     assert await describe_lacks(NoSandbox(never)) == ()
-    assert await describe_lacks(ScriptedSandbox(never, abilities=abilities())) == abilities().lacking()
+    assert (
+        await describe_lacks(ScriptedSandbox(never, abilities=abilities())) == abilities().summary_of_lacks()
+    )

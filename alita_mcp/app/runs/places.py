@@ -23,7 +23,7 @@ class CodePlaces:
 
     async def of(self, packages: tuple[str, ...], on_stage: ReportStage) -> Place:
         """The place for code with these packages; raises as `Sandbox.resolve` and `LazySandbox.chosen`."""
-        sandbox = await self._sandbox.chosen() if isinstance(self._sandbox, LazySandbox) else self._sandbox
+        sandbox = await self._sandbox.choose() if isinstance(self._sandbox, LazySandbox) else self._sandbox
         return Place(sandbox, await self._environment(packages, sandbox, on_stage) if packages else None)
 
     def forget(self, place: Place) -> None:

@@ -90,7 +90,7 @@ class OpenFolder:
         return found
 
     @contextmanager
-    def reading(self, name: str) -> Iterator[tuple[int, os.stat_result]]:
+    def open_file(self, name: str) -> Iterator[tuple[int, os.stat_result]]:
         """A file's descriptor and what it is.
 
         Raises:

@@ -96,7 +96,7 @@ class GrantedBroker(Broker):
         values = [
             self._services.secrets[name] for name in self._grants.secrets if name in self._services.secrets
         ]
-        spent = self._hosts.budget.spent
+        spent = self._hosts.budget.limit_message
         message = f"{result.message} (the call moved {spent})" if spent and not result.ok else result.message
         if not values and message == result.message:
             return result
@@ -161,23 +161,23 @@ class GrantedBroker(Broker):
         return self._services.secrets[request.name], 0, 0
 
     async def _list(self, request: ListRequest) -> _Reply:
-        names = await to_thread.run_sync(self._entered("read").names, request.path)
+        names = await to_thread.run_sync(self._open_workspace("read").names, request.path)
         return names, 0, 0
 
     async def _read(self, request: ReadRequest) -> _Reply:
         piece = await to_thread.run_sync(
-            self._entered("read").read, request.path, request.offset, request.length
+            self._open_workspace("read").read, request.path, request.offset, request.length
         )
         return piece, 0, len(piece["data"]) * 3 // 4
 
     async def _change(self, request: ChangeRequest) -> _Reply:
-        workspace = self._entered("write")
+        workspace = self._open_workspace("write")
         workspace.stage(request.operations)
         # abandoning the thread would leave half of the changes to nobody's knowledge
         written = await to_thread.run_sync(workspace.commit) if request.last else 0
         return None, written, 0
 
-    def _entered(self, what: str) -> Workspace:
+    def _open_workspace(self, what: str) -> Workspace:
         if self._grants.workspace == "none":
             raise PermissionError(lacks("workspace"))
         if what == "write" and self._grants.workspace != "write":

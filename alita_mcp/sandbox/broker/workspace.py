@@ -52,7 +52,7 @@ class Workspace:
         size = 0
         while waiting:
             folder = waiting.popleft()
-            with self._folder(parts_of(folder) if folder else []) as opened, _named(folder):
+            with self._folder(parts_of(folder) if folder else []) as opened, _path_in_errors(folder):
                 entries = [
                     [
                         f"{folder}/{name}" if folder else name,
@@ -80,7 +80,11 @@ class Workspace:
         Raises:
             OSError: nothing that may be read, or too large.
         """
-        with self._holding(path) as (folder, name), _named(path), folder.reading(name) as (fd, found):
+        with (
+            self._open_parent(path) as (folder, name),
+            _path_in_errors(path),
+            folder.open_file(name) as (fd, found),
+        ):
             if found.st_size > MAX_FILE:
                 raise OSError(
                     errno.EFBIG,
@@ -116,7 +120,10 @@ class Workspace:
         for operation in self._operations:
             self._check(operation)
         for operation in self._operations:
-            with self._holding(operation.path, make=True) as (folder, name), _named(operation.path):
+            with (
+                self._open_parent(operation.path, make=True) as (folder, name),
+                _path_in_errors(operation.path),
+            ):
                 folder.write(name, bytes(self._staged[operation.path]))
         self._operations.clear()
         return self._bytes
@@ -143,7 +150,7 @@ class Workspace:
     def _check(self, operation: Operation) -> None:
         """That the host still has what the tool knew; folders that are to be made are not there yet."""
         try:
-            with self._holding(operation.path) as (folder, name), _named(operation.path):
+            with self._open_parent(operation.path) as (folder, name), _path_in_errors(operation.path):
                 found = folder.look(name)
         except FileNotFoundError:
             if operation.stamp:
@@ -155,7 +162,7 @@ class Workspace:
             raise OSError(errno.ESTALE, "changed by somebody else meanwhile", operation.path)
 
     @contextmanager
-    def _holding(self, path: str, *, make: bool = False) -> Iterator[tuple[OpenFolder, str]]:
+    def _open_parent(self, path: str, *, make: bool = False) -> Iterator[tuple[OpenFolder, str]]:
         """The folder that holds what a path names, and its name there."""
         *way, name = parts_of(path)
         with self._folder(way, make=make) as folder:
@@ -170,7 +177,7 @@ class Workspace:
                 why = f"the folder that {SETTING} names cannot be used: {problem.strerror}"
                 raise RuntimeError(why) from None
             folder = opened.enter_context(root)
-            with _named("/".join(way)):
+            with _path_in_errors("/".join(way)):
                 for name in way:
                     if make:
                         folder.make_folder(name)
@@ -215,7 +222,7 @@ def stamp_of(found: os.stat_result) -> str:
 
 
 @contextmanager
-def _named(path: str) -> Iterator[None]:
+def _path_in_errors(path: str) -> Iterator[None]:
     """Errors of the system name the path below the workspace, never where that lies on the host."""
     try:
         yield

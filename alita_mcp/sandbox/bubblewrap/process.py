@@ -51,7 +51,7 @@ class BubblewrapTransport(Polled):
 
 
 @asynccontextmanager
-async def confined_process(
+async def start_confined_process(
     argv: list[str], confine: Callable[[int], Awaitable[Cgroup | None]]
 ) -> AsyncIterator[BubblewrapTransport]:
     """Starts a command that waits for a line on stdin; `confine(pid)` runs before it and gives the control group.

@@ -23,12 +23,12 @@ from alita_mcp.sandbox.bubblewrap.command import (
     OLDEST,
     Interpreter,
     bwrap_command,
+    command_without_privileges,
     mounting_command,
     scratch_bytes,
-    unprivileged,
     waiting_command,
 )
-from alita_mcp.sandbox.bubblewrap.process import confined_process
+from alita_mcp.sandbox.bubblewrap.process import start_confined_process
 from alita_mcp.sandbox.interface import Environment
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.packages.folders import Folders
@@ -92,7 +92,7 @@ class BubblewrapSandbox(IsolatedSandbox):
             else:
                 words = waiting_command(bwrap_command(bwrap, python, limits, packages or ""))
             confine = partial(self._confine, scope, limits)
-            async with confined_process([*scope.prefix, *words], confine) as transport:
+            async with start_confined_process([*scope.prefix, *words], confine) as transport:
                 yield transport, scope.confinement
         finally:
             if scope.cgroup is not None:
@@ -185,7 +185,13 @@ def _output(argv: list[str]) -> str:
     """What a program says, as the sandbox's user; empty when it cannot be started or fails."""
     try:
         done = subprocess.run(
-            unprivileged(argv), capture_output=True, text=True, check=True, cwd="/", env={}, timeout=30
+            command_without_privileges(argv),
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd="/",
+            env={},
+            timeout=30,
         )
     except (OSError, subprocess.SubprocessError):
         return ""

@@ -57,7 +57,7 @@ class Engine:
 
         return await self._in_thread(ask)
 
-    async def blocking(self, action: Callable[[], T]) -> T:
+    async def run_blocking(self, action: Callable[[], T]) -> T:
         """Runs a blocking read or write of a container's stream in a thread; cancelling does not wait for it."""
         return await anyio.to_thread.run_sync(action, limiter=self._limiter(), abandon_on_cancel=True)
 
@@ -129,7 +129,7 @@ class Engine:
             ) from problem
 
     async def _in_thread(self, action: Callable[[], T]) -> T:
-        return await anyio.to_thread.run_sync(lambda: _translated(action), limiter=self._limiter())
+        return await anyio.to_thread.run_sync(lambda: _translate_errors(action), limiter=self._limiter())
 
     def _limiter(self) -> anyio.CapacityLimiter:
         # no bound of its own: `max_workers` bounds the containers, and each reads in one thread
@@ -203,7 +203,7 @@ def _try_socket(url: str) -> None:
         ) from refused
 
 
-def _translated(action: Callable[[], T]) -> T:
+def _translate_errors(action: Callable[[], T]) -> T:
     import docker.errors
     import requests.exceptions
 

@@ -18,7 +18,7 @@ class ByteBudget:
         self._left = limit
 
     @property
-    def spent(self) -> str:
+    def limit_message(self) -> str:
         """Message for the tool's author once nothing is left; empty before."""
         return f"more than {self._limit} bytes over the network (network_bytes)" if self._left < 0 else ""
 
@@ -37,8 +37,8 @@ class ByteBudget:
         Raises:
             EgressRefused: nothing is left.
         """
-        if self.spent:
-            raise EgressRefused(403, self.spent)
+        if self.limit_message:
+            raise EgressRefused(403, self.limit_message)
 
 
 class Pace:

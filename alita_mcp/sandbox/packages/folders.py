@@ -41,7 +41,7 @@ class Folders(Store):
         """Unpacks a tar; a folder that is there already stays."""
         return await to_thread.run_sync(self._unpack, digest, tar)
 
-    async def stored_environments(self) -> frozenset[str]:
+    async def list_environments(self) -> frozenset[str]:
         """Digests of all stored environments: only this home stores any in the folder."""
 
         def names() -> frozenset[str]:

@@ -80,7 +80,7 @@ class Collected(Value):
     kept: tuple[Use, ...]
 
 
-def choose(uses: Sequence[Use], bounds: Bounds, now: float) -> tuple[Use, ...]:
+def environments_to_drop(uses: Sequence[Use], bounds: Bounds, now: float) -> tuple[Use, ...]:
     """The environments to drop, least recently used first; never one in use."""
     size = sum(use.size_bytes for use in uses)
     chosen: list[Use] = []
@@ -105,19 +105,19 @@ class Uses:
         self._kind = kind
         self._locks: dict[str, FileLock] = {}
 
-    def locked(self) -> AbstractAsyncContextManager[None]:
+    def lock_records(self) -> AbstractAsyncContextManager[None]:
         """Holds the lock of the records; for short work only.
 
         Raises:
             SandboxError: another process holds the lock for too long, or the home cannot be written.
         """
-        return self._locked(
+        return self._lock_file(
             self._root / f"{self._kind}.lock", self._lock_seconds, f"has locked {self._folder}"
         )
 
-    def building(self, digest: str) -> AbstractAsyncContextManager[None]:
+    def lock_build(self, digest: str) -> AbstractAsyncContextManager[None]:
         """Holds the lock of the build of an environment; errors as `locked`."""
-        return self._locked(self._build_lock(digest), self._build_seconds, f"has been building {digest}")
+        return self._lock_file(self._build_lock(digest), self._build_seconds, f"has been building {digest}")
 
     def home_id(self) -> str:
         """Identifier of this home, unique because engines may be shared; call it under the lock."""
@@ -137,7 +137,7 @@ class Uses:
             SandboxError: as `locked`.
         """
         if digest not in self._locks:
-            async with self.locked():
+            async with self.lock_records():
                 await to_thread.run_sync(self._take, digest)
         with suppress(OSError):  # not recorded yet, or another user's
             os.utime(self._record(digest))
@@ -170,12 +170,12 @@ class Uses:
         """Whether a living process holds it."""
         return any(map(is_held, self._holders(digest)))
 
-    def forget(self, digest: str) -> None:
+    def forget_environment(self, digest: str) -> None:
         """Removes the record and all lock files of an environment that no process holds; call it under the lock."""
         for file in (self._record(digest), *self._holders(digest), self._build_lock(digest)):
             file.unlink(missing_ok=True)
 
-    def listed(self) -> tuple[Use, ...]:
+    def list_uses(self) -> tuple[Use, ...]:
         """All environments made or begun in this home."""
         files = [file for file in self._folder.glob("*") if file.is_file()]
         names = {file.name.partition("@")[0].removesuffix(_RECORD) for file in files}
@@ -190,7 +190,7 @@ class Uses:
         )
 
     @asynccontextmanager
-    async def _locked(self, file: Path, seconds: float, what: str) -> AsyncIterator[None]:
+    async def _lock_file(self, file: Path, seconds: float, what: str) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             try:
                 for folder in (self._folder, file.parent):

@@ -29,7 +29,7 @@ class Wheel(Value):
     """The member that is the program."""
 
 
-def _pinned(tags: str, sha256: str) -> Wheel:
+def _wheel_for(tags: str, sha256: str) -> Wheel:
     return Wheel(
         project="uv",
         filename=f"uv-{_VERSION}-py3-none-{tags}.whl",
@@ -40,10 +40,10 @@ def _pinned(tags: str, sha256: str) -> Wheel:
 
 _VERSION = "0.13.9"
 PINNED: Mapping[str, Wheel] = {
-    "x86_64": _pinned(
+    "x86_64": _wheel_for(
         "musllinux_1_1_x86_64", "2c45530751517d6c3bbc69a19473f6effe47cce047bede01ffd8af7ea7b36b25"
     ),
-    "aarch64": _pinned(
+    "aarch64": _wheel_for(
         "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64",
         "5435c5ce14a56431208ca0996416d310f1598e8c2c8ba707688985a16bb82dbe",
     ),

@@ -102,7 +102,7 @@ class WasmSandbox(HostBuilder, PooledSandbox):
 
     async def _start(self, key: WorkerKey) -> PooledWorker:
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self.environments.held(key.environment))
+            await stack.enter_async_context(self.environments.hold_environment(key.environment))
             archive = await self.store.archive_of(key.environment)
             lease = await self._lease(key.limits, archive)
             lease.at_end = stack.pop_all()

@@ -193,7 +193,7 @@ class Pool(Generic[K, W]):
             SandboxRefused: one such worker is larger than the memory of all.
             SandboxError: the pool is closed; or whatever `start` raises.
         """
-        place = await self._admitted(_Waiter(key, memory_bytes, fresh, depth))
+        place = await self._wait_for_place(_Waiter(key, memory_bytes, fresh, depth))
         finished = False
         try:
             worker = await self._worker_of(place)
@@ -237,7 +237,7 @@ class Pool(Generic[K, W]):
             busy=self._in_use.total(), idle=len(self._idle), waiting=len(self._queue), **self._did
         )
 
-    async def _admitted(self, waiter: _Waiter[K, W]) -> _Place[K, W]:
+    async def _wait_for_place(self, waiter: _Waiter[K, W]) -> _Place[K, W]:
         self._enter(waiter)
         try:
             while waiter.place is None and waiter.refusal is None:

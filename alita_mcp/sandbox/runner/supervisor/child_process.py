@@ -140,7 +140,7 @@ class ChildProcess:
         name = next((it.name for it in signal.Signals if it == number), f"signal {number}")
         return {"status": "crashed", "signal": number, "message": f"killed by {name}"}
 
-    def ended(self, cpu_seconds: float) -> dict[str, Any]:
+    def describe_end(self, cpu_seconds: float) -> dict[str, Any]:
         """How it ended, when its channel is closed; a short wait tells whether it is dying or lives on."""
         if self.pid:
             self.has_ended(wait_seconds=_CLOSING_SECONDS)

@@ -15,7 +15,7 @@ from alita_mcp.sandbox.runner.supervisor.reaper import Reaper, kill, others
 from alita_mcp.sandbox.runner.supervisor.scratch import Scratch, WipeFailed, too_many_files
 from alita_mcp.sandbox.runner.supervisor.spawn import Program
 from alita_mcp.sandbox.runner.supervisor.tunnel import Tunnel
-from alita_mcp.sandbox.runner.supervisor.zygote_link import ZygoteLink, cleaned
+from alita_mcp.sandbox.runner.supervisor.zygote_link import ZygoteLink, check_report
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Frame, Kind, pieces
 
 FORK_SECONDS = 10.0
@@ -122,7 +122,7 @@ class WarmTool:
             self._on_load_failed(zygote, head)
             return
         why = zygote.why_single_use()
-        if not self._wiped():
+        if not self._wipe_scratch():
             return
         if not self._running:
             self._loop.quiet()
@@ -171,7 +171,7 @@ class WarmTool:
             self._zygote.close()
         self._reaper.wait_for_all()
         self._reaper.forget()
-        if self._wiped():
+        if self._wipe_scratch():
             self._start_zygote()
 
     def _prepare(self, zygote: ZygoteLink) -> None:
@@ -246,7 +246,7 @@ class WarmTool:
     def _on_result(self, payload: bytes) -> None:
         length = int.from_bytes(payload[:4])
         try:
-            head = cleaned(json.loads(payload[4 : 4 + length]))
+            head = check_report(json.loads(payload[4 : 4 + length]))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             self._finish(_CRASHED)
             return
@@ -258,7 +258,7 @@ class WarmTool:
         if not self._running or self._arguments is not None:
             self._on_zygote_lost()
             return
-        self._finish(child.ended(self._order["rlimits"]["cpu_seconds"]))
+        self._finish(child.describe_end(self._order["rlimits"]["cpu_seconds"]))
 
     def _watch(self) -> None:
         self._loop.alarm(min(self._deadline, time.monotonic() + LOOK_SECONDS), self._on_look)
@@ -309,14 +309,14 @@ class WarmTool:
         self._reaper.forget()
         self._reaper.watch(zygote.pid)
         self._prepare(zygote)
-        if self._wiped():
+        if self._wipe_scratch():
             self._say_clean()
 
     def _say_clean(self) -> None:
         self._owes_clean = False
         self._link.send(Kind.CLEAN, 0, _CLEAN)
 
-    def _wiped(self) -> bool:
+    def _wipe_scratch(self) -> bool:
         try:
             self._scratch.wipe()
         except WipeFailed:
