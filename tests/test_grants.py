@@ -613,7 +613,7 @@ async def test_the_workspace_is_the_folder_of_the_setting(settings: Settings, tm
     (folder / "a.txt").write_text("hello", encoding="utf-8")
     set_up = settings.model_copy(update={"workspace": folder})
     async with broker_factory(set_up, Grants(workspace="read")) as (opened, stored):
-        assert [entry[0] for entry in await asked(opened, stored, "workspace.list", path="")] == ["a.txt"]
+        assert await asked(opened, stored, "workspace.list", path="") == ["a.txt"]
     async with broker_factory(elsewhere(settings), Grants(workspace="read")) as pair:
         with pytest.raises(RuntimeError, match="ALITA_WORKSPACE"):
             await asked(*pair, "workspace.list", path="")

@@ -262,7 +262,7 @@ async def test_the_workspace_holds_the_samples_and_is_thrown_away() -> None:
         seen.append(workspace_of(broker))
         assert seen[-1].is_dir()
         assert broker is not None
-        return sorted(entry[0] for entry in await broker.answer("workspace.list", {"path": ""}))
+        return sorted(await broker.answer("workspace.list", {"path": ""}))
 
     job = Job(code="", function="lister", arguments={}, grants=Grants(workspace="read"))
     rehearsal = Rehearsal(ActingSandbox(lister=lister))

@@ -10,7 +10,6 @@ import binascii
 import errno
 import os
 import stat
-from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,14 +20,13 @@ from alita_mcp.sandbox.broker.requests import Operation
 from alita_mcp.sandbox.runner.tool.workspace import CHUNK, MAX_FILE
 
 SETTING = "ALITA_WORKSPACE"
-MAX_NAMES = 2_000
-"""How many names one listing holds; folders that do not fit are listed when they are looked at."""
+MAX_NAMES = 10_000
+"""How many names one listing holds."""
 MAX_LISTING_BYTES = 512 << 10
 MAX_DEPTH = 32
 MAX_CHANGED_BYTES = 32 << 20
 """How much one call may write in all."""
 MAX_OPERATIONS = 4_000
-Listing = list[list[Any]]
 
 
 class Workspace:
@@ -41,37 +39,28 @@ class Workspace:
         self._operations: list[Operation] = []
         self._bytes = 0
 
-    def names(self, path: str) -> Listing:
-        """All names below a folder, level by level: path, `file`, `folder` or `unlisted`, stamp.
+    def names(self, path: str) -> list[str]:
+        """Paths of all files in and below a folder; none where there is no such folder.
 
         Raises:
-            OSError: it is no folder, is not there, or holds too many names.
+            OSError: they are too many for one listing.
         """
-        found: Listing = []
-        waiting = deque([path])
+        found: list[str] = []
         size = 0
+        waiting = [path]
         while waiting:
-            folder = waiting.popleft()
-            with self._folder(parts_of(folder) if folder else []) as opened, _path_in_errors(folder):
-                entries = [
-                    [
-                        f"{folder}/{name}" if folder else name,
-                        "folder" if stat.S_ISDIR(entry.st_mode) else "file",
-                        stamp_of(entry),
-                    ]
-                    for name, entry in opened.names()
-                    if _is_text(name)
-                ]
-            size += sum(len(os.fsencode(entry[0])) + 100 for entry in entries)
-            if len(found) + len(entries) > MAX_NAMES or size > MAX_LISTING_BYTES:
-                if folder == path:
-                    raise OSError(errno.EFBIG, f"more than {MAX_NAMES} names in one folder", path)
-                unlisted = {folder, *waiting}
-                return [
-                    [entry[0], "unlisted", entry[2]] if entry[0] in unlisted else entry for entry in found
-                ]
-            found += entries
-            waiting += [entry[0] for entry in entries if entry[1] == "folder"]
+            folder = waiting.pop()
+            try:
+                with self._folder(parts_of(folder) if folder else []) as opened, _path_in_errors(folder):
+                    entries = [entry for entry in opened.names() if _is_text(entry[0])]
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            for name, entry in entries:
+                inner = f"{folder}/{name}" if folder else name
+                (waiting if stat.S_ISDIR(entry.st_mode) else found).append(inner)
+                size += len(os.fsencode(inner)) + 8
+            if len(found) + len(waiting) > MAX_NAMES or size > MAX_LISTING_BYTES:
+                raise OSError(errno.EFBIG, f"more than {MAX_NAMES} names: list a folder below", path)
         return found
 
     def read(self, path: str, offset: int, length: int) -> dict[str, Any]:
@@ -148,7 +137,7 @@ class Workspace:
             raise OSError(errno.EFBIG, f"more than {MAX_CHANGED_BYTES} bytes in all", operation.path)
 
     def _check(self, operation: Operation) -> None:
-        """That the host still has what the tool knew; folders that are to be made are not there yet."""
+        """That the host still has the file that the tool read; folders that are to be made are not there yet."""
         try:
             with self._open_parent(operation.path) as (folder, name), _path_in_errors(operation.path):
                 found = folder.look(name)
@@ -156,9 +145,9 @@ class Workspace:
             if operation.stamp:
                 raise
             return
-        if not operation.stamp:
-            raise FileExistsError(errno.EEXIST, "made by somebody else meanwhile", operation.path)
-        if stamp_of(found) != operation.stamp:
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "a folder", operation.path)
+        if operation.stamp not in {"", stamp_of(found)}:
             raise OSError(errno.ESTALE, "changed by somebody else meanwhile", operation.path)
 
     @contextmanager
