@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import uuid
@@ -236,18 +235,3 @@ class TestKilledInBubblewrap(InBubblewrap, KilledBuilders):
 
     def stored(self, home: Path, digest: str) -> bool:
         return (home / "environments" / digest).exists()
-
-    async def test_a_disk_without_room_keeps_nothing_half(
-        self, sandbox: IsolatedSandbox, settings: Settings
-    ) -> None:
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(
-            resource.RLIMIT_FSIZE, (4 << 20, hard)
-        )  # the same end as a full disk, for this file only
-        try:
-            with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match="cannot be stored in"):
-                await sandbox.store.store_environment("full", tar_of({"small": b"", "large": bytes(5 << 20)}))
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        assert not self.filling(settings.home)
-        assert not self.stored(settings.home, "full")

@@ -1,4 +1,4 @@
-"""Network limits of one call: a budget of bytes, a rate of connections, and a stream that counts bytes."""
+"""Network limits of one call: a budget of bytes, and a stream that counts them."""
 
 from __future__ import annotations
 
@@ -39,23 +39,6 @@ class ByteBudget:
         """
         if self.limit_message:
             raise EgressRefused(403, self.limit_message)
-
-
-class Pace:
-    """Token bucket: `burst` connections at once, then `per_second`."""
-
-    def __init__(self, per_second: float, burst: int) -> None:
-        self._per_second = per_second
-        self._burst = burst
-        self._tokens = float(burst)
-        self._then = 0.0
-
-    def delay(self, now: float) -> float:
-        """Takes a token; seconds to wait until it is there. `now` is in seconds and never goes back."""
-        self._tokens = min(self._burst, self._tokens + (now - self._then) * self._per_second)
-        self._then = now
-        self._tokens -= 1
-        return max(0.0, -self._tokens / self._per_second)
 
 
 class MeteredStream(ByteStream):
