@@ -6,7 +6,6 @@ import ast
 import json
 import math
 import sys
-from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -370,11 +369,6 @@ async def test_a_load_that_fails_is_the_codes_and_shows_its_output() -> None:
     answer = await call(worker, JOB)
     assert (answer.status, answer.error_type, answer.stdout) == ("load_failed", "KeyError", "hello")
     assert not worker.loaded
-
-
-class Stubborn(AsyncExitStack):
-    async def aclose(self) -> None:
-        raise OSError("no")
 
 
 def test_workers_are_shared_only_by_jobs_that_agree_in_everything_but_arguments() -> None:

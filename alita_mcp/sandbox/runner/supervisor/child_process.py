@@ -181,41 +181,34 @@ class ChildProcess:
             self._waiting.clear()  # it is dying: its end is heard of elsewhere
         self._loop.change(self._channel.fileno(), READABLE | (WRITABLE if self._waiting else 0))
 
-    def _receive(self, channel: socket.socket) -> bytes:
-        if self.pid:
-            return channel.recv(1 << 18)
-        data, ancillary, _flags, _address = channel.recvmsg(1 << 18, socket.CMSG_SPACE(12))
-        for level, kind, payload in ancillary:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
-                self.pid = _CREDENTIALS.unpack(payload[:12])[0]
-                self._reaper.watch(self.pid)
-        channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
-        return data
-
     def _read_channel(self) -> bool:
         """Reads once; True while there may be more."""
-        if self._channel is None:
+        channel = self._channel
+        if channel is None:
             return False
         try:
-            data = self._receive(self._channel)
+            data, ancillary = channel.recvmsg(1 << 18, 0 if self.pid else socket.CMSG_SPACE(12))[:2]
         except BlockingIOError:
             return False
         except OSError:
-            data = b""
+            data, ancillary = b"", []
+        if not self.pid:  # the kernel's word on who wrote the first message
+            for level, kind, payload in ancillary:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
+                    self.pid = _CREDENTIALS.unpack(payload[:12])[0]
+                    self._reaper.watch(self.pid)
+            channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
         self._arrived += data
-        self._take_messages()
+        while len(self._arrived) >= HEADER.size and self._channel is not None:
+            code, length = HEADER.unpack_from(self._arrived)
+            if length > self._largest_message:
+                self.on_message(b"?", b"")
+                break
+            if len(self._arrived) < HEADER.size + length:
+                break
+            message = bytes(self._arrived[HEADER.size : HEADER.size + length])
+            del self._arrived[: HEADER.size + length]
+            self.on_message(code, message)
         if not data and self._channel is not None:
             self.on_end()
         return bool(data)
-
-    def _take_messages(self) -> None:
-        while len(self._arrived) >= HEADER.size and self._channel is not None:
-            kind, length = HEADER.unpack_from(self._arrived)
-            if length > self._largest_message:
-                self.on_message(b"?", b"")
-                return
-            if len(self._arrived) < HEADER.size + length:
-                return
-            payload = bytes(self._arrived[HEADER.size : HEADER.size + length])
-            del self._arrived[: HEADER.size + length]
-            self.on_message(kind, payload)
