@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from abc import ABC, abstractmethod
 from copy import copy
 from importlib import import_module
@@ -33,9 +34,16 @@ BACK_ENDS = {
 UNCHOSEN = "unchosen"
 
 
-def likely_kind(sandbox: Sandbox) -> str:
+def kind_of_calls(sandbox: Sandbox) -> str:
     """Kind of sandbox that calls will run in, or `UNCHOSEN`; starts nothing."""
-    return sandbox.likely_kind if isinstance(sandbox, LazySandbox) else sandbox.kind
+    return sandbox.kind_of_calls if isinstance(sandbox, LazySandbox) else sandbox.kind
+
+
+def likely_kind(settings: Settings) -> str:
+    """Kind of sandbox that calls will run in, as far as it can be told without starting one, else `UNCHOSEN`."""
+    if settings.sandbox != "auto":
+        return settings.sandbox
+    return UNCHOSEN if shutil.which("docker") or shutil.which("bwrap") else "wasm"
 
 
 async def silent(_line: str) -> None:
@@ -224,7 +232,7 @@ class LazySandbox(SandboxWrapper):
         return self._chosen.kind if self._chosen else UNCHOSEN
 
     @property
-    def likely_kind(self) -> str:
+    def kind_of_calls(self) -> str:
         """Kind that calls will run in: known before the first use where the settings name a back end of ours."""
         named = self._settings.sandbox
         return self._chosen.kind if self._chosen else named if named in BACK_ENDS else UNCHOSEN

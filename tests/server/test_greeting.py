@@ -145,23 +145,6 @@ def test_a_client_that_writes_nothing_yet_is_not_waited_for(
         assert greet(file.fileno(), pipes[1]) == NO_GREETING
 
 
-def test_a_client_that_is_gone_leaves_its_request_to_the_server(pipes: tuple[int, int, int, int]) -> None:
-    server_reads, _, _, client_writes = pipes
-    gone_reads, gone_writes = os.pipe()
-    os.close(gone_reads)
-    os.write(client_writes, line(initialize()))
-    assert greet(server_reads, gone_writes) == Greeting(line(initialize()))
-    os.close(gone_writes)
-
-
-def test_the_modern_request_is_answered_at_once(pipes: tuple[int, int, int, int]) -> None:
-    result, written = greeted(pipes, line(discover(id="x")))
-    assert result == Greeting(line(discover(id="x")), "x")
-    assert types.DiscoverResult.model_validate(json.loads(written)["result"]).supported_versions == [
-        "2026-07-28"
-    ]
-
-
 def served(home: Path, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What a server process answers to these lines."""
     done = subprocess.run(

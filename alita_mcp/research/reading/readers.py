@@ -91,7 +91,7 @@ class Readers:
 
     async def _start_worker(self) -> _Worker:
         stack = AsyncExitStack()
-        argv, quiet = process.command(_MODULE), {"stderr": DEVNULL, "creationflags": process.NO_WINDOW}
+        argv, quiet = process.module_command(_MODULE), {"stderr": DEVNULL, "creationflags": process.NO_WINDOW}
         try:
             started = await stack.enter_async_context(
                 process.helper_process(argv, cwd=process.NOWHERE, **quiet)

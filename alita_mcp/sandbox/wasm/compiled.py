@@ -33,7 +33,7 @@ from alita_mcp.file_locks import awaited
 from alita_mcp.sandbox.interface import Progress
 from alita_mcp.sandbox.wasm.component import Component
 from alita_mcp.sandbox.wasm.private import open_private, private_folder
-from alita_mcp.sandbox.wasm.process import MAX_COMPLAINTS, NO_WINDOW, NOWHERE, command, helper_process
+from alita_mcp.sandbox.wasm.process import MAX_COMPLAINTS, NO_WINDOW, NOWHERE, helper_process, module_command
 from alita_mcp.sandbox.wasm.worker.features import SETTINGS
 from alita_mcp.values import Value
 
@@ -191,7 +191,7 @@ class CompiledFiles:
 
     async def _run_compiler(self, component: Component, target: Path) -> str:
         """Runs the compiler in a process that ends with this call, also a cancelled one; its report."""
-        argv = command(self._compiler, str(component.path), component.sha256, str(target))
+        argv = module_command(self._compiler, str(component.path), component.sha256, str(target))
         with tempfile.TemporaryFile() as report, tempfile.TemporaryFile() as complaints:
             streams = {"stdout": report, "stderr": complaints}
             async with helper_process(

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
-from alita_mcp.agent.runs.values import RunStatus
-from alita_mcp.agent.values import Solution
+from alita_mcp.agent.values import RunStatus, Solution
 from alita_mcp.server.agents.definitions import MAX_TASK
 from alita_mcp.server.results.building import printable
 from alita_mcp.values import Value
@@ -92,7 +91,7 @@ class NewTask(Value):
     max_usd: Amount | None = None
     max_seconds: Amount | None = None
     plans: Integer | None = Field(default=None, ge=0, le=8, description="How many plans to draft; 0: none.")
-    memory: bool = Field(default=True, description="Whether the run recalls and remembers.")
+    memory: bool = Field(default=True, description="Whether the run uses the memory of earlier runs.")
     hosts: tuple[Host, ...] = Field(
         default=(), max_length=MAX_HOSTS, description="Hosts that it may read, besides those of URLs in it."
     )

@@ -21,9 +21,9 @@ ASSUMED = 160
 LEAST = 200
 """So many characters say what waits for approval, however long the command is."""
 _VISIBLE = {
-    "now": "as soon as it is refreshed",
+    "now": "as soon as you refresh it",
     "after reconnect": "after you reconnect",
-    "in search": "not by itself; search_capabilities finds it",
+    "in search": "never; search_capabilities finds it",
 }
 
 
@@ -44,7 +44,7 @@ def outcome_text(outcome: Fields) -> str:
     """Text of the outcome of a synthesis; every one but the last three is cut to `MAX_TEXT`."""
     match outcome["status"]:
         case "created":
-            text = _created_text(outcome)
+            text = _text_of_created(outcome)
         case "exists":
             version = f"{outcome['tool']} v{outcome['version']}"
             if outcome.get("trust_before"):
@@ -65,7 +65,7 @@ def outcome_text(outcome: Fields) -> str:
             asked = outcome.get("asked")
             answer = f"{asked[0].upper()}{asked[1:]}. " if asked else ""
             needs = f"It needs {clipped(', '.join(outcome['grants']), 120)}."
-            before = f"{passed} {needs} {answer}{_broken_cases(outcome)}{_assumptions(outcome)}"
+            before = f"{passed} {needs} {answer}{_cases_given_up(outcome)}{_assumptions(outcome)}"
             how: str = outcome["how"]
             return clipped(before, max(LEAST, MAX_TEXT - len(how))) + how
         case _:  # needs_code
@@ -77,37 +77,28 @@ def outcome_text(outcome: Fields) -> str:
     return clipped(text.strip(), MAX_TEXT)
 
 
-def _created_text(outcome: Fields) -> str:
+def _text_of_created(outcome: Fields) -> str:
     version = f"{outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']})"
     if outcome.get("kept"):
-        text = f"Kept {version}, but {outcome['kept']}. {_broken_cases(outcome)}{_assumptions(outcome)}"
-        return text + (_questions(outcome, text) or _how_to_verify(outcome))
-    text = f"{_broken_cases(outcome)}Published {version}. {_how_to_call(outcome)}{_assumptions(outcome)}"
+        text = f"Kept {version}, but {outcome['kept']}. {_cases_given_up(outcome)}{_assumptions(outcome)}"
+        return text + (_questions(outcome) or _how_to_verify(outcome))
+    text = f"{_cases_given_up(outcome)}Published {version}. {_how_to_call(outcome)}{_assumptions(outcome)}"
     differs = outcome.get("differs")
     return text + (
-        _questions(outcome, text)
-        or (f"Beside {', '.join(outcome['similar'][1:])}: {differs[0]}." if differs else "")
+        _questions(outcome)
+        or (f"Compared with {', '.join(outcome['similar'][1:])}: {differs[0]}." if differs else "")
         or _how_to_verify(outcome)
         or f"Report: {outcome['report']}"
     )
 
 
-def _questions(outcome: Fields, before: str) -> str:
-    """What blind tests ask of the caller's code, as far as there is room; the first in any case."""
+def _questions(outcome: Fields) -> str:
+    """What blind tests ask of the caller's code, as far as there is room."""
     lines = [printable(line) for line in outcome.get("questions") or ()]
-    if not lines:
-        return ""
-    shown, room = [lines[0]], MAX_TEXT - len(before) - len(lines[0]) - len("Questions: ; and 4 more.")
-    for line in lines[1:]:
-        room -= len(line) + 2
-        if room < 0:
-            break
-        shown.append(line)
-    more = f"; and {len(lines) - len(shown)} more" if len(shown) < len(lines) else ""
-    return f"Questions: {'; '.join(shown)}{more}."
+    return f"Questions: {'; '.join(lines)}." if lines else ""
 
 
-def _broken_cases(outcome: Fields) -> str:
+def _cases_given_up(outcome: Fields) -> str:
     """The cases that an update gave up, the first in full, as a sentence with a space behind it."""
     cases = outcome.get("breaks")
     if not cases:
@@ -115,7 +106,7 @@ def _broken_cases(outcome: Fields) -> str:
     arguments = clipped(as_json(cases[0]["arguments"]), 60)
     change = difference(cases[0]["expected"], cases[0]["got"], 30)
     more = f", and {len(cases) - 1} more" if len(cases) > 1 else ""
-    return f"No longer holds, as declared: {arguments}: {change.expected} is now {change.got}{more}. "
+    return f"Broken as declared: {arguments}: was {change.expected}, is now {change.got}{more}. "
 
 
 def _assumptions(outcome: Fields) -> str:
@@ -137,7 +128,7 @@ def _how_to_call(outcome: Fields) -> str:
     call = outcome.get("call")
     if call in CALLABLE:
         how = "directly by its name or through" if call == "direct" else "now through"
-        return f"Call it {how} run_tool; your own list shows it: {_VISIBLE[outcome['visible']]}. "
+        return f"Call it {how} run_tool; it appears in your tool list {_VISIBLE[outcome['visible']]}. "
     return f"It {call_phrase(outcome)}. " if call else ""
 
 

@@ -100,7 +100,9 @@ async def test_a_process_that_ended_while_nobody_asked_is_replaced() -> None:
 async def test_a_process_that_answers_nonsense_is_no_document(
     program: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "command", lambda *_words: [sys.executable, "-I", "-S", "-c", program])
+    monkeypatch.setattr(
+        process, "module_command", lambda *_words: [sys.executable, "-I", "-S", "-c", program]
+    )
     with anyio.fail_after(60):
         async with open_readers() as readers:
             with pytest.raises(UsageError, match=why):
@@ -108,7 +110,7 @@ async def test_a_process_that_answers_nonsense_is_no_document(
 
 
 async def test_where_no_process_starts_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "command", lambda *_words: ["/no/such/program"])
+    monkeypatch.setattr(process, "module_command", lambda *_words: ["/no/such/program"])
     async with open_readers() as readers:
         with pytest.raises(UsageError, match="no reading process"):
             await title(readers)
@@ -121,7 +123,7 @@ async def test_memory_is_bounded(tmp_path: Path) -> None:
         "worker.read_document = lambda *_: bytearray(8 << 30); worker.main()"
     )
     with anyio.fail_after(60), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process, "command", lambda *_words: [sys.executable, "-I", "-c", program])
+        patch.setattr(process, "module_command", lambda *_words: [sys.executable, "-I", "-c", program])
         async with open_readers() as readers:
             with pytest.raises(UsageError, match="more memory"):
                 await title(readers)
