@@ -55,11 +55,11 @@ class IsolatedSandbox(PooledSandbox):
 
     @asynccontextmanager
     async def open_worker(
-        self, limits: Limits, environment: Environment | None = None, *, egress: bool = False, depth: int = 0
+        self, limits: Limits, environment: Environment | None = None
     ) -> AsyncIterator[Worker]:
         """Opens a worker of its own that attested its confinement; waits while as many others run as may."""
-        key = WorkerKey(limits, environment, egress)
-        place = self._pool.worker(key, memory_bytes=limits.memory_bytes, fresh=True, depth=depth)
+        key = WorkerKey(limits, environment)
+        place = self._pool.worker(key, memory_bytes=limits.memory_bytes, fresh=True)
         async with place as kept:
             yield kept.worker
 
