@@ -329,5 +329,5 @@ def _reason(report: ProbeReport) -> str:
     """The failed probes in words, without the hint, which is shown beside them."""
     failed = [probe for probe in report.probes if not probe.passed]
     details = {probe.name: probe.detail.replace(report.hint, "").rstrip(" .") or "no" for probe in failed}
-    words = ", ".join(f"{name}: {detail}" for name, detail in details.items()) or "nothing was proved"
+    words = ", ".join(f"{name}: {detail}" for name, detail in details.items()) or "nothing was proven"
     return f"{report.kind} ({words})"

@@ -52,7 +52,7 @@ class EnvironmentContract:
         self, sandbox: IsolatedSandbox, digest: str
     ) -> None:
         for entry in (link("l", "/etc/passwd"), folder("../up"), folder("/abs")):
-            with pytest.raises(SandboxError, match="no plain file below"):
+            with pytest.raises(SandboxError, match="not a plain file inside"):
                 await sandbox.store.store_environment(digest, tar_of(HELLO, entry))
             assert await sandbox.store.has_environment(digest) is None
 

@@ -45,7 +45,7 @@ async def test_a_back_end_of_a_third_party_is_loaded_by_its_import_string(settin
     ("name", "told", "hint"),
     [
         (f"{HERE}:Leaky", r"does not work here: leaky \(home unreadable: read it\)", "Mend the leak."),
-        (f"{HERE}:Proofless", "nothing was proved", ""),
+        (f"{HERE}:Proofless", "nothing was proven", ""),
         (f"{HERE}:Failing", "The engine is on fire", "Put it out."),
         (f"{HERE}:Unmakeable", "No such machine", ""),
         (f"{HERE}:Absent", "cannot be loaded.*Absent", "module:Class"),

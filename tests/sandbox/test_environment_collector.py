@@ -149,11 +149,11 @@ async def test_an_environment_that_is_gone_or_elsewhere_is_not_held(
     environment = await kept.obtain("abc", (), tar)
     strange = Environment(digest="never", location="/etc")
     for asked in (strange, environment.model_copy(update={"location": "/etc"})):
-        with pytest.raises(EnvironmentGone, match="not here any more"):
+        with pytest.raises(EnvironmentGone, match="no longer exists"):
             async with kept.hold_environment(asked):
                 pytest.fail("it was held")
     store.environments.clear()  # a person removed it
-    with pytest.raises(EnvironmentGone, match="'abc' is not here any more"):
+    with pytest.raises(EnvironmentGone, match="'abc' no longer exists"):
         async with kept.hold_environment(environment):
             pytest.fail("it was held")
 

@@ -128,7 +128,7 @@ class EnvironmentSuite:
             job = Job(
                 code="import fleeting\ndef f(): return 1", function="f", arguments={}, environment=environment
             )
-            with pytest.raises(SandboxError, match="not here any more"):
+            with pytest.raises(SandboxError, match="no longer exists"):
                 await sandbox.run(job)
             assert await builder.prepare(lock, silent) == environment
             assert (await sandbox.run(job)).value == 1

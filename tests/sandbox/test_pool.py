@@ -128,7 +128,7 @@ async def test_the_memory_of_all_workers_stays_within_its_bound() -> None:
 
 async def test_a_worker_larger_than_all_may_be_is_refused_with_both_numbers() -> None:
     async with scene(memory_bytes=10) as on:
-        with pytest.raises(SandboxRefused, match=r"11 bytes .* 10 bytes of all together"):
+        with pytest.raises(SandboxRefused, match=r"11 bytes .* 10 bytes available"):
             async with on.pool.worker("a", memory_bytes=11):
                 pass
 
@@ -182,7 +182,7 @@ async def test_one_caller_more_than_may_wait_is_told_the_number() -> None:
         held, *waiting = await on.calls("aaa")
         refused = await on.call("a")
         assert isinstance(refused.error, SandboxBusy)
-        assert "2 calls wait" in str(refused.error)
+        assert "2 calls already wait" in str(refused.error)
         await on.finish(held, *waiting)
         assert (await on.quick("a")).usable
 

@@ -267,7 +267,7 @@ async def test_the_workspace_holds_the_samples_and_is_thrown_away() -> None:
     job = Job(code="", function="lister", arguments={}, grants=Grants(workspace="read"))
     rehearsal = Rehearsal(ActingSandbox(lister=lister))
     for _ in range(2):
-        assert (await rehearsal.run(job)).value == sorted({*FILES, "notes"})
+        assert (await rehearsal.run(job)).value == sorted(FILES)
     assert seen[0] != seen[1]
     assert not any(folder.exists() for folder in seen)
 
@@ -308,7 +308,7 @@ async def test_a_called_tool_finds_the_clock_and_the_seed_of_its_caller() -> Non
             {},
             "calls again",
             "RuntimeError",
-            "may not call themselves: caller → asking_tool → caller",
+            "cannot call themselves: caller → asking_tool → caller",
         ),
     ],
 )

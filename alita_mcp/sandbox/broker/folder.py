@@ -106,7 +106,7 @@ class OpenFolder:
         try:
             found = os.fstat(fd)
             if not stat.S_ISREG(found.st_mode) or not os.path.samestat(found, looked):
-                raise PermissionError(errno.EPERM, "swapped while it was opened", name)
+                raise PermissionError(errno.EPERM, "replaced while it was opened", name)
             yield fd, found
         finally:
             os.close(fd)

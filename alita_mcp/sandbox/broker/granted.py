@@ -142,12 +142,12 @@ class GrantedBroker(Broker):
         if request.name not in self._grants.tools:
             raise PermissionError(lacks("call_tool", request.name if self._grants.tools else ""))
         if self._services.call_tool is None:
-            raise RuntimeError("alita_tool.call_tool is granted, but no library is open here")
+            raise RuntimeError("alita_tool.call_tool is granted, but no library is open")
         chain = (*self._services.chain, request.name)
         if request.name in self._services.chain:
-            raise RuntimeError(f"tools may not call themselves: {' → '.join(chain)}")
+            raise RuntimeError(f"tools cannot call themselves: {' → '.join(chain)}")
         if len(chain) > MAX_CHAIN:
-            raise RuntimeError(f"more than {MAX_CHAIN} tools that call one another: {' → '.join(chain)}")
+            raise RuntimeError(f"more than {MAX_CHAIN} nested tool calls: {' → '.join(chain)}")
         value = await _from_app(self._services.call_tool(request.name, request.arguments, chain=chain))
         return value, _size(request.arguments), _size(value)
 

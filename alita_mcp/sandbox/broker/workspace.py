@@ -77,7 +77,7 @@ class Workspace:
             if found.st_size > MAX_FILE:
                 raise OSError(
                     errno.EFBIG,
-                    f"{found.st_size} bytes are more than the {MAX_FILE} that a tool may read",
+                    f"{found.st_size} bytes are more than the {MAX_FILE} that a tool can read",
                     path,
                 )
             os.lseek(fd, offset, os.SEEK_SET)
@@ -105,7 +105,7 @@ class Workspace:
             OSError: something changed on the host since the tool looked at it; then nothing is done.
         """
         if any(operation.more for operation in self._operations):
-            raise ValueError("a file was not handed in to its end")
+            raise ValueError("a file is incomplete")
         for operation in self._operations:
             self._check(operation)
         for operation in self._operations:
@@ -121,10 +121,10 @@ class Workspace:
         try:
             data = base64.b64decode(operation.data, validate=True)
         except binascii.Error as broken:
-            raise ValueError("data that is no base64") from broken
+            raise ValueError("data is not base64") from broken
         started = operation.path in self._staged
         if started and not self._operations[-1].more:
-            raise ValueError("a file was handed in twice")
+            raise ValueError("a file was written twice")
         if started:
             self._operations.pop()
         self._operations.append(operation)
@@ -148,7 +148,7 @@ class Workspace:
         if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, "a folder", operation.path)
         if operation.stamp not in {"", stamp_of(found)}:
-            raise OSError(errno.ESTALE, "changed by somebody else meanwhile", operation.path)
+            raise OSError(errno.ESTALE, "changed by someone else in the meantime", operation.path)
 
     @contextmanager
     def _open_parent(self, path: str, *, make: bool = False) -> Iterator[tuple[OpenFolder, str]]:
@@ -185,7 +185,7 @@ def parts_of(path: str) -> list[str]:
     if path.startswith("/") or ".." in parts:
         raise PermissionError(errno.EPERM, "outside the workspace", path[:200])
     if len(parts) > MAX_DEPTH or not all(map(_is_name, parts)):
-        raise ValueError(f"{path[:200]!r} is no path below the workspace")
+        raise ValueError(f"{path[:200]!r} is not a path in the workspace")
     return parts
 
 

@@ -123,8 +123,8 @@ class Engine:
                     await progress(f"pulling {self.image}: {done} of {len(layers)} layers")
         except SandboxError as problem:
             raise SandboxUnavailable(
-                f"The image {self.image!r} is not here and cannot be pulled: {problem.message}",
-                hint="Pull it where there is a network, or name another image with Python 3.11 or newer"
+                f"The image {self.image!r} is missing and cannot be pulled: {problem.message}",
+                hint="Pull it while you have a network, or set another image with Python 3.11 or newer"
                 " in ALITA_DOCKER_IMAGE.",
             ) from problem
 

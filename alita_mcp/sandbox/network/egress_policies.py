@@ -54,7 +54,7 @@ class GrantedHosts:
         """Reads the grants.
 
         Raises:
-            UsageError: one of them is no host that can be granted.
+            UsageError: one of them is not a host that can be granted.
         """
         self.budget = ByteBudget(limits.network_bytes)
         self._patterns = tuple(read_pattern(text) for text in granted)

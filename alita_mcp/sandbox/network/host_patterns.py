@@ -46,9 +46,9 @@ def read_pattern(text: str) -> HostPattern:
         or (colon and not re.fullmatch(r"[1-9][0-9]{0,4}", port))
         or int(port or 0) > 65535
     ):
-        raise UsageError(f"{text[:100]!r} is no host that can be granted.", hint=_HINT)
+        raise UsageError(f"{text[:100]!r} is not a host that can be granted.", hint=_HINT)
     if below and _is_everybodys(name):
-        raise UsageError(f"{text[:100]!r} stands for names of everybody.", hint=_HINT)
+        raise UsageError(f"{text[:100]!r} covers names of different owners.", hint=_HINT)
     return HostPattern(host=name, below=below, port=int(port) if colon else None)
 
 

@@ -79,7 +79,7 @@ class ProxyRequest:
             self.is_tunnel = True
             return b""
         if not where.lower().startswith(_PLAIN):
-            raise EgressRefused(400, "only CONNECT and absolute http:// URLs are served")
+            raise EgressRefused(400, "only CONNECT and absolute http:// URLs are supported")
         authority = re.split("[/?#]", where[len(_PLAIN) :], maxsplit=1)[0]
         path = where[len(_PLAIN) + len(authority) :].partition("#")[0]
         self.host, self.port = _host_and_port(authority, 80)
@@ -103,7 +103,7 @@ class ProxyRequest:
 
 def _host_and_port(authority: str, default_port: int | None) -> tuple[str, int]:
     if "@" in authority:
-        raise EgressRefused(400, "user names in URLs are not served")
+        raise EgressRefused(400, "user names in URLs are not supported")
     match = _AUTHORITY.fullmatch(authority)
     if match is None:
         raise EgressRefused(400, "no host, or no port")

@@ -112,7 +112,7 @@ class EnvironmentCache:
             # always looked at: an engine gives a worker an empty volume where a person removed the one it had
             if await self._store.has_environment(digest) != environment.location:
                 self._locations.pop(digest, None)
-                raise EnvironmentGone(f"The environment {digest!r} is not here any more.")
+                raise EnvironmentGone(f"The environment {digest!r} no longer exists.")
             self._locations[digest] = environment.location
             yield
         finally:

@@ -61,7 +61,7 @@ class EnvironmentBuilder(EnvironmentCache):
             lines = sorted(package.line for package in answer.packages)
         except InvalidVersion as strange:
             raise PackagesRejected(
-                f"The index offers a package with no proper version: {strange}."
+                f"The index offers a package with an invalid version: {strange}."
             ) from strange
         return Lock(requirements=tuple(lines), python=python)
 
@@ -72,7 +72,7 @@ class EnvironmentBuilder(EnvironmentCache):
         if lock.python != python:
             raise SandboxRefused(
                 f"The packages are locked for {lock.python!r}, the {self._back_end.kind} sandbox has {python!r}.",
-                hint="Make the tool anew with update=true, or use the sandbox that it was made in.",
+                hint="Submit the tool again with update=true, or use the sandbox it was made in.",
             )
 
         async def install() -> bytes:

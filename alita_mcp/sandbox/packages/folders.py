@@ -67,9 +67,7 @@ class Folders(Store):
             partial.rename(folder)
         except OSError as problem:
             if not folder.is_dir():
-                raise SandboxError(
-                    f"The environment cannot be stored in {self._root}: {problem}."
-                ) from problem
+                raise SandboxError(f"Cannot store the environment in {self._root}: {problem}.") from problem
         finally:
             shutil.rmtree(partial, ignore_errors=True)
         return str(folder)

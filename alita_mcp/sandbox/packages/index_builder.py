@@ -128,7 +128,7 @@ class IndexBuilder:
             report = BuilderReport.model_validate_json(head)
         except ValidationError as broken:
             raise SandboxError(
-                f"The builder gave no proper answer: {broken.error_count()} errors."
+                f"The builder gave an invalid answer: {broken.error_count()} errors."
             ) from broken
         if report.status:
             raise failure_of(report.notes, packages)

@@ -160,7 +160,7 @@ class Uses:
         try:
             self._record(digest).write_text(record.model_dump_json(), "utf-8")
         except OSError as problem:
-            raise SandboxError(f"The use of an environment cannot be noted: {problem}.") from problem
+            raise SandboxError(f"The use of an environment cannot be recorded: {problem}.") from problem
 
     def idle_seconds(self, digest: str) -> float:
         """Seconds since the last use that was noted."""

@@ -77,7 +77,7 @@ def find_uv(python_tag: str, wheels: Mapping[str, Wheel] = PINNED, *, own: Path 
     wheel = wheels.get(machine_of(python_tag))
     if wheel is None:
         raise SandboxError(
-            f"No uv is known for the sandbox's Python, {python_tag!r}.",
+            f"There is no uv for the sandbox's Python, {python_tag!r}.",
             hint=f"Packages need a sandbox on {' or '.join(wheels)}.",
         )
     return UvBinary(identity=wheel.sha256, wheel=wheel)

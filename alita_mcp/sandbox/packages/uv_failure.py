@@ -97,7 +97,7 @@ def _unsolvable(told: str, asked: str) -> AlitaError | None:
         name = _INVALID.search(told)
         what = (name[1] or name[2]) if name else asked
         return PackagesRejected(
-            f"{what} is no proper wheel: {found[1].strip().rstrip('.')[:200]}.", hint=_WHEELS
+            f"{what} is not a valid wheel: {found[1].strip().rstrip('.')[:200]}.", hint=_WHEELS
         )
     because = _BECAUSE.search(told)
     if because is None:
@@ -116,11 +116,11 @@ def _conflict(reason: str, asked: str) -> AlitaError:
         r"(?:only .+ (?:is|are) available|there (?:is|are) no versions? of .+) and you require (\S+)", reason
     ):
         return PackagesRejected(
-            f"{found[1]!r} matches no version that the index has: {reason}.", hint=_OTHER_VERSIONS
+            f"{found[1]!r} matches no version in the index: {reason}.", hint=_OTHER_VERSIONS
         )
     if found := _PYTHON.search(reason):
         return PackagesRejected(
-            f"{found[1]} needs Python {found[2]}, which the sandbox does not have: {reason[:300]}.",
+            f"{found[1]} needs Python {found[2]}, which is not the sandbox's: {reason[:300]}.",
             hint=_OTHER_VERSIONS,
         )
     return PackagesRejected(f"{asked} conflict: {reason[:500]}.", hint=_OTHER_VERSIONS)

@@ -59,7 +59,7 @@ def read_attestation(payload: bytes) -> Attestation:
     try:
         return Attestation.model_validate(decode_strict(payload))
     except (NotJson, ValidationError) as problem:
-        raise SandboxError(f"The sandbox attested nothing that can be read: {problem}") from problem
+        raise SandboxError(f"The sandbox's attestation cannot be read: {problem}") from problem
 
 
 def weaknesses(found: Attestation, demanded: Demands) -> tuple[str, ...]:
@@ -77,11 +77,11 @@ def weaknesses(found: Attestation, demanded: Demands) -> tuple[str, ...]:
         (found.pid == 1, f"the supervisor has pid {found.pid}, not 1"),
         (not is_root, f"it runs as root (Uid {status.get('Uid')}, Gid {status.get('Gid')})"),
         (not held, f"it holds capabilities ({', '.join(held)})"),
-        (found.no_new_privileges, "it may gain new privileges"),
-        (not demanded.engine_filter or status.get("Seccomp") == "2", "the engine set no seccomp filter"),
+        (found.no_new_privileges, "it can gain new privileges"),
+        (not demanded.engine_filter or status.get("Seccomp") == "2", "the engine applied no seccomp filter"),
         (not strange, f"it has network interfaces ({', '.join(sorted(strange))})"),
         (found.root_read_only, "its root file system is writable"),
-        (found.core_limit in {0, 1} or not demanded.engine_filter, "it may dump core"),
+        (found.core_limit in {0, 1} or not demanded.engine_filter, "it can dump core"),
         (is_within(found.scratch_bytes, demanded.scratch_bytes), f"its scratch holds {found.scratch_bytes} bytes"),
         (is_within(found.scratch_files, demanded.scratch_files), f"its scratch holds {found.scratch_files} files"),
         (is_within(found.memory_limit, demanded.memory_bytes), f"its memory limit is {found.memory_limit}"),

@@ -70,7 +70,7 @@ class FrameCollector:
         if frame.kind == Kind.CLEAN and self._last == Kind.RESULT:
             # the loaded code died while it waited for a call; another worker may have more luck
             if b'"memory": true' not in frame.payload:
-                raise WorkerStale("The kept sandbox ended before the call began.")
+                raise WorkerStale("The idle sandbox ended before the call began.")
             self.head = EndReport(status="memory", seconds=0)
             return True
         if frame.kind == self._last:
@@ -130,7 +130,7 @@ async def call(worker: Worker, job: Job, broker: Broker | None = None) -> RunRes
         TimeoutError
     ):  # the supervisor's own clock did not end it: a frozen container, or far too slow a machine
         limit = job.limits.wall_seconds
-        message = f"took more than {limit:g} s (wall_seconds) and had to be killed from outside"
+        message = f"took more than {limit:g} s (wall_seconds) and was killed from outside"
         return RunResult(status="timeout", message=message, wall_seconds=limit + GRACE_SECONDS)
     except WorkerLost:
         # nothing inside can kill PID 1; only the kernel does, when memory is short

@@ -317,13 +317,13 @@ class Pool(Generic[K, W]):
         if waiter.memory_bytes > self._bounds.memory_bytes:
             raise SandboxRefused(
                 f"A sandbox of {waiter.memory_bytes} bytes is larger than the {self._bounds.memory_bytes} bytes"
-                " of all together."
+                " available to all sandboxes."
             )
         self._queue.join(waiter.key, waiter)
         self._serve()
         waits = waiter.place is None and not waiter.evicted and not waiter.depth
         if waits and len(self._queue) > self._bounds.waiting:
-            full = f"{self._bounds.waiting} calls wait for a sandbox already, and no more may."
+            full = f"{self._bounds.waiting} calls already wait for a sandbox, which is the limit."
             loser = self._queue.most_dispensable(waiter.key)
             self._refuse(loser, SandboxBusy(full, hint="Call again in a moment."))
 

@@ -125,7 +125,7 @@ class ChildProcess:
         """How it ended, when it ended without a result."""
         end = self._reaper.end_of(self.pid)
         if end is None:
-            return {"status": "crashed", "message": "closed its channel to the supervisor"}
+            return {"status": "crashed", "message": "closed its channel"}
         if not os.WIFSIGNALED(end.status):
             code = os.WEXITSTATUS(end.status)
             return {"status": "crashed", "message": f"ended with exit code {code} and no result"}

@@ -25,7 +25,7 @@ LOOK_SECONDS = 0.05
 MAX_REPLACED = 3
 """Zygotes in a row that were lost without a call."""
 HEADER_BYTES = 64 << 10
-_CRASHED = {"status": "crashed", "message": "wrote garbage on its channel"}
+_CRASHED = {"status": "crashed", "message": "wrote invalid data to its channel"}
 _CLEAN = json.dumps({"clean": True}).encode()
 
 
@@ -151,7 +151,7 @@ class WarmTool:
         if self._replaced <= MAX_REPLACED:
             self._replace_zygote()
         elif self._running:
-            message = "the process that imported the module does not last"
+            message = "the process that imported the module keeps dying"
             ended = {"status": "crashed", "signal": int(signal.SIGKILL), "message": message}
             self._finish({"status": "memory"} if self._lacks_memory() else ended)
         else:

@@ -111,12 +111,12 @@ class ZygoteLink:
 
     def _on_message(self, kind: bytes, payload: bytes) -> None:
         if kind != b"L" or self.loaded:
-            self._end({"status": "load_failed", "message": "wrote garbage on its channel"})
+            self._end({"status": "load_failed", "message": "wrote invalid data to its channel"})
             return
         try:
             head = check_report(json.loads(payload))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            self._end({"status": "load_failed", "message": "wrote garbage on its channel"})
+            self._end({"status": "load_failed", "message": "wrote invalid data to its channel"})
             return
         self.loaded = head["status"] == "ok"
         self.on_loaded(head)

@@ -59,7 +59,7 @@ class WorkspaceFiles:
         if not self._writable:
             raise PermissionError(READ_ONLY)
         if len(data) > MAX_FILE:
-            what = f"{len(data)} bytes are more than the {MAX_FILE} that a file may have"
+            what = f"{len(data)} bytes are more than the {MAX_FILE} that a file can have"
             raise OSError(errno.EFBIG, what, path)
         with self._lock:
             self._refuse_folder(name, path)
@@ -112,5 +112,5 @@ def relative(path: str) -> str:
     text = os.fspath(path)
     parts = text.split("/")
     if text.startswith("/") or ".." in parts:
-        raise PermissionError(f"{text[:100]!r} lies outside of the workspace")
+        raise PermissionError(f"{text[:100]!r} is outside the workspace")
     return "/".join(part for part in parts if part not in {"", "."})
