@@ -189,7 +189,7 @@ async def test_the_users_systemd_may_make_the_group_and_is_believed_when_the_ker
         if honest:
             assert (await sandbox.run(ADD)).value == 42
         else:
-            with pytest.raises(SandboxError, match="systemd put no limits"):
+            with pytest.raises(SandboxError, match="systemd applied no limits"):
                 await sandbox.run(ADD)
 
 
