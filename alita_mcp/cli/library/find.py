@@ -141,11 +141,12 @@ async def show(
         "report": stored.report,
         "evidence": evidence_of(stored.report, sandboxes),
     }
+    text = evidence_card(entry, stored, sandboxes, granted, wordings)
     if source:
         value["source"] = stored.code
         value["tests"] = [example.as_json() for example in stored.examples]
-    card = evidence_card(entry, stored, sandboxes, granted, wordings=wordings, source=source)
-    output.print_result(value, card.as_text(), card.draw)
+        text += "\n".join(["", "", stored.code.rstrip("\n"), "", *map(compact_json, value["tests"])])
+    output.print_result(value, text)
 
 
 async def log(name: str | None = None, /, *, limit: Count = 30, gaps: bool = False, output: Printer) -> None:
