@@ -35,7 +35,7 @@ from alita_mcp.runs.noticing import Noticing
 from alita_mcp.runs.store import open_run_store
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
-from alita_mcp.settings import Settings, retired_settings
+from alita_mcp.settings import Settings, find_retired_settings
 from alita_mcp.toolsmith.context import Advice
 from alita_mcp.toolsmith.jobs.jobs import GoesOn, Job, Jobs, SynthesisJob, T, Wait, open_jobs
 from alita_mcp.toolsmith.publishing import Admit
@@ -147,7 +147,7 @@ class App:
         Raises:
             UsageError: there is no such job.
         """
-        return await self.wait_for_job(self.jobs.find(job_id), on_stage)
+        return await self.wait_for_job(self.jobs.find_job(job_id), on_stage)
 
     def begin_synthesis(self, request: SynthesisRequest) -> SynthesisJob:
         """Starts a synthesis, or finds the same one under way.
@@ -251,7 +251,7 @@ async def open_app(
     """
     roles = models or RoleModels(settings, source=None if model is None else lambda _role: model)
     if serves:
-        for warning in retired_settings():
+        for warning in find_retired_settings():
             log.warning("%s", warning)
         if isinstance(roles.problem, ExtraMissing):
             log.warning("%s", roles.problem)

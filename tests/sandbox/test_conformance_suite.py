@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import anyio
@@ -10,8 +10,7 @@ import pytest
 
 from alita_mcp.errors import SandboxUnavailable
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
-from alita_mcp.sandbox.conformance import ConformanceReport, Verdict, conform, probe, suite
-from alita_mcp.sandbox.conformance.claims import TRIALS
+from alita_mcp.sandbox.conformance import TRIALS, ConformanceReport, Trial, Verdict, conform, probe
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
@@ -25,15 +24,16 @@ PROCESSES = {"allows no more than so many processes", "ends processes that a cal
 """Claims about what the embedded sandbox does not have."""
 
 
-async def examine(make: Make, settings: Settings, heard: list[Verdict] | None = None) -> ConformanceReport:
+async def examine(
+    make: Make, settings: Settings, heard: list[Verdict], trials: Sequence[Trial] = TRIALS
+) -> ConformanceReport:
     async def hear(verdict: Verdict) -> None:
-        if heard is not None:
-            heard.append(verdict)
+        heard.append(verdict)
 
     sandbox = make(settings)
     try:
         with anyio.fail_after(WAIT_SECONDS):
-            return await conform(sandbox, on_verdict=hear)
+            return await conform(sandbox, trials=trials, on_verdict=hear)
     finally:
         await sandbox.aclose()
 
@@ -79,26 +79,23 @@ ALL = {claim for trial in TRIALS for claim in trial.claims}
     ],
 )  # fmt: skip
 @pytest.mark.sample(3)
-async def test_a_bad_back_end_is_found_out(
-    make: Make, broken: set[str], settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_bad_back_end_is_found_out(make: Make, broken: set[str], settings: Settings) -> None:
     trials = [trial for trial in TRIALS if broken & trial.claims.keys()]
-    monkeypatch.setattr(suite, "TRIALS", trials)
-    report = await examine(make, settings)
+    report = await examine(make, settings, [], trials)
     assert not report.conforms
     assert broken <= {verdict.claim for verdict in report.failures}
     assert all(verdict.detail for verdict in report.failures)
 
 
-async def test_who_asks_for_what_was_not_granted_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_asks_for_what_was_not_granted_is_found_out() -> None:
     class Trusting(ScriptedSandbox):
         async def run(self, _job: Any, broker: Any = None) -> RunResult:
             with pytest.raises(PermissionError):
                 await broker.answer("secret", {"name": "x"})
             return RunResult(status="ok", value={"asked": [], "fetched": []})
 
-    monkeypatch.setattr(suite, "TRIALS", [trial for trial in TRIALS if trial.chapter == "grants"])
-    report = await conform(Trusting(lambda job: RunResult(status="ok"), "trusting"))
+    trials = [trial for trial in TRIALS if trial.chapter == "grants"]
+    report = await conform(Trusting(lambda job: RunResult(status="ok"), "trusting"), trials=trials)
     assert {verdict.detail for verdict in report.failures} == {"without a grant secret was asked for"}
     assert len(report.failures) == len(report.verdicts)
 

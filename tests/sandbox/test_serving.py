@@ -13,11 +13,9 @@ from anyio.abc import ByteStream
 
 from alita_mcp.errors import ModelError, SandboxError
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, EgressRefused
-from alita_mcp.sandbox.network.egress import MAX_STREAMS
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, WINDOW, Decoder, Frame, Kind, credit
 from alita_mcp.sandbox.wire.link import Confinement, Worker, WorkerLost
-from alita_mcp.sandbox.wire.outbox import Outbox
-from alita_mcp.sandbox.workers.call_session import CallSession
+from alita_mcp.sandbox.workers.call_session import MAX_STREAMS, CallSession, Outbox
 from alita_mcp.values import Limits
 from tests.sandbox.in_memory import DEMANDS
 from tests.tables import each_case

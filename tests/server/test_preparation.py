@@ -19,8 +19,7 @@ from alita_mcp.app import open_app
 from alita_mcp.app.sandbox_lifespan import prepare_early
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.choose import LazySandbox
-from alita_mcp.sandbox.wasm.compiled import CompiledFiles
-from alita_mcp.sandbox.wasm.compiling import MODULE
+from alita_mcp.sandbox.wasm.compiled import COMPILER, LOCK, CompiledFiles
 from alita_mcp.sandbox.wasm.component import Component, find_component
 from alita_mcp.server.build import build_server
 from alita_mcp.server.tools.admission import admit
@@ -171,10 +170,10 @@ async def test_a_new_server_compiles_unasked_and_its_compiler_goes_with_it_howev
     async with started(ENTRY, fresh, tmp_path) as peer:
         await peer.initialize()
         with anyio.fail_after(PATIENCE_S):
-            while not (cache / "compiled" / "compiling.now").exists():  # noqa: ASYNC110 - another process makes it
+            while not (cache / "compiled" / LOCK).exists():  # noqa: ASYNC110 - another process makes it
                 await anyio.sleep(0.02)
         everything = peer.descendants()
-        assert any(MODULE in word for process in everything for word in process.cmdline())
+        assert any(COMPILER in word for process in everything for word in process.cmdline())
         peer.process.kill()
         await peer.ended()
         await gone(everything)

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from alita_mcp.errors import ExtraMissing, UsageError
-from alita_mcp.extras import EXTRAS, find_problem, importing
+from alita_mcp.extras import EXTRAS, extra_imports, find_extra_problem
 from alita_mcp.library.opening import open_library
 from alita_mcp.research.fetching.fetcher import open_fetcher
 from alita_mcp.research.reading.readers import read_file
@@ -23,7 +23,7 @@ from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.in_memory import Build, connected, names_of, refused, succeeded
 
 pytestmark = pytest.mark.skipif(
-    any(find_problem(extra) is None for extra in EXTRAS),
+    any(find_extra_problem(extra) is None for extra in EXTRAS),
     reason="tests/test_core_install.py runs this where no extra is installed",
 )
 AGENTS = {"solve_task", "research_web"}
@@ -97,7 +97,7 @@ def test_half_an_installation_is_told_from_none(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "litellm").mkdir()  # without its modules
     monkeypatch.syspath_prepend(tmp_path)
     assert distribution("litellm").version == "1.101.0"
-    with pytest.raises(ExtraMissing, match="is installed only in part") as missing, importing("models"):
+    with pytest.raises(ExtraMissing, match="is installed only in part") as missing, extra_imports("models"):
         from litellm import acompletion  # noqa: F401
     assert "--reinstall" in missing.value.hint
     assert sys.modules.pop("litellm")

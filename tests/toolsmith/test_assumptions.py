@@ -16,9 +16,9 @@ from alita_mcp.toolsmith.specification import (
     MAX_LINE,
     MAX_RULES,
     Specification,
-    assumed_of,
+    add_assumptions,
+    assumptions_in,
     read_assumed,
-    with_assumed,
 )
 from alita_mcp.values import WrittenFrom
 from tests.toolsmith.authors import SPEC, Script
@@ -62,11 +62,6 @@ def test_what_holds_an_address_is_no_assumption() -> None:
     assert read_assumed(["where: see https://example.org/more", "zero: allowed"]) == ("zero: allowed",)
 
 
-def test_a_thousand_assumptions_and_a_megabyte_of_one_cost_little() -> None:
-    assert len(read_assumed([f"rule {number}: holds" for number in range(1_000)])) == MAX_ASSUMED
-    assert len(read_assumed(["n" * 1_000_000 + ": x"])[0]) <= MAX_LINE
-
-
 @pytest.mark.slow
 @given(JSON)
 def test_whatever_a_planner_writes_the_lines_are_few_short_and_stay_as_they_are(written: Any) -> None:
@@ -79,15 +74,15 @@ def test_whatever_a_planner_writes_the_lines_are_few_short_and_stay_as_they_are(
 def test_an_assumed_line_that_no_rule_says_becomes_one() -> None:
     rules = ("Empty input raises ValueError.", "Zero: allowed")
     said = ("empty input: raises ValueError", "zero: allowed", "unicode: NFC")
-    named, kept = with_assumed(rules, said)
+    named, kept = add_assumptions(rules, said)
     assert named == (*rules, "unicode: NFC")
     assert kept == said
-    assert with_assumed(named, said) == (named, kept)
+    assert add_assumptions(named, said) == (named, kept)
 
 
 def test_a_line_for_which_there_is_no_room_among_the_rules_is_not_assumed() -> None:
     rules = tuple(f"rule {number}: {'x' * 10}{number}" for number in range(MAX_RULES))
-    named, kept = with_assumed(rules, ("something else: entirely", "rule 3"))
+    named, kept = add_assumptions(rules, ("something else: entirely", "rule 3"))
     assert named == rules
     assert kept == ("rule 3",)
 
@@ -97,12 +92,6 @@ def test_no_specification_fails_by_what_it_assumes(assumed: Any) -> None:
     specification = Specification.model_validate({**SPEC, "assumed": assumed})
     assert specification.assumed in ((), ("zero: allowed",))
     assert Specification.model_validate(specification.model_dump()) == specification
-
-
-def test_rules_that_cannot_be_read_are_refused_as_before() -> None:
-    for rules in (["x", 4], "text"):
-        with pytest.raises(ValueError, match="rules"):
-            Specification.model_validate({**SPEC, "rules": rules, "assumed": ["zero: allowed"]})
 
 
 ASSUMING = {
@@ -146,5 +135,5 @@ async def test_where_nothing_was_assumed_nothing_is_listed(bench: OpenBench) -> 
         assert "assumed holds" in asked
         report = (await made.library.read("digit_sum")).report
     hostile = WrittenFrom(request="", signature="", assumed=("x: see https://example.org", "y: is kept"))
-    assert assumed_of(report.model_copy(update={"written_from": hostile})) == ("y: is kept",)
-    assert assumed_of(report.model_copy(update={"written_from": None})) == ()
+    assert assumptions_in(report.model_copy(update={"written_from": hostile})) == ("y: is kept",)
+    assert assumptions_in(report.model_copy(update={"written_from": None})) == ()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import anyio
 import pytest
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.duplicates.comparison import (
     ENOUGH_LOST,
     SHOWN,
@@ -27,7 +25,6 @@ WAIT_S = 300
 NUMBERS = [{"number": number} for number in range(12)]
 SCHEMA = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
 LIMITS = Limits(wall_seconds=1.5, cpu_seconds=1.5)
-DOUBLE = "def tool(number: int) -> int:\n    return 2 * number\n"
 Behaviour = Callable[[int], RunResult]
 
 
@@ -140,43 +137,3 @@ async def test_inputs_are_the_examples_first_each_once_and_the_same_each_time() 
     assert first[0] == {"number": 7}
     assert len({str(each) for each in first}) == len(first) > 20
     assert nothing == [{}]
-
-
-@pytest.fixture
-async def walled(bubblewrap: None, settings: Settings) -> AsyncIterator[Rehearsal]:
-    sandbox = BubblewrapSandbox(settings)
-    yield Rehearsal(sandbox)
-    with anyio.CancelScope(shield=True):
-        await sandbox.aclose()
-
-
-HOSTILE = {
-    "never ends": "def tool(number: int) -> int:\n    while True:\n        pass\n",
-    "dies": "import os\ndef tool(number: int) -> int:\n    os._exit(0)\n",
-    "fills the memory": "def tool(number: int) -> int:\n    return len([0] * 10**11)\n",
-    "floods": "def tool(number: int) -> int:\n    while True:\n        print('x' * 100_000)\n",
-    "huge": "def tool(number: int) -> str:\n    return 'x' * 50_000_000\n",
-    "random": "import random\ndef tool(number: int) -> int:\n    return random.SystemRandom().randrange(10**9)\n",
-    "does not load": "import no_such_module\ndef tool(number: int) -> int:\n    return 2 * number\n",
-    "dates": "import datetime\ndef tool(number: int) -> int:\n    return number * datetime.date.today().year\n",
-    "remembers": "seen = []\ndef tool(number: int) -> int:\n    seen.append(1)\n    return 2 * number + len(seen)\n",
-}
-
-
-@pytest.mark.sample(5)
-@pytest.mark.parametrize("name", HOSTILE)
-async def test_hostile_tools_are_never_the_same_as_a_good_one(name: str, walled: Rehearsal) -> None:
-    code = HOSTILE[name]
-    remembers = name == "remembers"
-    good = compared(code if remembers else DOUBLE, walled)
-    pair = Comparison(good, compared(code, walled), lambda _: True)
-    assert await is_same(pair) is remembers, "no call remembers another one, so that one behaves"
-
-
-@pytest.mark.parametrize("name", ["random", "dates"])
-async def test_a_tool_that_changes_by_itself_is_not_the_same_as_its_own_copy_by_chance(
-    name: str, walled: Rehearsal
-) -> None:
-    copies = (compared(HOSTILE[name], walled), compared(HOSTILE[name], walled))
-    same = await is_same(Comparison(*copies, lambda _: True))
-    assert same is (name == "dates"), "both read the same clock, and dice differ"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alita_mcp.toolsmith.requests.outcomes import Rejected
-from alita_mcp.toolsmith.requests.request import SynthesisRequest, draft_of, read_request, unfenced
+from alita_mcp.toolsmith.requests.request import SynthesisRequest, make_draft, read_request, strip_fence
 
 CODE = 'def double(x: int) -> int:\n    """Doubles a number."""\n    return 2 * x\n'
 HOLDS_A_FENCE = '''\
@@ -34,11 +34,11 @@ TESTS = [{"arguments": {"x": 1}, "expected": 2}]
     ],
 )
 def test_one_fenced_block_is_unwrapped(sent: str, code: str) -> None:
-    assert unfenced(sent.format(code)) == code
+    assert strip_fence(sent.format(code)) == code
 
 
 def test_line_ends_of_windows_are_no_obstacle() -> None:
-    assert unfenced(f"```python\n{CODE}```".replace("\n", "\r\n")).replace("\r", "") == CODE
+    assert strip_fence(f"```python\n{CODE}```".replace("\n", "\r\n")).replace("\r", "") == CODE
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_line_ends_of_windows_are_no_obstacle() -> None:
     ],
 )
 def test_code_that_is_not_fenced_stays_as_it_is(code: str) -> None:
-    assert unfenced(code) == code
+    assert strip_fence(code) == code
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_fenced_request_is_read_as_if_there_were_no_fence() -> None:
 def test_without_a_name_two_public_functions_are_named(code: str, reason: str, fix: str) -> None:
     request = read_request({"code": code, "tests": TESTS})
     assert isinstance(request, SynthesisRequest)
-    rejected = draft_of(request)
+    rejected = make_draft(request)
     assert isinstance(rejected, Rejected)
     assert reason in rejected.reason
     assert fix in rejected.fix

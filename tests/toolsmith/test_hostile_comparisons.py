@@ -9,7 +9,11 @@ from alita_mcp.library.library import Library
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.duplicates import duplicates
-from alita_mcp.toolsmith.duplicates.duplicates import find_fulfilling, find_passing, find_rivals
+from alita_mcp.toolsmith.duplicates.duplicates import (
+    find_rivals,
+    find_tool_meeting_examples,
+    find_tool_passing_tests,
+)
 from alita_mcp.toolsmith.requests.outcomes import Created
 from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.values import AcceptedVersion, Example, StoredVersion
@@ -74,8 +78,8 @@ async def test_no_hostile_tool_serves_a_request_either(
     rehearsal = Rehearsal(sandbox, library.read)
     unfit = [name for name, body in names.items() if not body.startswith("return {")]
     with anyio.fail_after(WAIT_S):
-        assert await find_passing(SPEC, OWN, SUITE, list(names), library, rehearsal) is None
-        assert await find_fulfilling(OWN, unfit, library, rehearsal) is None
+        assert await find_tool_passing_tests(SPEC, OWN, SUITE, list(names), library, rehearsal) is None
+        assert await find_tool_meeting_examples(OWN, unfit, library, rehearsal) is None
 
 
 async def test_a_tool_that_passes_all_tests_serves_and_one_test_that_fails_is_enough(
@@ -86,7 +90,7 @@ async def test_a_tool_that_passes_all_tests_serves_and_one_test_that_fails_is_en
     async def why(suite: list[Example], *, own: bool = True) -> str:
         names, rehearsal = ("gone", "warming"), Rehearsal(sandbox, library.read)
         with anyio.fail_after(WAIT_S):
-            found = await find_passing(SPEC, OWN if own else [], suite, names, library, rehearsal)
+            found = await find_tool_passing_tests(SPEC, OWN if own else [], suite, names, library, rehearsal)
         return found.why if found is not None else ""
 
     check = Example(arguments={"value": 1.0}, check="result == 0")

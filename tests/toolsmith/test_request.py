@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from alita_mcp.toolsmith.requests.outcomes import Rejected
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, read_request
-from alita_mcp.toolsmith.requests.template import ask_for_code, laid_out
+from alita_mcp.toolsmith.requests.template import ask_for_code, format_template
 
 CODE = 'def double(x: int) -> int:\n    """Doubles a number."""\n    return 2 * x\n'
 
@@ -85,6 +85,6 @@ def test_the_template_is_a_request_that_can_be_filled_in(description: str, name:
     import json
 
     answer = ask_for_code(SynthesisRequest(description=description, name=name), ())
-    filled = read_request(json.loads(laid_out(answer.template)))
+    filled = read_request(json.loads(format_template(answer.template)))
     assert isinstance(filled, SynthesisRequest)
     compile(filled.code, "template", "exec")

@@ -203,12 +203,6 @@ async def test_an_update_that_changes_more_than_the_examples_is_a_new_version(be
     assert outcome.version == 2
 
 
-async def test_a_locked_server_raises_nothing(bench: Bench, sandbox: WasmSandbox, settings: Settings) -> None:
-    locked = Bench(bench.library, sandbox, settings.model_copy(update={"policy": "locked"}))
-    assert isinstance(await locked.make(tests=MORE), Rejected)
-    assert bench.manifest.trust == "provisional"
-
-
 async def test_two_who_raise_at_once_both_hear_how_it_stands(bench: Bench) -> None:
     outcomes: list[Outcome] = []
 

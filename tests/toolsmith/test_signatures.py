@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.toolsmith.duplicates.comparison import parameter_map, renamed, results_alike, takes
+from alita_mcp.toolsmith.duplicates.comparison import parameter_map, takes
 
 TEXT, WHOLE, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
 CHOICE = {"type": "string", "enum": ["up", "down"]}
@@ -68,15 +68,3 @@ def test_parameters_are_matched_by_name_then_by_place(
 )
 def test_a_tool_takes_what_is_no_wider_than_its_own(known: Any, wanted: Any, *, does: bool) -> None:
     assert takes(known, wanted) is does
-
-
-def test_results_are_alike_by_shape() -> None:
-    assert results_alike(taking(result=WHOLE), taking(result=NUMBER))
-    assert not results_alike(taking(result=WHOLE), taking(result=TEXT))
-    assert not results_alike(taking(result=listed(TEXT)), taking(result=listed(WHOLE)))
-    assert not results_alike(taking(low=WHOLE), taking(high=WHOLE))
-
-
-def test_other_names_are_told() -> None:
-    assert renamed({"a": "a"}) == ""
-    assert renamed({"a": "x", "b": "b", "c": "z"}) == "; its x is your a, z is your c"

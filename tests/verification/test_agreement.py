@@ -77,11 +77,6 @@ def test_nothing_to_compare_chooses_none(empty: Matrix) -> None:
     assert decision == Decision(dropped=empty.tests)
 
 
-def test_the_choice_does_not_depend_on_the_order_of_the_suites() -> None:
-    one, other = matrix(OTHER, NEARLY, NEARLY), matrix(OTHER, NEARLY, NEARLY, suites=({2, 3, 4}, {0, 1, 2}))
-    assert accept(one) == accept(other)
-
-
 @pytest.mark.parametrize(
     ("agreed", "proven"),
     [("11110", True), ("01111", True), ("1111", True), ("111", False), ("11001", False), ("0011111", False)],
@@ -97,10 +92,3 @@ def test_comments_docstrings_and_layout_do_not_tell_programs_apart() -> None:
     written = 'def f(n):\n    """Adds one."""\n    # so\n    return (n+1)\n'
     assert normal_form(written) == normal_form(PLAIN)
     assert normal_form("def f(n):\n    return n\n") != normal_form(PLAIN)
-
-
-@pytest.mark.parametrize(
-    "text", ["def f(", "\0", "(" * 100_000, "x = '\ud800'"], ids=["cut", "nul", "deep", "half"]
-)
-def test_a_text_that_does_not_parse_stands_for_itself(text: str) -> None:
-    assert normal_form(text) == text

@@ -68,13 +68,6 @@ async def test_however_it_is_imported(imports: str, body: str) -> None:
     assert '"secrets": ["KEY"]' in check.fix
 
 
-async def test_what_is_asked_for_already_stays_in_what_is_to_be_sent() -> None:
-    grants = Grants(network=("a.example",), secrets=("A",), workspace="read")
-    body = "return alita_tool.secret('B') + str(alita_tool.write_text(name, 'x'))"
-    (check,) = await found(body, grants, "import alita_tool")
-    assert '{"network": ["a.example"], "workspace": "write", "secrets": ["A", "B"]}' in check.fix
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "grants"),

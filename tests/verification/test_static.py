@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from alita_mcp.values import Check, Draft, Grants
-from alita_mcp.verification.static.imports import distributions_of
 from alita_mcp.verification.static.static import lint_checks, static_gate
 from tests.verification.drafts import SHOUT, draft
 
@@ -82,12 +81,6 @@ async def test_declared_imports_pass(code: str, packages: tuple[str, ...]) -> No
     ] == []
 
 
-def test_distributions_are_found_by_their_usual_names() -> None:
-    assert "scikit-learn" in distributions_of("sklearn")
-    assert "python-slugify" in distributions_of("slugify")
-    assert "zope-interface" in distributions_of("zope.interface")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "package",
@@ -112,7 +105,7 @@ async def test_packages_are_plain_requirements(package: str) -> None:
 
 async def test_packages_are_few() -> None:
     found = await failure_of(packages=tuple(f"package-{n}" for n in range(21)))
-    assert "21 packages" in found.message
+    assert "too many packages: 21" in found.message
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from alita_mcp.app.runs.tools import Shown
 from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.library.library import Library
 from alita_mcp.library.search.signature import signature_of
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.reading.readers import Readers
@@ -51,10 +52,11 @@ class Flows:
     code: CodeRunner
     brokers: BrokerFactory
     toolsmith: Toolsmith
-    """On the account of the run."""
     web: WebAgent
     readers: Readers | None = None
     """Processes that read files."""
+    models: RoleModels | None = None
+    """Models on the budget of the run, for the tools that it has made; None: the toolsmith's own."""
 
 
 class RunAbilities:
@@ -163,7 +165,7 @@ class RunAbilities:
         wanted = await anyio.to_thread.run_sync(partial(read_request, asked, self._identity.client))
         if isinstance(wanted, Rejected):
             return ActionResult(ok=False, error=f"{wanted.reason} {wanted.fix}")
-        outcome = await self._flows.toolsmith.make(wanted, self._on_stage)
+        outcome = await self._flows.toolsmith.make(wanted, self._on_stage, self._flows.models)
         told = outcome.model_dump(mode="json", exclude_defaults=True) | {"status": outcome.status}
         if isinstance(outcome, Created):
             return ActionResult(ok=True, value=told, made=outcome.tool)

@@ -124,7 +124,7 @@ class TaskRunner:
                 models = role_models.open_models(meter)
                 return models, ToolCallingModel(models.role("implementer"))
 
-            flows = replace(self._flows, toolsmith=self._flows.toolsmith.using(role_models))
+            flows = replace(self._flows, models=role_models)
             with anyio.CancelScope() as scope:
                 self._scopes[run] = scope
                 try:

@@ -21,7 +21,7 @@ from alita_mcp.cli.demo import tools as demo_tools
 from alita_mcp.cli.output import compact_json, printable
 from alita_mcp.errors import AlitaError
 from alita_mcp.exception_groups import unwrapped
-from alita_mcp.settings import Settings, inherited_environment
+from alita_mcp.settings import Settings, child_environment
 from alita_mcp.values import META_TOOLS
 
 STEPS = 10
@@ -114,7 +114,7 @@ async def connect(
     parameters = StdioServerParameters(
         command=sys.executable,
         args=["-m", "alita_mcp.server.transports.entry"],
-        env={**inherited_environment(), **own, "ALITA_HOME": str(home), "ALITA_SANDBOX": sandbox},
+        env={**child_environment(), **own, "ALITA_HOME": str(home), "ALITA_SANDBOX": sandbox},
     )
     changed = anyio.Event()
 

@@ -152,7 +152,7 @@ async def make_tool(app: App, request: Mapping[str, Any], output: Output) -> Out
 
 def describe_outcome(outcome: Outcome) -> str:
     """An outcome for a person: what became of the request, then what the outcome says besides."""
-    from alita_mcp.toolsmith.requests.template import laid_out
+    from alita_mcp.toolsmith.requests.template import format_template
 
     fields = outcome.model_dump(mode="json")
     match outcome.status:
@@ -168,7 +168,7 @@ def describe_outcome(outcome: Outcome) -> str:
         case "needs_code":
             rules = [f"- {rule}" for rule in (*outcome.rules, *outcome.sandbox)]
             head = "The code is missing. Fill in this template, then run `alita synthesize FILE`:"
-            return "\n".join([head, laid_out(outcome.template), *rules])
+            return "\n".join([head, format_template(outcome.template), *rules])
         case _:
             head = "{status}"
     lines = [head.format_map(fields)]

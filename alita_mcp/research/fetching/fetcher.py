@@ -13,7 +13,7 @@ import httpx
 from pydantic import Field
 
 from alita_mcp.errors import UsageError
-from alita_mcp.extras import require
+from alita_mcp.extras import require_extra
 from alita_mcp.research.addresses import display_url, host_port, parse_url, parse_web_allow, redirect_target
 from alita_mcp.research.fetching import robots
 from alita_mcp.research.http_client import open_http_client, read_body
@@ -63,7 +63,7 @@ class WebFetcher:
 
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """The document at a URL, whole up to the caps; raises as `WebAgent.fetch`."""
-        require("web", robots.FEATURE)
+        require_extra("web", robots.FEATURE)
         here, deadline = parse_url(url), anyio.current_time() + self._limits.seconds
         for _hop in range(MAX_REDIRECTS + 1):
             found = await self._read(here, deadline)

@@ -11,7 +11,7 @@ import httpx
 from anyio import to_thread
 
 from alita_mcp.errors import UsageError
-from alita_mcp.extras import importing
+from alita_mcp.extras import extra_imports
 from alita_mcp.research.addresses import display_url
 from alita_mcp.research.http_client import AGENT_NAME
 
@@ -67,7 +67,7 @@ class Robots:
             )
 
     async def _read_rules(self, origin: str) -> _Rules:
-        with importing("web", FEATURE):
+        with extra_imports("web", FEATURE):
             from protego import Protego
         status, body = await self._fetch_rules(httpx.URL(f"{origin}/robots.txt"))
         # RFC 9309: a server that fails forbids everything, and one without rules allows everything.

@@ -1,32 +1,146 @@
-"""Host's side of one call: proxied connections and requests to the broker, each in a task of its own."""
+"""Host's side of one call: proxied connections and requests to the broker, each in a task of its own.
+
+A sandbox has no network: connections of programs inside arrive as streams of frames and are served by the proxy.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import deque
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import anyio
 from anyio.abc import ByteStream, TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream
 
 from alita_mcp.errors import AlitaError, SandboxError
 from alita_mcp.event_loop import LARGE_BYTES, is_large, off_loop
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, EgressRefused
-from alita_mcp.sandbox.network.egress import STREAM_KINDS, Egress
 from alita_mcp.sandbox.network.egress_policies import NoHosts
 from alita_mcp.sandbox.network.http_requests import HttpQuestion, HttpRequests, RequestFailed
+from alita_mcp.sandbox.network.proxy import serve
 from alita_mcp.sandbox.runner.tool.grants import ERRORS, lacks
-from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Frame, Kind
-from alita_mcp.sandbox.wire.link import Worker
-from alita_mcp.sandbox.wire.outbox import Outbox
+from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, WINDOW, Frame, FrameError, Kind, credit, read_credit
+from alita_mcp.sandbox.wire.link import Worker, WorkerLost
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict, encode_strict
 
+FRAME_SECONDS = 10.0
+"""How long the inside may take over one frame; it reads all the time."""
 MAX_MESSAGE = 2_000
+MAX_STREAMS = 256
+"""Far more than the inside opens at once; some of those that it closed may still be on their way out."""
+_QUEUED = 16
+_PIECE = 64 << 10
 _OVERHEAD = 64
 _AT_ONCE = 1_000
 """Requests of one call that may wait at once; an honest inside stays below by its own limits."""
 _PENALTY_SECONDS = 0.1
 """How long a connection over the limit waits for its refusal, so that a program that goes on trying costs little."""
+_KINDS = {Kind.ASK, Kind.NETWORK, Kind.OPEN, Kind.DATA, Kind.END, Kind.RESET, Kind.CREDIT}
+_Parcel = tuple[Kind, int, bytes]
+
+
+class Outbox:
+    """Queue of frames from many tasks; a sender may be cancelled at any point, a frame is never cut."""
+
+    def __init__(self, worker: Worker, tasks: TaskGroup, *, frame_seconds: float = FRAME_SECONDS) -> None:
+        self._frame_seconds = frame_seconds
+        self._queue, parcels = anyio.create_memory_object_stream[_Parcel](_QUEUED)
+        self._closed = False
+        tasks.start_soon(self._write, worker, parcels)
+
+    async def send(self, kind: Kind, number: int, payload: bytes = b"") -> None:
+        """Waits for a free place; after `close`, or when the sandbox is gone, the frame is dropped."""
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self._queue.send((kind, number, payload))
+
+    def close(self) -> None:
+        """Lets the writer end; frames that still wait are dropped."""
+        self._closed = True
+        self._queue.close()
+
+    async def _write(self, worker: Worker, parcels: MemoryObjectReceiveStream[_Parcel]) -> None:
+        with parcels, suppress(WorkerLost):  # the reader of the frames hears of a lost worker too
+            async for kind, number, payload in parcels:
+                if self._closed:
+                    return
+                with anyio.move_on_after(self._frame_seconds, shield=True) as scope:
+                    await worker.send(kind, number, payload)
+                if scope.cancelled_caught:
+                    raise SandboxError("The sandbox takes no frames any more.")
+
+
+class Stream:
+    """Host's end of one connection; both directions are bounded by credit."""
+
+    def __init__(self, outbox: Outbox, number: int) -> None:
+        self.scope = anyio.CancelScope()
+        """Cancelled when the connection inside is broken."""
+        self._outbox = outbox
+        self._number = number
+        self._credit = WINDOW
+        self._arrived: deque[bytes] = deque()
+        self._outstanding = 0
+        self._taken = 0
+        """Received since the last credit was given back."""
+        self._ended = False
+        self._changed = anyio.Event()
+
+    async def receive(self) -> bytes:
+        """The next bytes from inside; empty at the end."""
+        while not self._arrived:
+            if self._ended:
+                return b""
+            await self._changed.wait()
+        data = self._arrived.popleft()
+        self._outstanding -= len(data)
+        self._taken += len(data)
+        if self._taken >= WINDOW // 4:
+            taken, self._taken = self._taken, 0
+            await self._outbox.send(Kind.CREDIT, self._number, credit(taken))
+        return data
+
+    async def send(self, data: bytes) -> None:
+        """Sends bytes inside, as fast as they are taken."""
+        view = memoryview(data)
+        while view:
+            while self._credit <= 0:
+                await self._changed.wait()
+            piece = view[: min(self._credit, _PIECE)]
+            self._credit -= len(piece)
+            await self._outbox.send(Kind.DATA, self._number, bytes(piece))
+            view = view[len(piece) :]
+
+    async def end(self) -> None:
+        """Says that nothing more follows."""
+        await self._outbox.send(Kind.END, self._number)
+
+    async def reset(self) -> None:
+        """Breaks the connection inside."""
+        await self._outbox.send(Kind.RESET, self._number)
+
+    def take(self, frame: Frame) -> None:
+        """Takes a frame about this stream.
+
+        Raises:
+            SandboxError: more bytes than the credit allows.
+        """
+        if frame.kind == Kind.DATA:
+            self._outstanding += len(frame.payload)
+            if self._outstanding > 2 * WINDOW:
+                raise SandboxError("The sandbox broke its protocol: a stream over its credit.")
+            self._arrived.append(frame.payload)
+        elif frame.kind == Kind.CREDIT:
+            try:
+                self._credit += read_credit(frame.payload)
+            except FrameError as broken:
+                raise SandboxError(f"The sandbox broke its protocol: {broken}.") from broken
+        else:
+            self._ended = True
+        self._changed.set()
+        self._changed = anyio.Event()
 
 
 class CallSession:
@@ -42,7 +156,8 @@ class CallSession:
         self._closed = False
         self._outbox = Outbox(worker, tasks)
         policy = _CountedEgressPolicy(self._broker.egress_policy or NoHosts(), self)
-        self._egress = Egress(worker, policy, tasks)
+        self._policy = policy
+        self._streams: dict[int, Stream] = {}
         self._http = HttpRequests(policy, tasks)
 
     @property
@@ -56,33 +171,47 @@ class CallSession:
         Raises:
             SandboxError: a protocol violation, more than `calls` asks among them: the inside counts too.
         """
-        if frame.kind in STREAM_KINDS:
-            self._used += frame.kind == Kind.OPEN
-            self._egress.take(frame)
-        elif frame.kind not in {Kind.ASK, Kind.NETWORK}:
+        if frame.kind not in _KINDS:
             raise SandboxError(f"The sandbox broke its protocol: {frame.kind.name} during a call.")
-        elif not self._closed:
-            self._take_ask(frame)
+        if self._closed:
+            return
+        # 1. A request, to the broker or about HTTP: each gets a task. Of those about HTTP only sending counts, later.
+        # 2. A new connection: the proxy serves it, and refuses what the policy does not allow.
+        # 3. A frame of a connection that is open; what comes for one that has ended here is dropped.
+        if frame.kind in {Kind.ASK, Kind.NETWORK}:
+            self._asked += frame.kind == Kind.ASK
+            self._used += frame.kind == Kind.ASK
+            is_too_much = self._asked > self._calls or len(self._pending) >= _AT_ONCE
+            if frame.stream in self._pending or is_too_much:
+                raise SandboxError("The sandbox broke its protocol: more is asked than may be.")
+            self._pending[frame.stream] = anyio.CancelScope()
+            self._tasks.start_soon(self._respond, frame)
+        elif frame.kind == Kind.OPEN:
+            self._used += 1
+            if frame.stream in self._streams or len(self._streams) >= MAX_STREAMS:
+                raise SandboxError("The sandbox broke its protocol: too many streams.")
+            stream = self._streams[frame.stream] = Stream(self._outbox, frame.stream)
+            self._tasks.start_soon(self._serve, frame.stream, stream)
+        elif found := self._streams.get(frame.stream):
+            if frame.kind == Kind.RESET:
+                found.scope.cancel()
+                del self._streams[frame.stream]
+            else:
+                found.take(frame)
 
     def close(self) -> None:
         """Ends all requests and connections under way."""
         self._closed = True
-        for scope in self._pending.values():
+        for scope in (*self._pending.values(), *(stream.scope for stream in self._streams.values())):
             scope.cancel()
-        self._egress.close()
         self._outbox.close()
 
-    def _take_ask(self, frame: Frame) -> None:
-        is_counted = (
-            frame.kind == Kind.ASK
-        )  # of questions about HTTP, those that send a request are counted later
-        self._asked += is_counted
-        self._used += is_counted
-        is_too_much = self._asked > self._calls or len(self._pending) >= _AT_ONCE
-        if frame.stream in self._pending or is_too_much:
-            raise SandboxError("The sandbox broke its protocol: more is asked than may be.")
-        self._pending[frame.stream] = anyio.CancelScope()
-        self._tasks.start_soon(self._respond, frame)
+    async def _serve(self, number: int, stream: Stream) -> None:
+        with stream.scope:
+            if not await serve(stream, self._policy):
+                await stream.reset()
+        if self._streams.get(number) is stream:
+            del self._streams[number]
 
     async def _respond(self, frame: Frame) -> None:
         reply = self._reply if frame.kind == Kind.ASK else self._reply_about_http

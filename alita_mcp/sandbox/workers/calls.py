@@ -31,7 +31,6 @@ _TOLD = {
     "result_bytes", "json_depth", "open_files", "scratch_bytes", "scratch_files", "processes",
 }  # fmt: skip
 """Limits that the process itself names or keeps."""
-_ASKED = {Kind.ASK, Kind.NETWORK, Kind.OPEN, Kind.DATA, Kind.END, Kind.RESET, Kind.CREDIT}
 _SIGKILL = 9
 _MAX_TRACE = 10
 
@@ -81,7 +80,7 @@ class FrameCollector:
             target, limit = self.result, self._limits.result_bytes + HEADER_BYTES
         elif frame.kind == Kind.OUTPUT and frame.stream in self.output:
             target, limit = self.output[frame.stream], self._limits.output_bytes
-        elif session is not None and frame.kind in _ASKED:
+        elif session is not None:
             session.take(frame)
             return False
         else:

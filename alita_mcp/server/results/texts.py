@@ -11,7 +11,7 @@ from alita_mcp.server.results.building import MAX_TEXT, as_json, bullets, printa
 from alita_mcp.server.results.rejections import rejection_text
 from alita_mcp.server.results.visibility import CALLABLE, call_phrase
 from alita_mcp.texts import clipped
-from alita_mcp.toolsmith.requests.template import laid_out
+from alita_mcp.toolsmith.requests.template import format_template
 from alita_mcp.values import VerificationReport
 from alita_mcp.verification.comparison import difference
 
@@ -71,7 +71,7 @@ def outcome_text(outcome: Fields) -> str:
         case _:  # needs_code
             similar = f"\nSimilar tools: {', '.join(outcome['similar'])}" if outcome.get("similar") else ""
             return (
-                f"Call synthesize_tool again with this filled in:\n{laid_out(outcome['template'])}\n"
+                f"Call synthesize_tool again with this filled in:\n{format_template(outcome['template'])}\n"
                 f"Rules:{bullets(outcome['rules'])}\nThe sandbox here:{bullets(outcome['sandbox'])}{similar}"
             )
     return clipped(text.strip(), MAX_TEXT)
