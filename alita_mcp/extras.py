@@ -59,8 +59,8 @@ class Installation(NamedTuple):
     def command(self, extra: Extra, *others: Extra, repair: bool = False) -> str:
         """The shell command that adds extras and keeps those already installed; `repair` reinstalls them.
 
-        What an installer leaves in the environment tells five cases apart: 1. a tool of uv, 2. pipx, 3. an environment in
-        the cache of `uvx`, 4. any other with pip, 5. any other without.
+        What an installer leaves in the environment tells five cases apart: 1. a tool of uv, 2. pipx, 3. an
+        environment in the cache of `uvx`, 4. any other with pip, 5. any other without.
         """
         wanted = {extra, *others}
         editable = ["--editable"] if self.direct_url.get("dir_info", {}).get("editable") else []

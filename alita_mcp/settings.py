@@ -245,7 +245,7 @@ def find_retired_settings() -> list[str]:
 
 
 def isolate_litellm() -> None:
-    """Keeps litellm from fetching a price list and from reading `.env` of the current folder; call it before the import.
+    """Keeps litellm from fetching a price list and from reading `.env` of the current folder; call before the import.
 
     That folder is whatever project a client was started in, and such a file could send keys and prompts elsewhere.
     """
