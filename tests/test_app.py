@@ -294,7 +294,7 @@ async def test_solving_without_a_model_says_what_to_set_and_how_to_do_it_oneself
     with pytest.raises(UsageError, match="ALITA_MODEL"):
         await app.tasks.solve(TaskRequest(task="x"), heard)
     with pytest.raises(UsageError, match="ALITA_MODEL"):
-        app.tasks.begin(TaskRequest(task="x"))
+        app.tasks.begin_task(TaskRequest(task="x"))
     guided = await app.tasks.guidance(TaskRequest(task="Halve a number."))
     assert "Halve a number." in guided.prompt
     assert {"search_capabilities", "run_code"} <= {tool["name"] for tool in guided.tools}

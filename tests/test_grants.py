@@ -12,15 +12,13 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.secrets_file import SecretsFile
 from alita_mcp.errors import InvalidArguments, LibraryError, SandboxError, ToolUnavailable, UsageError
 from alita_mcp.library.grants.effective_grants import how_to_grant, in_force, in_words, missing
 from alita_mcp.library.grants.grants_file import MAX_BYTES, GrantsFile, read_grants_file
-from alita_mcp.library.grants.hosts import covers, host_problem, written
+from alita_mcp.library.grants.hosts import covers
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.promotion import Promotion
@@ -131,7 +129,7 @@ async def test_a_server_does_not_start_with_a_grants_file_that_is_missing_or_doe
 def test_secrets_that_others_can_use_are_refused(tmp_path: Path, mode: int) -> None:
     path = write_json(tmp_path / "secrets.json", {"token": "hunter2-hunter2"})
     path.chmod(mode)
-    with pytest.raises(UsageError, match=f"others can use it .mode {mode:o}") as caught:
+    with pytest.raises(UsageError, match=f"others can access it .mode {mode:o}") as caught:
         SecretsFile(path)
     assert "chmod 600" in caught.value.hint
 
@@ -166,7 +164,7 @@ def test_a_secrets_file_that_does_not_fit_is_refused_and_no_message_shows_a_valu
 def test_a_missing_secrets_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="secrets file"):
         SecretsFile(tmp_path / "nowhere.json")
-    with pytest.raises(UsageError, match=r"no plain file|directory"):
+    with pytest.raises(UsageError, match=r"not a regular file|directory"):
         SecretsFile(tmp_path)
 
 
@@ -176,18 +174,17 @@ def test_secrets_are_read_again_when_their_file_changes_and_not_at_all_once_it_i
     path = write_json(tmp_path / "secrets.json", {"token": "hunter2-hunter2"})
     path.chmod(0o600)
     opened = SecretsFile(path)
-    assert opened.value("token") == "hunter2-hunter2"
-    assert opened.value("other") is None
+    assert opened.values() == {"token": "hunter2-hunter2"}
     write_json(path, {"token": "another-and-longer"})
-    assert opened.value("token") == "another-and-longer"
+    assert opened.values() == {"token": "another-and-longer"}
     path.chmod(0o644)
-    assert opened.value("token") is None
+    assert opened.values() == {}
     path.chmod(0o600)
-    assert opened.value("token") == "another-and-longer"
+    assert opened.values() == {"token": "another-and-longer"}
     path.unlink()
-    assert opened.value("token") is None
+    assert opened.values() == {}
     assert "hunter2" not in repr(vars(opened))
-    assert SecretsFile(None).value("token") is None
+    assert SecretsFile(None).values() == {}
 
 
 # --- what covers what
@@ -222,26 +219,6 @@ def test_a_granted_host_covers_what_it_stands_for_and_no_more(
     granted: str, asked: str, covered: bool
 ) -> None:
     assert covers(granted, asked) is covered
-
-
-LABEL = st.from_regex(r"[a-z][a-z0-9]{0,5}", fullmatch=True)
-
-
-@given(st.lists(LABEL, min_size=2, max_size=5), st.lists(LABEL, min_size=1, max_size=3))
-def test_a_wildcard_covers_exactly_the_names_below_it(parent: list[str], below: list[str]) -> None:
-    domain = ".".join(["q" * 7, *parent])
-    assert covers(f"*.{domain}", ".".join([*below, domain]))
-    assert not covers(f"*.{domain}", domain)
-    assert not covers(domain, f"{below[0]}.{domain}")
-    assert not covers(f"*.{domain}", f"{below[0]}{domain}")
-
-
-def test_hosts_are_kept_in_one_form() -> None:
-    assert written("API.Example.org.") == "api.example.org"
-    assert written("*.Example.org:8443") == "*.example.org:8443"
-    assert host_problem("api.example.org") == ""
-    with pytest.raises(UsageError):
-        written("*")
 
 
 @pytest.mark.parametrize(
@@ -475,18 +452,6 @@ def test_lines_that_could_not_be_bound_grant_nothing_until_they_are(tmp_path: Pa
     assert (filed.granted_to(manifest), filed.problem) == (Grants(model=True), "")
 
 
-async def test_no_update_replaces_what_the_grants_file_names(home: Path, tmp_path: Path) -> None:
-    path = write_json(tmp_path / "grants.json", {})
-    async with open_library(Settings(home=home, grants_file=path), starters=no_starters) as library:
-        await library.publish(simple("ask_model"), expected_version=0)
-        await library.publish(simple("ask_model", answer="o", grants=Grants(model=True)), expected_version=1)
-        second = await library.rollback("ask_model", 2)
-        write_json(path, {"ask_model": {"model": True}})
-        assert library.entry("ask_model").callable_now
-        await library.publish(simple("ask_model", answer="pure"), expected_version=2)
-        assert library.entry("ask_model").manifest == second.manifest
-
-
 async def test_approval_of_the_current_version_does_not_let_another_one_run(settings: Settings) -> None:
     async with open_library(settings, starters=no_starters) as library:
         first = await library.publish(simple("ask_model", grants=WIDE), expected_version=0)
@@ -607,18 +572,6 @@ async def test_only_the_granted_secret_is_in_reach_and_results_do_not_show_it(
         assert shown.value == {"a": ["Bearer [secret]"]}
 
 
-async def test_the_workspace_is_the_folder_of_the_setting(settings: Settings, tmp_path: Path) -> None:
-    folder = tmp_path / "files"
-    folder.mkdir()
-    (folder / "a.txt").write_text("hello", encoding="utf-8")
-    set_up = settings.model_copy(update={"workspace": folder})
-    async with broker_factory(set_up, Grants(workspace="read")) as (opened, stored):
-        assert [entry[0] for entry in await asked(opened, stored, "workspace.list", path="")] == ["a.txt"]
-    async with broker_factory(elsewhere(settings), Grants(workspace="read")) as pair:
-        with pytest.raises(RuntimeError, match="ALITA_WORKSPACE"):
-            await asked(*pair, "workspace.list", path="")
-
-
 async def test_a_called_tool_goes_through_the_flow_of_calls_with_the_chain_that_led_to_it(
     settings: Settings,
 ) -> None:
@@ -671,7 +624,7 @@ async def test_a_workspace_through_which_a_tool_could_grant_itself_rights_is_ref
 async def test_a_workspace_that_is_no_folder_or_lies_in_the_library_is_refused(
     home: Path, tmp_path: Path
 ) -> None:
-    for workspace, said in ((tmp_path / "nowhere", "no folder"), (home / "generated_tools", "ALITA_HOME")):
+    for workspace, said in ((tmp_path / "nowhere", "not a folder"), (home / "generated_tools", "ALITA_HOME")):
         settings = Settings(home=home, workspace=workspace)
         with pytest.raises(UsageError, match=said):
             async with open_library(settings, starters=no_starters) as library:

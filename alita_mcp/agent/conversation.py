@@ -25,20 +25,18 @@ class Conversation:
         """The turns to send to the model."""
         return tuple(self._turns)
 
-    def said(self, text: str, calls: tuple[ToolCall, ...] = ()) -> None:
+    def add_model_turn(self, text: str, calls: tuple[ToolCall, ...] = ()) -> None:
         """Adds the model's turn."""
         self._turns.append(Message(role="assistant", content=text, calls=calls))
 
-    def told(self, message: Message) -> None:
+    def add_message(self, message: Message) -> None:
         """Adds a message of ours."""
         self._turns.append(message)
 
-    def answered(self, answers: Iterable[tuple[str, str]]) -> None:
+    def add_results(self, answers: Iterable[tuple[str, str]]) -> None:
         """Adds the result of each call, by the call's id."""
         self._turns += [Message(role="tool", content=text, call_id=call) for call, text in answers]
-        self._cut()
-
-    def _cut(self) -> None:
+        # Over the budget the oldest observations are cut, the last ones never.
         size = sum(len(turn.content) for turn in self._turns)
         observations = [place for place, turn in enumerate(self._turns) if turn.role == "tool"]
         for place in observations[:-KEPT_WHOLE]:

@@ -1,11 +1,11 @@
 """Plan keeper: chooses the plan that the model follows, and another one when a step fails.
 
-The choice itself is `agent.planning`, pure; this asks the planner's model for candidates and tells what was chosen.
+The choice itself is `agent.planning`, pure; this asks the planner's model for candidates and reports the choice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from alita_mcp.agent import prompts
 from alita_mcp.agent.actions.abilities import FoundTool
@@ -44,13 +44,13 @@ class PlanKeeper:
         self._records: dict[str, OutcomeRecord] = {}
         self._asked = 0
         self._choice: Choice | None = None
-        self._told_of: Plan | None = None
-        self.told = ""
+        self._reported: Plan | None = None
+        self.text = ""
         """The plan as the model reads it; empty without one."""
         self.tools: tuple[str, ...] = ()
         """Tools of the library that the plan names."""
 
-    async def begin(self) -> None:
+    async def make_plan(self) -> None:
         """Has candidate plans made, where they are wanted, and chooses one."""
         recipes = [(recipe, likeness) for recipe, likeness in self._recalled.recipes if recipe.steps]
         known = [recipe_plan(recipe, likeness) for recipe, likeness in recipes if likeness >= KNOWN]
@@ -60,9 +60,8 @@ class PlanKeeper:
         )
         named = [step.tool for plan in self._plans for step in plan.steps if step.tool]
         self.tools = tuple(dict.fromkeys(named))
-        await self._note_tools(
-            [tool for name in self.tools if (tool := await self._run.parts.abilities.tool(name))]
-        )
+        found = [await self._run.parts.abilities.find_tool(name) for name in self.tools]
+        self._note_outcomes(tool for tool in found if tool is not None)
         if not self._run.parts.plans:  # plain ReAct
             self._plans = ()
         elif not self._plans:
@@ -70,46 +69,44 @@ class PlanKeeper:
         if self._plans:
             await self._choose()
 
-    async def after(self, steps: Sequence[Step]) -> str:
+    async def record_steps(self, steps: Sequence[Step]) -> str:
         """Records steps; returns a message for the model where the plan changed, else an empty text."""
         if self._choice is None:
             return ""
-        self._tried += [Tried(step=self._planned(step), ok=step.ok) for step in steps]
+        self._tried += [Tried(step=self._step_of_plan(step), ok=step.ok) for step in steps]
         if all(step.ok for step in steps):
             return ""
         before = self._choice.plan
-        await self._choose()
-        if self._choice.plan is None and self._asked < MAX_ASKED and self._run.parts.plans:
+        chosen = await self._choose()
+        if chosen is None and self._asked < MAX_ASKED and self._run.parts.plans:
             failed = "; ".join(f"{step.tool}: {step.observation[:200]}" for step in steps if not step.ok)
             await self._ask_for_plans(failed)
-            await self._choose()
-        return self.told if self._choice.plan not in (None, before) else ""
+            chosen = await self._choose()
+        return self.text if chosen not in (None, before) else ""
 
-    async def doubted(self) -> str:
+    async def record_doubt(self) -> str:
         """Records an unsupported answer; returns a message for the model where another plan is better now."""
         done = [tried.step for tried in self._tried if tried.ok]
         if self._choice is None or not done:
             return ""
-        chances = [expectation(step, self._records).chance for step in done]
-        shares = blame(chances)
+        shares = blame([expectation(step, self._records).chance for step in done])
         self._tried += [
             Tried(step=step, ok=True, doubt=doubt) for step, doubt in zip(done, shares, strict=True)
         ]
         before = self._choice.plan
-        await self._choose()
-        return self.told if self._choice.plan not in (None, before) else ""
+        return self.text if await self._choose() not in (None, before) else ""
 
     async def _ask_for_plans(self, failed: str) -> None:
         """Candidates of the planner's model besides those that there are; none where it gives none."""
         run = self._run
-        found = await run.parts.abilities.search(run.request.task[:2_000], TOOLS_SHOWN)
-        await self._note_tools(found.tools)
+        found = await run.parts.abilities.search_tools(run.request.task[:2_000], TOOLS_SHOWN)
+        self._note_outcomes(found.tools)
         self._asked += 1
-        known = prompts.plan(
+        known = prompts.plan_material(
             run.request.task,
             tools=[(tool.signature, tool.summary) for tool in found.tools],
             files=run.parts.abilities.files(),
-            recalled=prompts.remembered(self._recalled),
+            recalled=prompts.memory_lines(self._recalled),
             failed=failed,
         )
         asked = prompts.plans(known, run.parts.plans, PLANS_SHAPE)
@@ -127,7 +124,8 @@ class PlanKeeper:
         named = [step.tool for plan in self._plans for step in plan.steps if step.tool in names]
         self.tools = tuple(dict.fromkeys((*self.tools, *named)))
 
-    async def _note_tools(self, tools: Sequence[FoundTool]) -> None:
+    def _note_outcomes(self, tools: Iterable[FoundTool]) -> None:
+        """Records how often tools worked for all clients, where that is more than memory knows."""
         for tool in tools:
             record = self._records.get(f"tool:{tool.name}", OutcomeRecord())
             self._records[f"tool:{tool.name}"] = record.model_copy(
@@ -138,30 +136,27 @@ class PlanKeeper:
                 }
             )
 
-    async def _choose(self) -> None:
+    async def _choose(self) -> Plan | None:
+        """Chooses a plan and reports a new one; None where none is worth following."""
         run, usage = self._run, self._run.parts.meter.usage
         spent = Spent(steps=len(run.steps), usd=usage.cost_usd or 0.0, seconds=run.seconds)
         can_ask = self._asked < MAX_ASKED and bool(run.parts.plans)
-        chosen = self._choice = choose(
-            self._plans,
-            self._records,
-            self._tried,
-            run.request.budget,
-            spent,
-            LEAST_VALUE if can_ask else 0.0,
-        )
+        least = LEAST_VALUE if can_ask else 0.0
+        chosen = choose(self._plans, self._records, self._tried, run.request.budget, spent, least)
+        self._choice = chosen
         data = {
             "chosen": chosen.plan.model_dump(mode="json") if chosen.plan is not None else None,
             "candidates": [plan.model_dump(mode="json") for plan in self._plans],
             "values": [value if value > float("-inf") else None for value in chosen.values],
         }
-        if chosen.plan != self._told_of:
-            self._told_of = chosen.plan
+        if chosen.plan != self._reported:
+            self._reported = chosen.plan
             await run.emit("plan", chosen.why[:300], data=data)
         if chosen.plan is not None:
-            self.told = prompts.planned(chosen.plan, chosen.left, chosen.why)
+            self.text = prompts.plan_text(chosen.plan, chosen.left, chosen.why)
+        return chosen.plan
 
-    def _planned(self, step: Step) -> PlanStep:
+    def _step_of_plan(self, step: Step) -> PlanStep:
         """The step of the plan that a step carried out: the first of its tool or way that has not worked yet."""
         way = step.decision.way if step.decision is not None else AGENT_TOOLS.get(step.tool, "reuse")
         done = {tried.step.key for tried in self._tried if tried.ok}

@@ -40,7 +40,7 @@ Answer with one JSON object and nothing else: {"claims": [{"claim": "one claim o
 makes. Where no observation says it, reference and quote are empty."""
 
 
-def opening(
+def open_task(
     task: str,
     *,
     files: Sequence[str] = (),
@@ -65,7 +65,7 @@ def opening(
     return [Message(role="system", content=RULES), Message(role="user", content="\n\n".join(parts))]
 
 
-def plan(
+def plan_material(
     task: str, *, tools: Sequence[tuple[str, str]], files: Sequence[str], recalled: str, failed: str
 ) -> str:
     """The material for candidate plans; `tools` are signatures and summaries, `failed` earlier failures."""
@@ -76,8 +76,8 @@ def plan(
     if recalled:
         parts.append(f"From earlier runs (data):\n<memory>\n{inside(recalled, 'memory')}\n</memory>")
     if failed:
-        told = inside(failed, "observation")[:MAX_ASIDE]
-        parts.append(f"What failed so far (data); plan around it:\n<observation>\n{told}\n</observation>")
+        shown = inside(failed, "observation")[:MAX_ASIDE]
+        parts.append(f"What failed so far (data); plan around it:\n<observation>\n{shown}\n</observation>")
     return "\n\n".join(parts)
 
 
@@ -87,7 +87,7 @@ def plans(known: str, most: int, shape: str) -> list[Message]:
     return [Message(role="system", content=_PLANNER), Message(role="user", content=asked)]
 
 
-def planned(plan: Plan, left: Sequence[int], why: str) -> str:
+def plan_text(plan: Plan, left: Sequence[int], why: str) -> str:
     """The plan to follow: each remaining step's way, tool, need, reason, and dependencies."""
     numbers = {at: number for number, at in enumerate(left, 1)}
     lines = []
@@ -100,17 +100,15 @@ def planned(plan: Plan, left: Sequence[int], why: str) -> str:
     return "\n".join(["Plan to follow; leave it where what you observe says so:", *lines, f"({why})"])
 
 
-def observed(reference: str, text: str, *, note: str = "", source: str = "") -> str:
+def observation(reference: str, text: str, source: str = "") -> str:
     """The result of a call, as the model reads it."""
     where = f' source="{inside(source, "observation")[:300]}"' if source else ""
-    fenced = f'<observation name="{reference}"{where}>\n{inside(text, "observation")}\n</observation>'
-    return f"{fenced}\n{note}" if note else fenced
+    return f'<observation name="{reference}"{where}>\n{inside(text, "observation")}\n</observation>'
 
 
-def failed(problem: str, *, note: str = "") -> str:
+def call_failure(problem: str) -> str:
     """The message for a failed call."""
-    fenced = f"<observation failed>\n{inside(problem, 'observation')[:MAX_ASIDE]}\n</observation>"
-    return f"{fenced}\n{note}" if note else fenced
+    return f"<observation failed>\n{inside(problem, 'observation')[:MAX_ASIDE]}\n</observation>"
 
 
 def little_left(steps: int) -> str:
@@ -137,28 +135,31 @@ def last_word() -> Message:
     )
 
 
-def back(problem: str) -> Message:
+def send_back(problem: str) -> Message:
     """The reply to an answer given as plain text."""
     return Message(role="user", content=problem)
 
 
-def nothing_asked() -> Message:
+def call_or_finish() -> Message:
     """The reply to a model that neither called a tool nor answered."""
     return Message(role="user", content="Call a tool, or `finish` with the answer.")
 
 
-def check(answer: str, excerpts: Sequence[tuple[str, str]]) -> list[Message]:
+def ask_judge(answer: str, excerpts: Sequence[tuple[str, str]]) -> list[Message]:
     """The request to a judge to name the observation that supports each claim."""
-    shown = "\n".join(observed(name, text) for name, text in excerpts)
+    shown = "\n".join(observation(name, text) for name, text in excerpts)
     asked = f"<answer>\n{inside(answer, 'answer')}\n</answer>\n{shown}"
     return [Message(role="system", content=_JUDGE), Message(role="user", content=asked)]
 
 
-def remembered(recalled: Recalled) -> str:
+def memory_lines(recalled: Recalled) -> str:
     """Memories of earlier runs, as lines."""
     lines = []
     for recipe, likeness in recalled.recipes[:MAX_RECALLED]:
-        steps = "; ".join(f"{step.tool}({_short(step.arguments)}) for {step.need}" for step in recipe.steps)
+        steps = "; ".join(
+            f"{step.tool}({clipped(json.dumps(step.arguments, ensure_ascii=False), 300)}) for {step.need}"
+            for step in recipe.steps
+        )
         worked = f"worked {recipe.successes} times, failed {recipe.failures}"
         lines.append(f"- A like task ({likeness:.0%} alike, {worked}): {recipe.task} Steps: {steps}")
     for fact, date in recalled.facts[:MAX_RECALLED]:
@@ -167,7 +168,3 @@ def remembered(recalled: Recalled) -> str:
         end = "solved" if episode.solved else "not solved"
         lines.append(f"- {episode.at[:10]}, {end} ({likeness:.0%} alike): {episode.task[:300]}")
     return "\n".join(lines)
-
-
-def _short(value: Any) -> str:
-    return clipped(json.dumps(value, ensure_ascii=False), 300)

@@ -1,12 +1,14 @@
 """Loop of the manager agent (ReAct, Yao et al. 2023): ask the model, execute its calls, show the results.
 
-Calls of one turn run side by side. An answer ends the task only once each of its claims rests on an observation.
+Calls of one turn run side by side. An answer ends the task only once each of its claims rests on an observation. A
+part of the task can be delegated to a fresh agent with a budget of its own.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -14,15 +16,17 @@ from pydantic import ValidationError
 
 from alita_mcp.agent import prompts
 from alita_mcp.agent.actions import tools
+from alita_mcp.agent.actions.abilities import ActionResult
 from alita_mcp.agent.actions.observations import as_text
-from alita_mcp.agent.answers.answer_check import checked
+from alita_mcp.agent.answers.answer_check import check_answer
 from alita_mcp.agent.conversation import Conversation
 from alita_mcp.agent.plan_keeper import PlanKeeper
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.steps import Delegate, Steps
 from alita_mcp.agent.values import Claim, Step, Stopped
 from alita_mcp.errors import BudgetSpent, InvalidArguments, ModelError
-from alita_mcp.models.interface import Completion, ToolCall, ToolSpec
+from alita_mcp.models.budget import Budget, Meter
+from alita_mcp.models.interface import Completion, ToolCall
 from alita_mcp.verification.json_schema import validate_result
 
 AT_ONCE = 8
@@ -31,6 +35,10 @@ MAX_CHECKS = 2
 """How often an answer without support is sent back."""
 MAX_SILENT = 3
 """How often a model may neither call nor answer."""
+MAX_DEPTH = 2
+"""How deep parts of the task are delegated."""
+SHARE = 2
+"""A part gets at most one of so many parts of what is left of each limit."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,7 @@ class Brief:
 
     task: str
     agent: str = ""
-    """Empty for the manager; `1` or `1.2` for a sub-task."""
+    """Empty for the manager; `1` or `1.2` for a part of the task."""
     wanted: dict[str, Any] | None = None
     """JSON Schema of the answer; None: a text."""
     recalled: str = ""
@@ -75,47 +83,31 @@ class Agent:
         """Works until the brief ends, and returns its end.
 
         Raises:
-            ModelError: no model answered, before a first step was taken.
+            ModelError: no model answered before the first step.
         """
-        plan = self._plan.told if self._plan is not None else ""
-        self._talk = Conversation(
-            prompts.opening(
-                self._brief.task,
-                files=self._run.parts.abilities.files(),
-                recalled=self._brief.recalled,
-                plan=plan,
-                wanted=self._brief.wanted,
-            )
+        opening = prompts.open_task(
+            self._brief.task,
+            files=self._run.parts.abilities.files(),
+            recalled=self._brief.recalled,
+            plan=self._plan.text if self._plan is not None else "",
+            wanted=self._brief.wanted,
         )
+        self._talk = Conversation(opening)
         try:
-            while True:
-                if self._run.stopped:
-                    return await self._last_word()
-                ended = await self._turn()
+            while not self._run.limit_reached:
+                ended = await self._take_turn()
                 if ended is not None:
                     return ended
+            return await self._end_at_limit(self._run.limit_reached)
         except BudgetSpent as spent:
-            return self._stopped(self._run.stopped or "tokens", spent.message)
+            return self._stop(self._run.limit_reached or "tokens", spent.message)
         except ModelError as failure:
             if not self._run.steps and not self._run.draft:
                 raise
-            return self._stopped("model", failure.message)
+            return self._stop("model", failure.message)
 
-    async def _turn(self) -> Ended | None:
-        answer = await self._asked(self._offered())
-        self._talk.said(answer.text, answer.calls)
-        if answer.calls:
-            self._silent = 0
-            return await self._acted(answer)
-        if answer.text.strip() and self._brief.wanted is None:
-            return await self._finished({"answer": answer.text.strip(), "solved": True}, None)
-        self._silent += 1
-        if self._silent >= MAX_SILENT:
-            return self._stopped("model", "The model neither called a tool nor answered.")
-        self._talk.told(prompts.nothing_asked())
-        return None
-
-    def _offered(self) -> tuple[ToolSpec, ...]:
+    async def _take_turn(self) -> Ended | None:
+        """Asks the model once and does what it says; the end, if that was it."""
         parts = self._run.parts
         own = tools.agent_tools(
             web=parts.searches or bool(self._run.access.hosts),
@@ -124,37 +116,45 @@ class Agent:
             builds=parts.builds,
             delegates=self._delegates,
         )
-        return (*own, *(tools.library_tool(tool) for tool in self.steps.offered.values()))
+        offered = (*own, *(tools.library_tool(tool) for tool in self.steps.offered.values()))
+        answer = await parts.implementer.complete(self._talk.turns, temperature=0.0, tools=offered)
+        self._talk.add_model_turn(answer.text, answer.calls)
+        # Case 1: it calls tools, `finish` perhaps. Case 2: it answers in plain text. Case 3: it does neither.
+        if answer.calls:
+            self._silent = 0
+            return await self._make_calls(answer)
+        if answer.text.strip() and self._brief.wanted is None:
+            return await self._finish({"answer": answer.text.strip(), "solved": True}, None)
+        self._silent += 1
+        if self._silent >= MAX_SILENT:
+            return self._stop("model", "The model neither called a tool nor answered.")
+        self._talk.add_message(prompts.call_or_finish())
+        return None
 
-    async def _asked(self, offered: Sequence[ToolSpec]) -> Completion:
-        return await self._run.parts.implementer.complete(self._talk.turns, temperature=0.0, tools=offered)
-
-    async def _acted(self, answer: Completion) -> Ended | None:
+    async def _make_calls(self, answer: Completion) -> Ended | None:
         """Makes the calls of one turn side by side, and ends where `finish` was the only one."""
         finishing = [call for call in answer.calls if call.name == tools.FINISH]
         others = [call for call in answer.calls if call.name != tools.FINISH]
-        told: dict[str, str] = {}
-        taken = await self._taken(others, answer.text, told) if others else []
+        if finishing and not others:
+            return await self._finish(finishing[0].arguments, finishing[0])
+        texts, taken = await self._take_steps(others, answer.text)
         for call in finishing:
-            told[call.id] = prompts.failed(
+            texts[call.id] = prompts.call_failure(
                 "Other calls were made in this turn: look at what they gave first."
             )
-        if finishing and not others:
-            return await self._finished(finishing[0].arguments, finishing[0])
-        notes = await self._plan.after(taken) if self._plan is not None else ""
+        notes = await self._plan.record_steps(taken) if self._plan is not None else ""
         if self._run.is_near_its_end:
             notes = f"{notes}\n{prompts.little_left(self._run.steps_left)}".strip()
         if notes:
-            last = answer.calls[-1].id
-            told[last] = f"{told[last]}\n{notes}"
-        self._talk.answered((call.id, told[call.id]) for call in answer.calls)
+            texts[answer.calls[-1].id] += f"\n{notes}"
+        self._talk.add_results((call.id, texts[call.id]) for call in answer.calls)
         return None
 
-    async def _taken(self, calls: Sequence[ToolCall], thought: str, told: dict[str, str]) -> list[Step]:
-        """The steps of these calls, as far as the budget allows; what each gave goes into `told`."""
+    async def _take_steps(self, calls: Sequence[ToolCall], thought: str) -> tuple[dict[str, str], list[Step]]:
+        """Makes calls as far as the budget allows; returns what the model reads of each, by its id, and the steps."""
         allowed = calls[: max(0, self._run.steps_left)]
-        for call in calls[len(allowed) :]:
-            told[call.id] = prompts.failed("Not done: the budget of steps is used up.")
+        refused = prompts.call_failure("Not done: the budget of steps is used up.")
+        texts = {call.id: refused for call in calls[len(allowed) :]}
         places = anyio.CapacityLimiter(AT_ONCE)
         steps: list[Step] = []
         spent: list[BudgetSpent] = []
@@ -162,7 +162,7 @@ class Agent:
         async def take(call: ToolCall) -> None:
             async with places:
                 try:
-                    step, told[call.id] = await self.steps.take(call, thought)
+                    step, texts[call.id] = await self.steps.take_step(call, thought)
                 except BudgetSpent as failure:
                     spent.append(failure)
                     return
@@ -173,39 +173,42 @@ class Agent:
                 group.start_soon(take, call)
         if spent:
             raise spent[0]
-        return sorted(steps, key=lambda step: step.number)
+        return texts, sorted(steps, key=lambda step: step.number)
 
-    async def _finished(self, said: dict[str, Any], call: ToolCall | None) -> Ended | None:
-        """The end, or None where the answer rests on nothing and is sent back."""
-        answer, solved = said.get("answer", ""), said.get("solved") is not False
-        problem = self._unfit(answer)
-        text = as_text(answer).strip()
-        if problem is None and text:
-            self._run.draft = text if not self._brief.agent else self._run.draft
-            await self._run.emit("answer", text[:300], self._brief.agent)
-        claims: tuple[Claim, ...] = ()
-        if problem is None and solved:
-            claims = await checked(
-                text, _claims(said), list(self._run.observations), self._run.parts.models.role("judge")
+    async def _finish(self, said: dict[str, Any], call: ToolCall | None) -> Ended | None:
+        """The end, or None where the answer is sent back: it has the wrong form, or rests on nothing."""
+        answer = said.get("answer", "")
+        text, agent = as_text(answer).strip(), self._brief.agent
+        problem, claims = self._wrong_form(answer), list[Claim]()
+        if problem is None:
+            if text:
+                self._run.draft = self._run.draft if agent else text
+                await self._run.emit("answer", text[:300], agent)
+            if said.get("solved") is False:
+                why = said.get("reason") or "The model said that it could not be solved."
+                return Ended(answer, False, why=str(why)[:500])
+            judge = self._run.parts.models.role("judge")
+            claims += await check_answer(text, _claims(said), list(self._run.observations), judge)
+            rests = sum(bool(claim.reference) for claim in claims)
+            data = {"claims": [claim.model_dump(mode="json") for claim in claims]}
+            await self._run.emit(
+                "check", f"{rests} of {len(claims)} claims rest on observations", agent, data
             )
-            await self._told_check(claims)
-            if all(claim.reference for claim in claims):
-                return Ended(answer, True, claims)
+            if rests == len(claims):
+                return Ended(answer, True, tuple(claims))
             problem = prompts.not_accepted(claims)
-            if self._plan is not None and (other := await self._plan.doubted()):
+            if self._plan is not None and (other := await self._plan.record_doubt()):
                 problem = f"{problem}\n{other}"
-        elif problem is None:
-            return Ended(answer, False, why=self._gave_up(said))
         self._checks += 1
         if self._checks > MAX_CHECKS:
-            return Ended(answer, False, claims, why="Nothing that was observed says all of the answer.")
-        self._sent_back(problem, call)
+            return Ended(answer, False, tuple(claims), why="No observation supports the whole answer.")
+        if call is None:
+            self._talk.add_message(prompts.send_back(problem))
+        else:
+            self._talk.add_results([(call.id, problem)])
         return None
 
-    def _gave_up(self, said: dict[str, Any]) -> str:
-        return str(said.get("reason") or "The model said that it could not be solved.")[:500]
-
-    def _unfit(self, answer: Any) -> str | None:
+    def _wrong_form(self, answer: Any) -> str | None:
         """Why an answer is not of the wanted kind."""
         if self._brief.wanted is None:
             return None if as_text(answer).strip() else "The answer is empty."
@@ -215,40 +218,64 @@ class Agent:
             return f"The wanted schema cannot be used: {unusable}"
         return None if problem is None else f"The answer does not fit the wanted schema: {problem}"
 
-    async def _told_check(self, claims: Sequence[Claim]) -> None:
-        rests = sum(bool(claim.reference) for claim in claims)
-        told = {"claims": [claim.model_dump(mode="json") for claim in claims]}
-        await self._run.emit(
-            "check", f"{rests} of {len(claims)} claims rest on observations", self._brief.agent, told
-        )
+    async def _end_at_limit(self, stopped: Stopped) -> Ended:
+        """The best answer so far; a model is asked for it only where that is still allowed."""
+        why = f"The budget of {stopped} is used up."
+        if stopped != "steps":
+            return self._stop(stopped, why)
+        self._talk.add_message(prompts.last_word())
+        implementer = self._run.parts.implementer
+        answer = await implementer.complete(self._talk.turns, temperature=0.0, tools=tools.FINISH_ALONE)
+        for call in answer.calls:
+            if call.name == tools.FINISH and as_text(call.arguments.get("answer", "")).strip():
+                self._checks = MAX_CHECKS
+                ended = await self._finish(call.arguments, call)
+                if ended is not None:
+                    return replace(ended, stopped="steps", why=why)
+        if answer.text.strip() and not self._run.draft:
+            self._run.draft = answer.text.strip()
+        return self._stop(stopped, why)
 
-    def _sent_back(self, problem: str, call: ToolCall | None) -> None:
-        if call is None:
-            self._talk.told(prompts.back(problem))
-        else:
-            self._talk.answered([(call.id, problem)])
-
-    async def _last_word(self) -> Ended:
-        """The best answer so far when a limit is reached; a model is asked for it only where that is still allowed."""
-        stopped = self._run.stopped
-        if stopped == "steps":
-            self._talk.told(prompts.last_word())
-            answer = await self._asked(tools.FINISH_ALONE)
-            for call in answer.calls:
-                if call.name == tools.FINISH and as_text(call.arguments.get("answer", "")).strip():
-                    self._checks = MAX_CHECKS
-                    ended = await self._finished(call.arguments, call)
-                    if ended is not None:
-                        return Ended(ended.answer, ended.solved, ended.claims, "steps", self._limit("steps"))
-            if answer.text.strip() and not self._run.draft:
-                self._run.draft = answer.text.strip()
-        return self._stopped(stopped, self._limit(stopped))
-
-    def _limit(self, stopped: Stopped) -> str:
-        return f"The budget of {stopped} is used up."
-
-    def _stopped(self, stopped: Stopped, why: str) -> Ended:
+    def _stop(self, stopped: Stopped, why: str) -> Ended:
         return Ended(self._run.draft if not self._brief.agent else "", False, (), stopped, why)
+
+
+class Delegation:
+    """Delegates parts of one agent's task, each to a fresh agent with its own limits and a typed result."""
+
+    def __init__(self, run: Run, agent: str = "") -> None:
+        self._run = run
+        self._agent = agent
+        self._numbers = itertools.count(1)
+
+    async def __call__(self, said: dict[str, Any]) -> ActionResult:
+        """The result of a part.
+
+        Raises:
+            InvalidArguments: the request does not fit.
+        """
+        task, wanted = said.get("task"), said.get("result_schema")
+        if not isinstance(task, str) or not task.strip():
+            raise InvalidArguments("task is missing: which part is to be found out?")
+        if wanted is not None and not (isinstance(wanted, dict) and wanted.get("type")):
+            raise InvalidArguments("result_schema must be a JSON Schema with a type.")
+        number = next(self._numbers)
+        agent = f"{self._agent}.{number}" if self._agent else str(number)
+        # Its limits are a share of what is left, and count against those of the whole.
+        outer, tokens = self._run, self._run.request.budget.tokens
+        if tokens:
+            tokens = max(1, int(tokens * (1 - min(1.0, outer.parts.meter.share_used))) // SHARE)
+        meter = Meter(Budget(tokens=tokens), within=outer.parts.meter, work="part of the task")
+        models, implementer = outer.parts.models_on(meter)
+        parts = replace(outer.parts, models=models, implementer=implementer, meter=meter)
+        references = [str(each) for each in said.get("references") or ()]
+        part = outer.part(agent, task, references, max(1, outer.steps_left // SHARE), parts)
+        deeper = Delegation(part, agent) if agent.count(".") + 1 < MAX_DEPTH else None
+        ended = await Agent(part, Brief(task=task, agent=agent, wanted=wanted), delegate=deeper).work()
+        if ended.solved:
+            return ActionResult(ok=True, value=ended.answer)
+        why = ended.why or "no reason was given"
+        return ActionResult(ok=False, value=ended.answer or None, error=f"The part was not solved: {why}")
 
 
 def _claims(said: dict[str, Any]) -> tuple[Claim, ...]:

@@ -49,23 +49,26 @@ class RunParts:
 class Run:
     """State of a run: its limits, observations, steps and costs."""
 
-    def __init__(self, run: str, request: TaskRequest, parts: RunParts) -> None:
+    def __init__(
+        self, run: str, request: TaskRequest, parts: RunParts, outer: Run | None = None, prefix: str = "o"
+    ) -> None:
+        """`outer`: the run that this is a part of; `prefix`: what the names of its observations begin with."""
         self.id = run
         self.request = request
         self.parts = parts
-        self.observations = Observations(run, request.task, parts.runs)
-        self.access = WebAccess(request.task, request.hosts)
-        self.steps: list[Step] = []
-        self.sources: dict[str, Source] = {}
-        self.tools_made: list[str] = []
-        self.tools_used: list[str] = []
+        self.observations = Observations(run, request.task, parts.runs, prefix)
         self.draft = ""
         """The best answer so far."""
-        self.started = time.monotonic()
-        self.outer: Run | None = None
-        """The run that this is a part of."""
-        self.numbers = itertools.count(1)
+        self.outer = outer
         self._taken = 0
+        # A part writes what it did, saw and made into the whole.
+        self.access: WebAccess = outer.access if outer else WebAccess(request.task, request.hosts)
+        self.steps: list[Step] = outer.steps if outer else []
+        self.sources: dict[str, Source] = outer.sources if outer else {}
+        self.tools_made: list[str] = outer.tools_made if outer else []
+        self.tools_used: list[str] = outer.tools_used if outer else []
+        self.started: float = outer.started if outer else time.monotonic()
+        self.numbers: itertools.count[int] = outer.numbers if outer else itertools.count(1)
 
     @property
     def seconds(self) -> float:
@@ -86,9 +89,9 @@ class Run:
         )
 
     @property
-    def stopped(self) -> Stopped:
+    def limit_reached(self) -> Stopped:
         """The limit that ends the run; empty where none is reached."""
-        if self.outer is not None and (ended := self.outer.stopped):
+        if self.outer is not None and (ended := self.outer.limit_reached):
             return ended
         reached = self.parts.meter.limit_reached
         if reached:
@@ -102,21 +105,18 @@ class Run:
             InvalidArguments: a reference names nothing.
         """
         budget = self.request.budget.model_copy(update={"steps": steps})
-        part = Run(self.id, self.request.model_copy(update={"budget": budget, "task": task}), parts)
-        for shared in ("access", "steps", "sources", "tools_made", "tools_used", "started", "numbers"):
-            setattr(part, shared, getattr(self, shared))
-        part.observations = Observations(self.id, task, parts.runs, prefix=f"p{agent.replace('.', '_')}o")
-        part.outer = self
+        request = self.request.model_copy(update={"budget": budget, "task": task})
+        part = Run(self.id, request, parts, outer=self, prefix=f"p{agent.replace('.', '_')}o")
         for reference in references:
-            part.observations.adopt(self.observations.named(reference))
+            part.observations.adopt(self.observations.find(reference))
         return part
 
-    def take(self) -> int:
+    def reserve_step(self) -> int:
         """Reserves the number of the next step."""
         self._taken += 1
-        return self.outer.take() if self.outer is not None else self._taken
+        return self.outer.reserve_step() if self.outer is not None else self._taken
 
-    async def done(self, step: Step) -> None:
+    async def record_step(self, step: Step) -> None:
         """Records a step that was taken."""
         self.steps.append(step)
         reason = f" ({step.decision.way}: {step.decision.reason})" if step.decision else ""
@@ -144,16 +144,16 @@ class Run:
         await self.parts.runs.append(event)
         await self.parts.on_event(event)
 
-    def read(self, sources: Iterable[Source]) -> None:
-        """Records a source that was read."""
+    def record_sources(self, sources: Iterable[Source]) -> None:
+        """Records sources that were read."""
         for source in sources:
             self.sources.setdefault(source.url, source)
 
-    def used(self, tools: Iterable[str]) -> None:
+    def record_use(self, tools: Iterable[str]) -> None:
         """Records tools of the library that were called."""
         self.tools_used += [name for name in dict.fromkeys(tools) if name not in self.tools_used]
 
-    def made(self, tool: str) -> None:
+    def record_made(self, tool: str) -> None:
         """Records a tool that was built."""
         if tool and tool not in self.tools_made:
             self.tools_made.append(tool)

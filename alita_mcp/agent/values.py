@@ -142,6 +142,33 @@ class TaskEvent(Value):
     """`step`: the Step; `plan`: the plan chosen, with all candidates; `finished`: the Solution."""
 
 
+RunStatus = Literal["running", "finished", "stopped", "died"]
+"""`stopped`: by its budget, a person or for want of a model; `died`: its process ended first."""
+
+
+class RunSummary(Value):
+    """One run in a line."""
+
+    run: str
+    task: str
+    at: str
+    """When it began: ISO 8601, UTC."""
+    status: RunStatus
+    solved: bool = False
+    stopped: Stopped = ""
+    answer: str = ""
+    """Its beginning."""
+    steps: int = 0
+    tools_made: tuple[str, ...] = ()
+    tools_used: tuple[str, ...] = ()
+    calls: int = 0
+    """Of models."""
+    tokens: int = 0
+    cost: float | None = None
+    """USD; None where the price of a model is not known, or the run has not ended."""
+    seconds: float = 0.0
+
+
 class Estimate(Value):
     """What a task is likely to take, from runs of like tasks."""
 

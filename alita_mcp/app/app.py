@@ -10,11 +10,11 @@ from typing import Any
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
+from alita_mcp.app.code_runner import CodeRunner, open_code_runner
 from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity, Learning, open_learning
-from alita_mcp.app.runs.runner import CodeRunner, open_code_runner
 from alita_mcp.app.sandbox_lifespan import prepare_early, sandbox_lifespan
-from alita_mcp.app.tasks.abilities import Flows
-from alita_mcp.app.tasks.runner import TaskRunner, open_task_runner
+from alita_mcp.app.task_abilities import Flows
+from alita_mcp.app.task_runner import TaskRunner, open_task_runner
 from alita_mcp.errors import AlitaError, ExtraMissing
 from alita_mcp.library.background import background
 from alita_mcp.library.command import alita_command
@@ -31,8 +31,8 @@ from alita_mcp.models.roles import RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.web_agent import open_web_agent
-from alita_mcp.runs.noticing import Noticing
-from alita_mcp.runs.store import open_run_store
+from alita_mcp.runs.history.hints import RunHints
+from alita_mcp.runs.history.store import open_run_store
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings, find_retired_settings
@@ -106,8 +106,8 @@ class App:
         return origin.reviewed and not origin.made_by
 
     def why_not(self, manifest: Manifest) -> str:
-        """Why a version cannot run here, whatever was approved; empty where it can. See `Runnable`."""
-        return self._calls.runnable.why_not(manifest)
+        """Why a version cannot run here, whatever was approved; empty where it can. See `VersionVerifier`."""
+        return self._calls.verifier.why_not(manifest)
 
     @asynccontextmanager
     async def report_preparation(self, on_stage: ReportStage) -> AsyncIterator[None]:
@@ -183,7 +183,7 @@ class App:
         Cancelling this call cancels the job, unless `goes_on`.
         """
         within_s = self.settings.limits.answer_within_s if within_s is None else within_s
-        return await self.jobs.answer(job, within_s, on_stage, until, goes_on)
+        return await self.jobs.wait_for_outcome(job, within_s, on_stage, until, goes_on)
 
     async def run_tool(
         self,
@@ -281,7 +281,7 @@ async def open_app(
 
         # 3. Code runs with these tools, and tasks with all of it.
         code = await stack.enter_async_context(
-            open_code_runner(settings, library, calls, brokers, Noticing(runs))
+            open_code_runner(settings, library, calls, brokers, RunHints(runs))
         )
         flows = Flows(library, calls, code, brokers, toolsmith, web)
         tasks = await stack.enter_async_context(open_task_runner(settings, flows, jobs, roles))

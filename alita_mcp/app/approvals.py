@@ -1,4 +1,4 @@
-"""Approvals at a client: asks the person there about a version that waits for grants."""
+"""Approvals at a client: asks the person there about versions and code that ask for rights."""
 
 from __future__ import annotations
 
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from alita_mcp.toolsmith.toolsmith import Toolsmith
 
 MAX_REMEMBERED = 1_000
-_SAID = {
-    Decision.DECLINED: "the person at this client declined it",
-    Decision.CANCELLED: "the person at this client was asked and did not decide",
-}
 
 
 class Approvals:
@@ -32,20 +28,18 @@ class Approvals:
         self, settings: Settings, library: Library, jobs: Jobs, toolsmith: Toolsmith, alita: str
     ) -> None:
         """`alita`: how people call the command here."""
-        self._settings = settings
-        self._library = library
-        self._jobs = jobs
-        self._toolsmith = toolsmith
-        self._alita = alita
+        self._settings, self._library, self._alita = settings, library, alita
+        self._jobs, self._toolsmith = jobs, toolsmith
         self._asked: dict[tuple[str, str], SynthesisJob] = {}
 
-    async def begin(
+    async def begin_asking(
         self, waiting: NeedsApproval, person: PendingQuestions, identity: ClientIdentity
     ) -> SynthesisJob | None:
-        """The job that asks and then approves or not; None where no person can be asked, or nothing is left to ask.
+        """Starts the job that asks and then approves or not; None where nothing can or need be asked.
 
         A question that is open already, or was answered at this client, is that job: none is asked twice.
         """
+        # Case 1: the person answered already, or the policy lets nobody ask.
         if waiting.asked or self._settings.policy != "ask":
             return None
         try:
@@ -57,26 +51,38 @@ class Approvals:
         question = question_about(stored, before, self._alita)
         if question is None:
             return None
+        # Case 2: this client's person has the question, or had it. An approval that was taken back is asked again.
         granted = self._library.effective_grants.of(stored.manifest) is not None
         key = (identity.key, stored.manifest.digest)
         known = self._asked.get(key) if identity.key else None
         if known is not None and not (granted and known.finished):
             return None if known.failure else known
 
+        # Case 3: a new question.
         async def work(enter: ReportStage) -> Outcome:
             await enter("approval")
-            said = "" if granted else await self._decided(stored, person, question, seen, identity)
-            return await self._standing(waiting, stored, said)
+            refusal = ""
+            if not granted:
+                refusal = await self._ask_and_approve(stored, person, question, seen, identity)
+            if self._library.effective_grants.of(stored.manifest) is None:
+                return waiting.model_copy(update={"asked": refusal})
+            outcome = await self._toolsmith.outcome_of(stored.manifest, stored.report)
+            if not isinstance(outcome, Created):
+                return outcome
+            known = {"similar": waiting.similar, "differs": waiting.differs, "breaks": waiting.breaks}
+            return outcome.model_copy(update=known)
 
         try:
             job = self._jobs.start(work, person=person, parked=True)
         except UsageError:
             return None  # too many questions are open; the command is there for all
         if identity.key:
-            self._remember(key, job)
+            self._asked[key] = job
+            if len(self._asked) > MAX_REMEMBERED:
+                del self._asked[next(iter(self._asked))]
         return job
 
-    async def _decided(
+    async def _ask_and_approve(
         self,
         stored: StoredVersion,
         person: PendingQuestions,
@@ -85,39 +91,29 @@ class Approvals:
         identity: ClientIdentity,
     ) -> str:
         """Asks, and approves the shown digest and no other; returns why it is not approved, empty where it is."""
-        manifest = stored.manifest
-        try:
-            decision = await person.ask_person(question)
-        except ModelError as unanswered:
-            said = f"the person at this client was asked without an answer ({unanswered.message.rstrip('.')})"
-        else:
-            if decision is Decision.APPROVED:
-                return await self._approve(stored, seen, identity)
-            said = _SAID[decision]
-        detail = {"why": said, "client": identity.client}
-        await self._library.record("not approved", manifest.name, detail, manifest.version)
-        return said
-
-    async def _approve(self, stored: StoredVersion, seen: int, identity: ClientIdentity) -> str:
-        name, digest = stored.manifest.name, stored.manifest.digest
+        name, version = stored.manifest.name, stored.manifest.version
+        refusal = await ask_for_approval(person, question)
+        if refusal:
+            await self._library.record(
+                "not approved", name, {"why": refusal, "client": identity.client}, version
+            )
+            return refusal
         origin = {"from": "elicitation", "client": identity.client}
         try:
-            await self._library.approve(name, digest, seen=seen, origin=origin)
+            await self._library.approve(name, stored.manifest.digest, seen=seen, origin=origin)
         except AlitaError as changed:
             return f"it was approved at this client, too late: {changed.message.rstrip('.')}"
         return ""
 
-    async def _standing(self, waiting: NeedsApproval, stored: StoredVersion, said: str = "") -> Outcome:
-        """The outcome as things stand now, with what the waiting one told of other tools."""
-        if self._library.effective_grants.of(stored.manifest) is None:
-            return waiting.model_copy(update={"asked": said})
-        outcome = await self._toolsmith.outcome_of(stored.manifest, stored.report)
-        if not isinstance(outcome, Created):
-            return outcome
-        told = {"similar": waiting.similar, "differs": waiting.differs, "breaks": waiting.breaks}
-        return outcome.model_copy(update=told)
 
-    def _remember(self, key: tuple[str, str], job: SynthesisJob) -> None:
-        self._asked[key] = job
-        if len(self._asked) > MAX_REMEMBERED:
-            del self._asked[next(iter(self._asked))]
+async def ask_for_approval(person: PendingQuestions, question: str) -> str:
+    """Asks the person at a client; returns why they did not approve, empty where they did."""
+    try:
+        decision = await person.ask_person(question)
+    except ModelError as unanswered:
+        return f"the person at this client was asked without an answer ({unanswered.message.rstrip('.')})"
+    return {
+        Decision.APPROVED: "",
+        Decision.DECLINED: "the person at this client declined it",
+        Decision.CANCELLED: "the person at this client was asked and did not decide",
+    }[decision]

@@ -1,7 +1,4 @@
-"""Factory of the brokers that serve `alita_tool` to a call, each with what its version was granted.
-
-A version that asks for something not granted gets no broker. What is granted is looked up at each call.
-"""
+"""Factory of the brokers that serve `alita_tool` to a call, each with what its version is granted at that moment."""
 
 from __future__ import annotations
 
@@ -35,41 +32,42 @@ class BrokerFactory:
     def __init__(
         self, settings: Settings, library: Library, model: LanguageModel | None, call_tool: CallTool
     ) -> None:
-        """Reads the secrets and looks at the workspace.
+        """Reads the secrets and checks the workspace.
 
         Raises:
-            UsageError: the secrets file or the workspace is not fit for it; no message holds a secret.
+            UsageError: the secrets file or the workspace cannot be used; no message holds a secret.
         """
         self._library = library
         self._model = model
         self._call_tool = call_tool
         self._secrets = SecretsFile(settings.secrets_file)
-        self._workspace = _workspace_of(settings)
+        self._workspace = find_workspace(settings)
         self._settings = settings
 
     def secret_values(self) -> tuple[str, ...]:
         """All secrets of the person, so that they can be kept out of what is stored."""
-        return self._secrets.values()
+        return tuple(self._secrets.values().values())
 
     def lacks(self, grants: Grants) -> list[str]:
         """What these grants need and the settings do not give, each as in `needs a model: set ALITA_MODEL`."""
         lacks = []
         if grants.model and self._model is None:
-            lacks.append(f"needs a model: {self._way_to_a_model}")
+            lacks.append(f"needs a model: {self._how_to_get_a_model}")
         if grants.workspace != "none" and self._workspace is None:
             lacks.append("needs a folder: set ALITA_WORKSPACE")
-        unknown = [name for name in grants.secrets if self._secrets.value(name) is None]
-        return lacks + [f"needs the secret {name!r}: put it into ALITA_SECRETS_FILE" for name in unknown]
+        known = self._secrets.values() if grants.secrets else {}
+        unknown = [name for name in grants.secrets if name not in known]
+        return lacks + [f"needs the secret {name!r}: add it to ALITA_SECRETS_FILE" for name in unknown]
 
     @cached_property
-    def _way_to_a_model(self) -> str:
+    def _how_to_get_a_model(self) -> str:
         return steps_to_a_model(self._settings)
 
     def broker_for(self, stored: StoredVersion, chain: tuple[str, ...] = ()) -> GrantedBroker | None:
         """The broker of one call; None for a tool that asks for nothing. `chain`: the tools that led to the call.
 
         Raises:
-            ToolUnavailable: something that the version asks for is not granted; the hint says how it is.
+            ToolUnavailable: something that the version asks for is not granted; the hint says how to grant it.
         """
         manifest = stored.manifest
         if manifest.grants.is_pure:
@@ -84,20 +82,18 @@ class BrokerFactory:
     ) -> GrantedBroker:
         """The broker of one call with these rights; `chain` ends with what runs in it.
 
-        `workspace` is the folder of this call alone, in place of the one that the settings name.
+        `workspace` is the folder of this call alone, in place of the one in the settings.
         """
-        return GrantedBroker(granted, limits, self._services(granted, chain, workspace or self._workspace))
-
-    def _services(self, granted: Grants, chain: tuple[str, ...], workspace: Path | None) -> HostServices:
-        """All that could be asked for; the secrets are those that were granted, so that no other one is in reach."""
-        values = {name: self._secrets.value(name) for name in granted.secrets}
-        return HostServices(
+        secrets = self._secrets.values() if granted.secrets else {}
+        services = HostServices(
             complete=self._complete if self._model else None,
-            call_tool=self._called,
-            secrets={name: value for name, value in values.items() if value is not None},
-            workspace=workspace,
+            call_tool=self._call_other_tool,
+            # No other secret is in reach.
+            secrets={name: secrets[name] for name in granted.secrets if name in secrets},
+            workspace=workspace or self._workspace,
             chain=chain,
         )
+        return GrantedBroker(granted, limits, services)
 
     async def _complete(
         self, prompt: str, *, system: str | None, max_tokens: int | None, temperature: float | None
@@ -113,7 +109,7 @@ class BrokerFactory:
             raise RuntimeError("the model did not answer") from None  # its words may name keys and hosts
         return answer.text
 
-    async def _called(self, name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]) -> Any:
+    async def _call_other_tool(self, name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]) -> Any:
         try:
             result = await self._call_tool(name, arguments, chain[:-1])
         except InvalidArguments as wrong:
@@ -123,27 +119,30 @@ class BrokerFactory:
         return value_of(name, result)
 
 
-def _workspace_of(settings: Settings) -> Path | None:
-    """The folder that tools may use, as far away from what decides about tools as can be.
+def find_workspace(settings: Settings) -> Path | None:
+    """The folder that tools may use; None where none is set.
 
     Raises:
-        UsageError: it is no folder, or a tool could read secrets or grant itself rights through it.
+        UsageError: it is not a folder, or a tool could read secrets or grant itself rights through it.
     """
     if settings.workspace is None:
         return None
-    folder = settings.workspace.expanduser().resolve()
+    folder, shown = settings.workspace.expanduser().resolve(), f"ALITA_WORKSPACE={str(settings.workspace)!r}"
     if not folder.is_dir():
-        raise UsageError(f"ALITA_WORKSPACE={str(settings.workspace)!r} is no folder.", hint="Make it first.")
-    ours = {"ALITA_HOME": settings.home, "ALITA_GRANTS_FILE": settings.grants_file}
-    for name, place in {**ours, "ALITA_SECRETS_FILE": settings.secrets_file}.items():
+        raise UsageError(f"{shown} is not a folder.", hint="Create it first.")
+    private = {
+        "ALITA_HOME": settings.home,
+        "ALITA_GRANTS_FILE": settings.grants_file,
+        "ALITA_SECRETS_FILE": settings.secrets_file,
+    }
+    for name, place in private.items():
         if place is not None and place.expanduser().resolve().is_relative_to(folder):
             raise UsageError(
-                f"{name} lies inside ALITA_WORKSPACE={str(settings.workspace)!r}, where tools read and write.",
-                hint="Choose a folder that holds nothing but what tools may see.",
+                f"{name} is inside {shown}, where tools read and write.",
+                hint="Choose a folder that contains only what tools may see.",
             )
     if folder.is_relative_to(settings.home.expanduser().resolve()):
         raise UsageError(
-            f"ALITA_WORKSPACE={str(settings.workspace)!r} lies inside ALITA_HOME, where tools are kept.",
-            hint="Choose a folder elsewhere.",
+            f"{shown} is inside ALITA_HOME, where tools are kept.", hint="Choose another folder."
         )
     return folder

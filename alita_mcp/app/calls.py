@@ -11,16 +11,16 @@ from typing import Any, Protocol
 
 import anyio
 
-from alita_mcp.app.runnable import Lacks, Runnable
-from alita_mcp.app.version_verifier import VersionVerifier
+from alita_mcp.app.version_verifier import Lacks, VersionVerifier
 from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
 from alita_mcp.library.results import ResultCache, call_key
 from alita_mcp.library.versions.naming import superseded
+from alita_mcp.runs.tool_broker import RedactingBroker
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN
 from alita_mcp.sandbox.choose import UNCHOSEN, expected_kind
-from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.values import Manifest, StoredVersion, Value
 from alita_mcp.verification.json_schema import validate_arguments, validate_result
 
@@ -28,16 +28,12 @@ MAX_EVENTS = 50
 """How many of a broker's events the journal keeps with one call."""
 
 
-class WatchedBroker(Broker, Protocol):
+class WatchedBroker(RedactingBroker, Protocol):
     """Broker that reports afterwards what it was asked for."""
 
     @property
     def events(self) -> Sequence[Value]:
         """What it did and what it refused, in order."""
-        ...
-
-    def redact_result(self, result: RunResult) -> RunResult:
-        """The result without the secrets that the call was given."""
         ...
 
 
@@ -77,12 +73,9 @@ class _Call:
     started: float = field(default_factory=time.monotonic)
 
     def journal_detail(self) -> dict[str, Any]:
-        detail: dict[str, Any] = {
-            "seconds": round(time.monotonic() - self.started, 6),
-            "sandbox": self.sandbox,
-        }
-        if self.client:
-            detail["client"] = self.client
+        seconds = round(time.monotonic() - self.started, 6)
+        detail: dict[str, Any] = {"seconds": seconds, "sandbox": self.sandbox}
+        detail |= {"client": self.client} if self.client else {}
         events = self.broker.events if self.broker else ()
         if events:
             detail["events"] = [event.model_dump(mode="json") for event in events[:MAX_EVENTS]]
@@ -103,8 +96,7 @@ class Calls:
     ) -> None:
         self.sandbox = sandbox
         self._library = library
-        self._verifier = VersionVerifier(library, sandbox)
-        self.runnable = Runnable(library, self._verifier, lacks)
+        self.verifier = VersionVerifier(library, sandbox, lacks)
         self._results = results
         self._broker_for = broker_for
 
@@ -132,10 +124,10 @@ class Calls:
         # 1. Refuse what could only fail, before gates run or a person is asked.
         entry = self._library.entry(name)
         if entry.state == "enabled":
-            if not entry.manifest.grants.is_pure:
-                self.runnable.check(entry.manifest)
+            if entry.manifest.packages or not entry.manifest.grants.is_pure:
+                self.verifier.check(entry.manifest)
             if version is not None or not entry.sandboxes:
-                await self._verifier.verify_unproven(name, version, len(chain))
+                await self.verifier.verify_unproven(name, version, len(chain))
         entry = self._library.callable_entry(name)
         stored = await self._library.read(name, version)
         manifest = stored.manifest
@@ -152,7 +144,7 @@ class Calls:
             kept = await self._find_kept(call)
             result = kept or await self._run_in_sandbox(call)
         except SandboxError as failure:
-            self._verifier.forget_environment(stored)
+            self.verifier.forget_environment(stored)
             said = {"error": type(failure).__name__, "message": failure.message[:500]}
             self._library.calls.record_sandbox_failure(
                 name, manifest.version, **said, **call.journal_detail()
@@ -178,7 +170,7 @@ class Calls:
         ):
             return None
         if call.sandbox == UNCHOSEN:
-            call.sandbox = (await self._verifier.choose_sandbox()).kind
+            call.sandbox = (await self.verifier.choose_sandbox()).kind
         call.cache_key = call_key(manifest.digest, call.sandbox, call.arguments)
         if call.sandbox not in self._library.tools.evidence(manifest.name, manifest.version):
             return None
@@ -187,7 +179,7 @@ class Calls:
 
     async def _run_in_sandbox(self, call: _Call) -> RunResult:
         stored, manifest, chain = call.stored, call.stored.manifest, call.chain
-        sandbox, environment = await self._verifier.verify_here(stored, len(chain))
+        sandbox, environment = await self.verifier.verify_here(stored, len(chain))
         call.sandbox = sandbox.kind
         if not manifest.grants.is_pure:
             if manifest.grants.tools:
@@ -223,10 +215,10 @@ class Calls:
             if name in chain or len(chain) >= MAX_CHAIN:
                 continue
             with suppress(ToolNotFound, ToolUnavailable):
-                await self._verifier.verify_unproven(name, None, len(chain) - 1)
+                await self.verifier.verify_unproven(name, None, len(chain) - 1)
                 self._library.callable_entry(name)
                 stored = await self._library.read(name)
-                await self._verifier.verify_here(stored, len(chain) - 1)
+                await self.verifier.verify_here(stored, len(chain) - 1)
                 await self.prepare_tools(stored.manifest.grants.tools, (*chain, name))
 
 

@@ -14,31 +14,19 @@ from alita_mcp.library.grants.grants_file import SECRET_NAME
 from alita_mcp.sandbox.broker.redaction import check_secret
 
 MAX_BYTES = 1 << 20
-_HINT = 'Write {"name": "value"}; `chmod 600` keeps others from reading it.'
 
 
 class SecretsFile:
     """Secrets of one file, read each time that one is asked for."""
 
     def __init__(self, path: Path | None) -> None:
-        """Reads the file once.
-
-        Raises:
-            UsageError: it is missing, another's, or readable by others, or does not fit; no message holds a value.
-        """
+        """Reads the file once; raises as `read_secrets_file`."""
         self._path = path
         if path is not None:
             read_secrets_file(path)
 
-    def value(self, name: str) -> str | None:
-        """The secret of that name; None when there is none, or its file is not fit to be read any more."""
-        return self._read().get(name)
-
-    def values(self) -> tuple[str, ...]:
-        """All secrets; none when the file is not fit to be read any more."""
-        return tuple(self._read().values())
-
-    def _read(self) -> dict[str, str]:
+    def values(self) -> dict[str, str]:
+        """All secrets by name; none when the file is not fit to be read any more."""
         try:
             return read_secrets_file(self._path) if self._path is not None else {}
         except UsageError:
@@ -49,41 +37,39 @@ def read_secrets_file(path: Path) -> dict[str, str]:
     """Reads secrets by name.
 
     Raises:
-        UsageError: the file is missing, another's, or readable by others, or does not fit; no message holds a value.
+        UsageError: the file is missing, somebody else's, accessible to others, or malformed; no message holds a value.
     """
+
+    def refusal(problem: str, hint: str = 'Write {"name": "value"} into it.') -> UsageError:
+        return UsageError(f"Cannot use the secrets file {path}: {problem}.", hint=hint)
+
     try:
         with path.open("rb") as file:
-            _refuse_shared(path, os.fstat(file.fileno()))
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise refusal("it is not a regular file")
+            if os.name == "posix" and found.st_mode & 0o077:
+                mode = stat.S_IMODE(found.st_mode)
+                raise refusal(
+                    f"others can access it (mode {mode:o})", f"Run: chmod 600 {shlex.quote(str(path))}"
+                )
+            if (exposed := exposure(path, found)) is not None:
+                raise refusal(exposed.what, f"Run: {exposed.command}")
             content = file.read(MAX_BYTES + 1)
     except OSError as missing:
-        raise _refusal(path, missing.strerror or "it cannot be read") from None
+        raise refusal(missing.strerror or "it cannot be read") from None
     if len(content) > MAX_BYTES:
-        raise _refusal(path, f"it is larger than {MAX_BYTES >> 20} MB")
+        raise refusal(f"it is larger than {MAX_BYTES >> 20} MB")
     try:
         document = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError):
-        raise _refusal(path, "it is not JSON") from None  # the parser's words would show what it read
+        raise refusal("it is not JSON") from None  # the parser's words would show what it read
     if not isinstance(document, dict):
-        raise _refusal(path, "it holds no object of secrets by name")
+        raise refusal("it is not a JSON object")
     for name, value in document.items():
         if not SECRET_NAME.fullmatch(name):
-            raise _refusal(path, f"{name[:80]!r} is no secret's name")
+            raise refusal(f"invalid name {name[:80]!r}")
         if not isinstance(value, str) or not value:
-            raise _refusal(path, f"the secret {name!r} is no text, or empty")
+            raise refusal(f"the value of {name!r} is not text, or empty")
         check_secret(name, value)
     return dict(document)
-
-
-def _refuse_shared(path: Path, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise _refusal(path, "it is no plain file")
-    if os.name == "posix" and found.st_mode & 0o077:
-        command = f"Run: chmod 600 {shlex.quote(str(path))}"
-        raise _refusal(path, f"others can use it (mode {stat.S_IMODE(found.st_mode):o})", command)
-    wrong = exposure(path, found)
-    if wrong is not None:
-        raise _refusal(path, wrong.what, f"Run: {wrong.command}")
-
-
-def _refusal(path: Path, what: str, hint: str = _HINT) -> UsageError:
-    return UsageError(f"The secrets file {path} cannot be used: {what}.", hint=hint)

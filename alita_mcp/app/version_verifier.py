@@ -1,8 +1,8 @@
-"""Verifier that runs a version's gates in the current sandbox before its first call, and holds its environment."""
+"""Verifier of versions on this machine: whether one can run here, and its gates before its first call."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -15,16 +15,11 @@ from alita_mcp.library.versions.naming import existing_version
 from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, expected_kind, silent
 from alita_mcp.sandbox.interface import Environment, Sandbox
 from alita_mcp.sandbox.wasm.abilities import EMBEDDED, packages_with_sockets
-from alita_mcp.values import AcceptedVersion, Lock, Manifest, StoredVersion
+from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
 from alita_mcp.verification.verify import Verdict, verify
 
-
-def cannot_run_here(name: str, lacks: Sequence[str]) -> ToolUnavailable:
-    """The error for a call that could only fail here; `lacks` are what it needs, as in `needs a model: …`."""
-    return ToolUnavailable(
-        f"{name} cannot run here: it {'; '.join(lacks)}.",
-        hint="A person can change that; until then use another tool, or make one that does without.",
-    )
+Lacks = Callable[[Grants], list[str]]
+"""What these grants need and the settings do not give, each as in `needs a model: set ALITA_MODEL`."""
 
 
 class VersionPlace(NamedTuple):
@@ -36,24 +31,60 @@ class VersionPlace(NamedTuple):
 
 
 class VersionVerifier:
-    """Ensures that a version has passed its gates in the current kind of sandbox before it runs, once for each."""
+    """Ensures that a version can run here and has passed its gates in the current kind of sandbox, once for each."""
 
-    def __init__(self, library: Library, sandbox: Sandbox) -> None:
+    def __init__(self, library: Library, sandbox: Sandbox, lacks: Lacks | None = None) -> None:
         self._library = library
         self._sandbox = sandbox
+        self._lacks = lacks or (lambda _grants: [])
         self._environments: dict[tuple[str, str], Environment] = {}
         self._verifying: dict[str, anyio.Lock] = {}
         self._failures: dict[tuple[str, str], str] = {}
 
-    def known_failure(self, manifest: Manifest) -> str:
-        """How a version failed its gates in the sandbox at hand since this process began; empty where it did not."""
-        return self._failures.get((manifest.digest, expected_kind(self._sandbox)), "")
+    def why_not(self, manifest: Manifest) -> str:
+        """Why a version cannot run here, as in `needs a model: set ALITA_MODEL`; empty where it can, as far as known.
 
-    def lacks_of_sandbox(self, manifest: Manifest) -> list[str]:
-        """What a version needs of a sandbox and this kind does not have, as in `needs Docker or bubblewrap, …`."""
+        What a person did not approve is no reason: ask for that apart. Starts no sandbox.
+        """
+        reasons = [*self._missing(manifest), *self._uncallable_tools(manifest, (manifest.name,))]
+        failure = self._failures.get((manifest.digest, expected_kind(self._sandbox)), "")
+        return "; ".join(reasons) or failure
+
+    def check(self, manifest: Manifest) -> None:
+        """Refuses a call that could only fail.
+
+        Raises:
+            ToolUnavailable: settings or sandbox do not give what the version needs.
+        """
+        if missing := self._missing(manifest):
+            raise ToolUnavailable(
+                f"{manifest.name} cannot run here: it {'; '.join(missing)}.",
+                hint="A person can change that. Until then use another tool, or make one that does without.",
+            )
+
+    def _missing(self, manifest: Manifest) -> list[str]:
+        """What it needs of the settings and of the sandbox, and does not find here."""
         embedded_only = expected_kind(self._sandbox) == EMBEDDED
         packages = packages_with_sockets(manifest.packages) if embedded_only else []
-        return [f"needs Docker or bubblewrap for the sockets of {' and '.join(packages)}"] if packages else []
+        sockets = (
+            [f"needs Docker or bubblewrap for the sockets of {' and '.join(packages)}"] if packages else []
+        )
+        return [*self._lacks(manifest.grants), *sockets]
+
+    def _uncallable_tools(self, manifest: Manifest, chain: tuple[str, ...]) -> list[str]:
+        """The tools it needs and cannot call: those that do not exist, are not approved, or cannot run themselves."""
+        reasons = []
+        for name in manifest.grants.tools:
+            if name in chain:
+                continue
+            entry = self._library.tools.entry(name)
+            if entry is None or entry.state != "enabled":
+                reasons.append(f"calls {name}, which does not exist")
+            elif not entry.approved:
+                reasons.append(f"calls {name}, which waits for a person's approval")
+            elif self._missing(entry.manifest) or self._uncallable_tools(entry.manifest, (*chain, name)):
+                reasons.append(f"calls {name}, which cannot run here")
+        return reasons
 
     async def choose_sandbox(self) -> Sandbox:
         """The sandbox that calls run in; the first caller has it chosen.
@@ -73,9 +104,9 @@ class VersionVerifier:
             SandboxError: the sandbox failed.
         """
         sandbox, manifest = await self.choose_sandbox(), stored.manifest
-        if lacks := self.lacks_of_sandbox(manifest):
-            # an older release may have proved it here: only its calls would fail
-            raise cannot_run_here(manifest.name, lacks)
+        # An older release may have proved it here, where its packages open no sockets: only its calls would fail.
+        if manifest.packages:
+            self.check(manifest)
         evidence = self._library.tools.evidence(manifest.name, manifest.version)
         if sandbox.kind not in evidence:
             async with self._verifying.setdefault(manifest.digest, anyio.Lock()):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field, JsonValue
 
 from alita_mcp.errors import InvalidArguments
-from alita_mcp.runs.recorded_run import ResultKind
+from alita_mcp.runs.history.run import ResultKind
 from alita_mcp.values import Grants, Value
 
 MAX_CODE_BYTES = 100_000
@@ -18,7 +17,7 @@ _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class CodeRequest(Value):
-    """Request to run code once."""
+    """Request to run code, alone or as a step of a session."""
 
     code: str
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
@@ -28,42 +27,34 @@ class CodeRequest(Value):
     session: str = ""
     """Name of the session that it is a step of; empty: it runs alone."""
 
-    def checked(self) -> CodeRequest:
-        """The same, once it is known that it can run.
+    def check(self) -> None:
+        """Refuses what cannot run.
 
         Raises:
-            InvalidArguments: there is no code, too much of it, or an argument or the session is no name.
+            InvalidArguments: there is no code, too much of it, or an argument or the session has no valid name.
         """
         if not self.code.strip():
-            raise InvalidArguments("There is no code to run.", hint="Send Python in `code`.")
+            raise InvalidArguments("The code is empty.", hint="Send Python in `code`.")
         size = len(self.code.encode("utf-8", "replace"))
         if size > MAX_CODE_BYTES:
             raise InvalidArguments(
                 f"The code has {size:,} bytes, the limit is {MAX_CODE_BYTES:,}.",
                 hint="Send data in `arguments` instead of in the code.",
             )
-        _check_names(self.arguments)
-        self._check_session()
-        return self
-
-    def _check_session(self) -> None:
+        for name in self.arguments:
+            if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
+                raise InvalidArguments(
+                    f"Invalid name {name[:80]!r} in `arguments`: each key becomes a variable of the code.",
+                    hint="Use Python names.",
+                )
         if self.session and not _SESSION.fullmatch(self.session):
             raise InvalidArguments(
-                f"{self.session[:80]!r} is no name for a session.",
-                hint="Use up to 64 letters, digits, dots, dashes and underscores, a letter or digit first.",
+                f"Invalid session name {self.session[:80]!r}.",
+                hint="Use up to 64 letters, digits, dots, dashes and underscores, starting with a letter or digit.",
             )
         if self.session and self.grants.workspace == "write":
             raise InvalidArguments(
-                "A session changes no files of the workspace.", hint="Run this code without `session`."
-            )
-
-
-def _check_names(arguments: Mapping[str, Any]) -> None:
-    for name in arguments:
-        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
-            raise InvalidArguments(
-                f"{name[:80]!r} in `arguments` is no name that code can use.",
-                hint="Each key becomes a variable of the code: use Python names.",
+                "A session cannot write to the workspace.", hint="Run this code without `session`."
             )
 
 

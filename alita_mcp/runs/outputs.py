@@ -45,41 +45,37 @@ def outputs_of(
     Figures that are not shown in the answer itself are files: SVG, which breaks the conversations of some clients
     when it is sent as a picture, and what is too much for one answer.
     """
-    told = [note[:MAX_NOTE] for note in notes[:MAX_NOTES]]
-    kept = _files(files, told)
+    noted = [note[:MAX_NOTE] for note in notes[:MAX_NOTES]]
+    kept: dict[str, bytes] = {}
+    room = MAX_FILE_BYTES
+    for file in files[:MAX_FILES]:
+        name, content = file.get("name", ""), _decode(file.get("data", ""))
+        if not is_file_name(name) or content is None or len(content) > room or name in kept:
+            noted.append(
+                f"The file {name[:80]!a} is left out: it is too large, or may not leave the sandbox."
+            )
+            continue
+        room -= len(content)
+        kept[name] = content
     shown: list[Figure] = []
     room = MAX_SHOWN_BYTES
     for number, figure in enumerate(figures[:MAX_FIGURES], 1):
-        mime, data = figure.get("mime", ""), _figure(figure)
+        mime, text = figure.get("mime", ""), figure.get("data", "")
+        # What is far too long is not even decoded: it has no bytes, which is a problem.
+        text = text if len(text) <= 2 * MAX_FIGURE_BYTES else ""
+        data = text.encode() if mime == SVG else _decode(text) or b""
         if problem := _figure_problem(mime, data):
-            told.append(f"Figure {number} is left out: {problem}.")
+            noted.append(f"Figure {number} is left out: {problem}.")
         elif mime == PNG and len(data) <= room:
             room -= len(data)
             shown.append(Figure(mime_type=mime, data=figure["data"]))
         else:
             name = f"figure-{number}.{_ENDINGS[mime]}"
-            kept.append(WrittenFile(name=_free(name, kept), data=data))
-    return Outputs(tuple(shown), tuple(kept), tuple(told))
-
-
-def _files(files: Sequence[dict[str, str]], told: list[str]) -> list[WrittenFile]:
-    kept: list[WrittenFile] = []
-    room = MAX_FILE_BYTES
-    for file in files[:MAX_FILES]:
-        name, data = file.get("name", ""), _decoded(file.get("data", ""))
-        if not is_file_name(name) or data is None or len(data) > room or _free(name, kept) != name:
-            told.append(f"The file {name[:80]!a} is left out: it is too large, or may not leave the sandbox.")
-            continue
-        room -= len(data)
-        kept.append(WrittenFile(name=name, data=data))
-    return kept
-
-
-def _free(name: str, kept: Sequence[WrittenFile]) -> str:
-    taken = {file.name for file in kept}
-    while name in taken:
-        name = f"_{name}"
-    return name
+            while name in kept:
+                name = f"_{name}"
+            kept[name] = data
+    written = tuple(WrittenFile(name=name, data=data) for name, data in kept.items())
+    return Outputs(tuple(shown), written, tuple(noted))
 
 
 def is_file_name(name: str) -> bool:
@@ -88,33 +84,21 @@ def is_file_name(name: str) -> bool:
     return 0 < len(name) <= MAX_NAME and name.isprintable() and not {"", ".", ".."} & {*parts}
 
 
-def _figure(figure: dict[str, str]) -> bytes:
-    """The bytes of a figure; none where they cannot be what it says."""
-    text = figure.get("data", "")
-    if len(text) > 2 * MAX_FIGURE_BYTES:
-        return b""
-    return text.encode() if figure.get("mime") == SVG else _decoded(text) or b""
-
-
 def _figure_problem(mime: str, data: bytes) -> str:
     """Why a figure cannot be passed on; empty where it can."""
     if mime not in _ENDINGS or not data or len(data) > MAX_FIGURE_BYTES:
-        return "it is no PNG or SVG of at most 1 MB"
-    if mime == PNG:
-        return _png_problem(data)
-    return "" if _SVG.match(data) else "it is no SVG"
-
-
-def _png_problem(data: bytes) -> str:
+        return "it is not a PNG or SVG of at most 1 MB"
+    if mime == SVG:
+        return "" if _SVG.match(data) else "it is not an SVG"
     if not data.startswith(_PNG_HEADER) or len(data) < len(_PNG_HEADER) + 8:
-        return "it is no PNG"
+        return "it is not a PNG"
     width, height = struct.unpack_from(">II", data, len(_PNG_HEADER))
     if not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE):
-        return f"{width} x {height} pixels, at most {MAX_SIDE} a side are shown"
+        return f"{width} x {height} pixels; at most {MAX_SIDE} a side are shown"
     return ""
 
 
-def _decoded(text: str) -> bytes | None:
+def _decode(text: str) -> bytes | None:
     try:
         return base64.b64decode(text, validate=True)
     except ValueError:

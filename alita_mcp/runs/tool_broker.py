@@ -25,7 +25,7 @@ from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.runs.code_run import CodeRun
 from alita_mcp.sandbox.broker.requests import BrokerRequest, CallToolRequest, Name, parse_request
-from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
+from alita_mcp.sandbox.interface import Broker, EgressPolicy, RunResult
 from alita_mcp.sandbox.runner.tool.grants import lacks
 from alita_mcp.sandbox.workers.call_session import in_words
 from alita_mcp.values import Manifest
@@ -59,13 +59,13 @@ _NOT_RAISED = frozenset(
 
 
 class DescribeRequest(BrokerRequest):
-    """A request for the signature of a tool."""
+    """Request for the signature of a tool."""
 
     name: Name
 
 
 class SearchRequest(BrokerRequest):
-    """A request for tools that fit a text."""
+    """Request for tools that serve a need."""
 
     query: str = Field(min_length=1, max_length=2_000)
     limit: int = Field(ge=1, le=20)
@@ -82,16 +82,16 @@ class LibraryTools(Protocol):
         """
         ...
 
-    async def search(self, query: str, limit: int) -> Sequence[SearchHit]:
+    async def search_tools(self, query: str, limit: int) -> Sequence[SearchHit]:
         """Tools for a need, best first, as the client may see them."""
         ...
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> RunResult:
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> RunResult:
         """Calls a tool under its own rights and in a sandbox of its own."""
         ...
 
 
-class CleaningBroker(Broker, Protocol):
+class RedactingBroker(Broker, Protocol):
     """Broker that removes secrets from a result."""
 
     def redact_result(self, result: RunResult) -> RunResult:
@@ -99,10 +99,10 @@ class CleaningBroker(Broker, Protocol):
         ...
 
 
-class ToolBroker(CleaningBroker):
+class ToolBroker(RedactingBroker):
     """Broker of one run; requests that are not for `alita_tools` go to the `inner` one."""
 
-    def __init__(self, tools: LibraryTools, tasks: TaskGroup, inner: CleaningBroker | None = None) -> None:
+    def __init__(self, tools: LibraryTools, tasks: TaskGroup, inner: RedactingBroker | None = None) -> None:
         self._tools = tools
         self._tasks = tasks
         self._inner = inner
@@ -121,11 +121,11 @@ class ToolBroker(CleaningBroker):
 
     @property
     def egress_policy(self) -> EgressPolicy | None:
-        """Where the run's connections may go: as the inner one says."""
+        """Egress policy of the inner broker."""
         return self._inner.egress_policy if self._inner is not None else None
 
     async def answer(self, service: str, words: dict[str, Any]) -> Any:
-        """The value that a request gives; see `Broker`."""
+        """The answer to a request; see `Broker`."""
         if service in self._own:
             return await self._own[service](words)
         if self._inner is None:
@@ -136,13 +136,13 @@ class ToolBroker(CleaningBroker):
         """The result as the inner one lets it leave."""
         return self._inner.redact_result(result) if self._inner is not None else result
 
-    def told(self, run: CodeRun) -> CodeRun:
-        """The run with the tools that it called; where its time ended, with those that it waited for."""
-        told: dict[str, Any] = {"tools": tuple(dict.fromkeys(self._called))}
+    def add_calls(self, run: CodeRun) -> CodeRun:
+        """The run with the tools that it called; after a timeout also with those that were still running."""
+        added: dict[str, Any] = {"tools": tuple(dict.fromkeys(self._called))}
         if run.status == "timeout" and self._called:
             waits = ", ".join(dict.fromkeys(self._under_way.values())) or "none"
-            told["error"] = f"{run.error}; the time of tools counts (under way: {waits})"
-        return run.model_copy(update=told)
+            added["error"] = f"{run.error}, including the time of tool calls (still running: {waits})"
+        return run.model_copy(update=added)
 
     async def _describe(self, words: dict[str, Any]) -> dict[str, Any]:
         name = parse_request(DescribeRequest, MODULE, words).name
@@ -161,7 +161,7 @@ class ToolBroker(CleaningBroker):
     async def _search(self, words: dict[str, Any]) -> list[dict[str, Any]]:
         request = parse_request(SearchRequest, MODULE, words)
         self._count("searches", MAX_SEARCHES, "searches")
-        found = await self._tools.search(request.query, request.limit)
+        found = await self._tools.search_tools(request.query, request.limit)
         return [hit.model_dump(include={"name", "signature", "summary", "score"}) for hit in found]
 
     async def _start(self, words: dict[str, Any]) -> int | None:
@@ -174,7 +174,7 @@ class ToolBroker(CleaningBroker):
         ticket = self._first + self._asked["calls"]
         self._called.append(request.name)
         self._under_way[ticket] = request.name
-        self._tasks.start_soon(self._call, ticket, request)
+        self._tasks.start_soon(self._run_call, ticket, request)
         return ticket
 
     async def _wait(self, words: dict[str, Any]) -> dict[str, Any] | None:
@@ -200,7 +200,7 @@ class ToolBroker(CleaningBroker):
         if self._asked[what] > most:
             raise RuntimeError(f"more than {most} {words} in one run")
 
-    async def _call(self, ticket: int, request: CallToolRequest) -> None:
+    async def _run_call(self, ticket: int, request: CallToolRequest) -> None:
         outcome = await self._outcome(request.name, request.arguments)
         write = partial(json.dumps, outcome, ensure_ascii=False)
         self._finished.append((ticket, await off_loop(write, large=is_large(outcome))))
@@ -208,19 +208,23 @@ class ToolBroker(CleaningBroker):
         self._news = anyio.Event()
 
     async def _outcome(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What a call gave: its value as `ok`, or the `kinds` of error to raise inside and a `message`."""
         try:
-            result = await self._tools.call(name, arguments)
+            result = await self._tools.call_tool(name, arguments)
         except InvalidArguments as wrong:
             stub = signature_of(self._tools.manifest(name))
             return _failure(("ValueError",), f"{name}: {wrong.message}\n{stub}")
         except Exception as problem:  # noqa: BLE001 - the edge: whatever fails here fails in the code, in words
             kind, message = in_words(problem)
             return _failure((kind,), f"{name}: {message}")
+        # Case 1: it returned a value.
         if result.ok:
             return {"ok": result.value}
+        # Case 2: the sandbox ended it.
         if result.status != "error":
             late = ["TimeoutError"] if result.status == "timeout" else []
             return _failure(late, f"{name} failed ({result.status}): {result.message}")
+        # Case 3: it raised. Where that is a class of Python's own, the code can catch it by name.
         named = (
             each.removeprefix("builtins.") for each in result.error_kinds if each.startswith("builtins.")
         )
@@ -232,7 +236,7 @@ class ToolBroker(CleaningBroker):
 
 @asynccontextmanager
 async def open_tool_broker(
-    tools: LibraryTools, inner: CleaningBroker | None = None
+    tools: LibraryTools, inner: RedactingBroker | None = None
 ) -> AsyncIterator[ToolBroker]:
     """Opens the broker of one run; calls that are still under way are cancelled at the end."""
     with unwrapped():
@@ -241,15 +245,8 @@ async def open_tool_broker(
             tasks.cancel_scope.cancel()
 
 
-def asking(job: Job) -> Job:
-    """Adds the right to request tools to a job, since a sandbox passes no requests of a call without grants."""
-    grants = job.grants.model_copy(update={"tools": (*job.grants.tools, "*")})
-    limits = job.limits.model_copy(update={"broker_calls": QUESTIONS})
-    return job.model_copy(update={"grants": grants, "limits": limits})
-
-
-def named_tools(code: str) -> tuple[str, ...]:
-    """Names of the tools that code imports."""
+def tools_imported_by(code: str) -> tuple[str, ...]:
+    """Names of the library tools that code imports."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

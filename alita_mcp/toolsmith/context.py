@@ -8,7 +8,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.models.roles import Models
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
-from alita_mcp.runs.store import RunStore
+from alita_mcp.runs.history.store import RunStore
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.toolsmith.jobs.journal import SynthesisRecord
 from alita_mcp.toolsmith.package_check import PackageCheck

@@ -15,9 +15,9 @@ import anyio.to_thread
 from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.library.versions.files import mark_of
 from alita_mcp.progress import ReportStage
-from alita_mcp.runs.annotations import NoFunctionError
-from alita_mcp.runs.function import RunFunction, function_of
-from alita_mcp.runs.recorded_run import RecordedRun
+from alita_mcp.runs.history.annotations import NoFunctionError
+from alita_mcp.runs.history.function import RunFunction, function_of
+from alita_mcp.runs.history.run import RecordedRun
 from alita_mcp.toolsmith.carried_examples import is_decided_by, make_record, without_confirmed
 from alita_mcp.toolsmith.context import SynthesisContext
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
@@ -109,7 +109,9 @@ class FromRuns:
                 "This server keeps no runs of code.", hint="Send code and tests instead of from_run."
             )
         await on_stage("runs")
-        runs = [await anyio.to_thread.run_sync(store.find, each) for each in dict.fromkeys(request.from_run)]
+        runs = [
+            await anyio.to_thread.run_sync(store.find_run, each) for each in dict.fromkeys(request.from_run)
+        ]
         unfit = _unfit(runs, request)
         if unfit is not None:
             return unfit
@@ -162,20 +164,20 @@ class FromRuns:
         made = request.model_copy(update=update)
         outcome = await self._make(made.model_copy(update=name_and_description_in_code(made)), on_stage)
         if isinstance(outcome, Rejected):
-            told = {"reason": f"made of {len(runs)} runs: {outcome.reason}"}
+            changes = {"reason": f"made of {len(runs)} runs: {outcome.reason}"}
             if outcome.stage in ("examples", "determinism") and outcome.case in [
                 call.arguments for call in seen
             ]:
-                told["fix"] = _SEEN
-            outcome = outcome.model_copy(update=told)
+                changes["fix"] = _SEEN
+            outcome = outcome.model_copy(update=changes)
         return outcome
 
 
 def _unfit(runs: Sequence[RecordedRun], request: SynthesisRequest) -> Rejected | None:
     """Why no tool can be made of these runs, whatever their code does."""
     if not any(run.ok for run in runs):
-        said = f"{runs[-1].error_type}: {runs[-1].error}".strip(": ")[:200] or runs[-1].status
-        reason = f"from_run: all of these runs failed, the last one with {said}."
+        error = f"{runs[-1].error_type}: {runs[-1].error}".strip(": ")[:200] or runs[-1].status
+        reason = f"from_run: all of these runs failed, the last one with {error}."
         return Rejected(
             stage="examples", reason=reason, fix="Run the code until it works, then name that run."
         )

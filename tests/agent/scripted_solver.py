@@ -13,10 +13,10 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.agent import made_tools, scripts, talk
+from tests.models.openai_server import Request, Sends, openai_server
 
 MODEL = "openai/scripted-solver"
 CHARACTERS_A_TOKEN = 4
@@ -139,52 +139,25 @@ def _plan(way: str, estimate: float) -> dict[str, Any]:
 @contextmanager
 def serving(asked: list[dict[str, Any]] | None = None, solver: Solver = OURS) -> Iterator[str]:
     """Serves the model on a free port; gives the base URL. Requests are appended to `asked`."""
-    handler = type("Solver", (_Solver,), {"asked": asked, "solver": solver})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
 
-
-class _Solver(BaseHTTPRequestHandler):
-    asked: list[dict[str, Any]] | None
-    solver: Solver
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
-        if self.asked is not None:
-            self.asked.append(body)
-        message = answer_to(body, self.solver)
-        said = json.dumps(message).encode()
+    def reply(request: Request) -> Sends:
+        if asked is not None:
+            asked.append(request.body)
+        message = answer_to(request.body, solver)
+        prompt = -(-len(json.dumps(request.body["messages"])) // CHARACTERS_A_TOKEN)
+        completion = -(-len(json.dumps(message)) // CHARACTERS_A_TOKEN)
         reason = "tool_calls" if message.get("tool_calls") else "stop"
-        prompt = -(-len(json.dumps(body["messages"])) // CHARACTERS_A_TOKEN)
-        completion = -(-len(said) // CHARACTERS_A_TOKEN)
-        usage = {
-            "prompt_tokens": prompt,
-            "completion_tokens": completion,
-            "total_tokens": prompt + completion,
-        }
-        reply = json.dumps(
-            {
-                "id": "1", "object": "chat.completion", "created": 1, "model": str(body.get("model")),
-                "choices": [{"index": 0, "message": message, "finish_reason": reason}], "usage": usage,
-            }
-        ).encode()  # fmt: skip
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(reply)))
-        self.end_headers()
-        self.wfile.write(reply)
+        body = {
+            "id": "1", "object": "chat.completion", "created": 1, "model": str(request.body.get("model")),
+            "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+            "usage": {
+                "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
+            },
+        }  # fmt: skip
+        return Sends(json.dumps(body).encode())
 
-    def log_message(self, *_arguments: object) -> None:
-        return
+    with openai_server(reply) as (url, _transcript):
+        yield url
 
 
 if __name__ == "__main__":

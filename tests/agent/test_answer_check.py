@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from alita_mcp.agent.actions.observations import Observation, shown, sketched
-from alita_mcp.agent.answers.answer_check import EXCERPT, checked
+from alita_mcp.agent.actions.observations import Observation, excerpt, sketch
+from alita_mcp.agent.answers.answer_check import EXCERPT, check_answer
 from alita_mcp.agent.values import Claim
 from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.models.scripted import ScriptedModel
@@ -28,7 +28,7 @@ def judged(*claims: tuple[str, str, str]) -> str:
 async def test_a_judge_sees_the_part_of_a_long_observation_that_the_answer_is_about() -> None:
     claim = "in the spring the committee decided that the mill was to be sold to the town"
     judge = ScriptedModel([judged((claim, "o1", "the mill is sold to the town"))])
-    claims = await checked(LONG, (), [READ], judge)
+    claims = await check_answer(LONG, (), [READ], judge)
     assert [claim.reference for claim in claims] == ["o1"]
     shown_to_judge = judge.asked[0][1].content
     assert "the mill is sold" in shown_to_judge
@@ -37,24 +37,24 @@ async def test_a_judge_sees_the_part_of_a_long_observation_that_the_answer_is_ab
 
 async def test_a_judges_own_invention_is_not_believed() -> None:
     judge = ScriptedModel([judged(("sold", "o1", "the mill was given away"), ("x", "o9", "x"))])
-    claims = await checked(LONG, (), [READ], judge)
+    claims = await check_answer(LONG, (), [READ], judge)
     assert not any(claim.reference for claim in claims)
 
 
 async def test_claims_that_leave_out_what_the_answer_says_do_not_cover_it() -> None:
     given = (Claim(claim="sold to the town", reference="o1", quote="sold to the town"),)
     answer = "It was sold for 5,000 pounds in the spring of that year, they say, to the town itself"
-    claims = await checked(answer, given, [READ], ScriptedModel([judged()]))
+    claims = await check_answer(answer, given, [READ], ScriptedModel([judged()]))
     assert claims[-1].reference == ""
 
 
 async def test_yes_rests_on_a_quotation_alone() -> None:
     given = (Claim(claim="yes", reference="o1", quote="the mill is sold"),)
-    assert (await checked("yes", given, [READ], ScriptedModel([])))[0].reference == "o1"
+    assert (await check_answer("yes", given, [READ], ScriptedModel([])))[0].reference == "o1"
 
 
 async def test_a_judge_that_does_not_answer_leaves_claims_open() -> None:
-    claims = await checked(LONG, (), [READ], ScriptedModel([]))
+    claims = await check_answer(LONG, (), [READ], ScriptedModel([]))
     assert [claim.reference for claim in claims] == [""]
 
 
@@ -64,28 +64,28 @@ async def test_a_judge_that_may_not_be_asked_ends_the_run() -> None:
             raise BudgetSpent("The budget of this task is spent: 1 tokens.")
 
     with pytest.raises(BudgetSpent):
-        await checked(LONG, (), [READ], Spent([]))
+        await check_answer(LONG, (), [READ], Spent([]))
     assert issubclass(BudgetSpent, ModelError)
 
 
 async def test_an_error_supports_nothing() -> None:
     failed = Observation("o1", "", "42", "42", is_data=False)
     claims = (Claim(claim="42", reference="o1", quote="42"),)
-    assert (await checked("42", claims, [failed], ScriptedModel([])))[0].reference == ""
+    assert (await check_answer("42", claims, [failed], ScriptedModel([])))[0].reference == ""
 
 
 async def test_large_observations_are_searched_too() -> None:
     large = Observation("o1", "", "text", f"{'7 ' * 200_000} and 4711")
-    assert (await checked("4711", (), [large], ScriptedModel([])))[0].reference == "o1"
+    assert (await check_answer("4711", (), [large], ScriptedModel([])))[0].reference == "o1"
 
 
 def test_a_view_of_a_value_shows_its_shape_and_how_to_get_the_rest() -> None:
     value = {f"key{number}": ["x" * 300] * 50 for number in range(30)}
-    view = shown(Observation("o3", "", value, json.dumps(value)), 2_000)
+    view = excerpt(Observation("o3", "", value, json.dumps(value)), 2_000)
     assert len(view) <= 2_001
     assert '{"$ref": "o3"}' in view
-    assert sketched(value)["…"] == "10 more keys"
-    assert "50 items" in str(sketched(value)["key0"])
-    text = shown(Observation("o4", "", "y" * 9_000, "y" * 9_000), 500)
+    assert sketch(value)["…"] == "10 more keys"
+    assert "50 items" in str(sketch(value)["key0"])
+    text = excerpt(Observation("o4", "", "y" * 9_000, "y" * 9_000), 500)
     assert text.startswith("yyy")
     assert "9,000 characters" in text

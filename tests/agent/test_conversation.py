@@ -9,8 +9,8 @@ from alita_mcp.models.interface import Message, ToolCall
 def talk(observations: int, most: int) -> Conversation:
     made = Conversation([Message(role="system", content="rules"), Message(role="user", content="task")], most)
     for number in range(observations):
-        made.said("", (ToolCall(id=f"c{number}", name="look"),))
-        made.answered([(f"c{number}", f"{number}: " + "x" * 1_000)])
+        made.add_model_turn("", (ToolCall(id=f"c{number}", name="look"),))
+        made.add_results([(f"c{number}", f"{number}: " + "x" * 1_000)])
     return made
 
 

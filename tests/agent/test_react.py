@@ -96,21 +96,11 @@ async def test_a_file_is_passed_on_by_its_name() -> None:
     assert "There is no file 'b'" in solution.steps[1].observation
 
 
-async def test_pages_of_a_value_are_read() -> None:
-    abilities = PlainAbilities(tools={"words": lambda: [f"word{number}" for number in range(2_000)]})
-    made = world(
-        [call("words"), call("read_value", reference="o1", offset=1_990), finish("word1999")], abilities
-    )
-    solution = await made.solve()
-    assert "word1999" in solution.steps[1].observation
-    assert solution.solved
-
-
 async def test_a_tool_that_does_not_exist_is_answered_with_the_nearest() -> None:
     made = world([call("doubel", number=1), finish("no", solved=False)], DOUBLE)
     solution = await made.solve()
     assert not solution.solved
-    assert "Near it: double" in solution.steps[0].observation
+    assert "Did you mean double?" in solution.steps[0].observation
     assert not solution.steps[0].ok
 
 
@@ -120,7 +110,7 @@ async def test_malformed_arguments_are_answered_with_what_is_wanted() -> None:
     )
     made = world([broken, call("run_code", code=7), finish("no", solved=False)])
     solution = await made.solve()
-    assert "no JSON object" in solution.steps[0].observation
+    assert "not a JSON object" in solution.steps[0].observation
     assert "code is missing" in solution.steps[1].observation
 
 
@@ -175,16 +165,6 @@ async def test_steps_are_a_budget_and_the_best_answer_so_far_is_told() -> None:
     assert "Little of the budget is left" in made.shown()
 
 
-async def test_tokens_are_a_budget() -> None:
-    def script(messages: Sequence[Message]) -> Completion:
-        turn = call("double", number=len(messages))
-        return turn.model_copy(update={"prompt_tokens": 400, "completion_tokens": 100})
-
-    solution = await world(script, DOUBLE, tokens=2_000).solve()
-    assert solution.stopped == "tokens"
-    assert solution.tokens == 2_000
-
-
 async def test_money_is_a_budget() -> None:
     def script(messages: Sequence[Message]) -> Completion:
         return call("double", number=len(messages)).model_copy(update={"cost_usd": 0.3})
@@ -228,12 +208,6 @@ async def test_without_any_answer_of_a_model_the_error_is_told() -> None:
     with pytest.raises(ModelError, match="ended"):
         await made.solve()
     assert made.runs.kinds[-1] == "finished"
-
-
-async def test_a_model_that_fails_later_ends_the_run_with_what_there_is() -> None:
-    solution = await world([call("double", number=1)], DOUBLE).solve()
-    assert solution.stopped == "model"
-    assert len(solution.steps) == 1
 
 
 async def test_the_same_call_is_not_made_for_ever() -> None:

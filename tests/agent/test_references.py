@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from alita_mcp.agent.actions.references import MAX_DEPTH, part_of, resolved
+from alita_mcp.agent.actions.references import MAX_DEPTH, part_of, resolve_references
 from alita_mcp.errors import InvalidArguments
 
 VALUES: dict[str, Any] = {"o1": {"rows": [{"a/b": 1}, {"c~d": 2}]}, "o2": "text"}
@@ -35,7 +35,7 @@ def test_a_reference_anywhere_in_arguments_becomes_the_value() -> None:
         "deep": [{"x": {"$ref": "o2"}}],
         "file": {"$file": "a.csv"},
     }
-    assert resolved(given_arguments, value_of, file_of) == {
+    assert resolve_references(given_arguments, value_of, file_of) == {
         "rows": VALUES["o1"]["rows"], "deep": [{"x": "text"}], "file": "content of a.csv",
     }  # fmt: skip
 
@@ -49,8 +49,8 @@ def test_a_pointer_names_a_part(reference: str, value: Any) -> None:
 
 @pytest.mark.parametrize(
     ("reference", "words"),
-    [("o9", "no observation"), ("o1/lines", "There are: 'rows'"), ("o1/rows/7", "list of 2 items"),
-     ("o2/x", "of type str"), ("o1/rows/-1", "list of 2 items")],
+    [("o9", "no observation"), ("o1/lines", "keys 'rows'"), ("o1/rows/7", "a list of 2 items"),
+     ("o2/x", "of type str"), ("o1/rows/-1", "a list of 2 items")],
 )  # fmt: skip
 def test_a_reference_to_nothing_says_what_there_is(reference: str, words: str) -> None:
     with pytest.raises(InvalidArguments, match=words):
@@ -59,7 +59,7 @@ def test_a_reference_to_nothing_says_what_there_is(reference: str, words: str) -
 
 def test_an_object_that_has_more_than_a_reference_is_data() -> None:
     data = {"$ref": "o1", "other": 1}
-    assert resolved(data, value_of, file_of) == data
+    assert resolve_references(data, value_of, file_of) == data
 
 
 def test_arguments_nested_too_deeply_are_refused() -> None:
@@ -67,11 +67,11 @@ def test_arguments_nested_too_deeply_are_refused() -> None:
     for _ in range(MAX_DEPTH + 2):
         deep = [deep]
     with pytest.raises(InvalidArguments, match="too deeply"):
-        resolved(deep, value_of, file_of)
+        resolve_references(deep, value_of, file_of)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(JSON)
 def test_what_holds_no_reference_stays_as_it_is(value: Any) -> None:
     if "$ref" not in str(value) and "$file" not in str(value):
-        assert resolved(value, value_of, file_of) == value
+        assert resolve_references(value, value_of, file_of) == value

@@ -16,15 +16,15 @@ def test_hosts_that_the_person_named_are_read_freely() -> None:
 
 def test_what_a_search_found_is_read_as_it_stands() -> None:
     access = WebAccess("task")
-    access.found(["https://a.example/page"])
+    access.admit_hits(["https://a.example/page"])
     assert access.is_allowed("https://a.example/page#part")
     assert not access.is_allowed("https://a.example/page?data=secret")
 
 
 def test_links_of_a_page_are_followed_on_its_own_host_only() -> None:
     access = WebAccess("task")
-    access.found(["https://a.example/page", "https://b.example/"])
-    access.linked(
+    access.admit_hits(["https://a.example/page", "https://b.example/"])
+    access.admit_links(
         "https://a.example/page", ["https://a.example/2", "https://b.example/x", "https://evil.example/?q=1"]
     )
     assert access.is_allowed("https://a.example/2")

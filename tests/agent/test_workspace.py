@@ -45,7 +45,7 @@ def test_links_lead_nowhere(given_folder: Path, workspace: Workspace, tmp_path: 
 
 
 def test_what_is_not_there_is_said(workspace: Workspace, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no file or folder"):
+    with pytest.raises(UsageError, match="not a file or folder"):
         workspace.fill([tmp_path / "nothing"])
 
 
@@ -58,7 +58,7 @@ def test_too_much_is_refused(
     given_folder: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(room, "MAX_BYTES", 3)
-    with pytest.raises(UsageError, match="larger than"):
+    with pytest.raises(UsageError, match="exceed the limit"):
         workspace.fill([given_folder])
 
 
@@ -72,7 +72,7 @@ def test_only_files_of_the_task_have_names(name: str, given_folder: Path, worksp
 def test_bytes_that_are_no_text_are_not_passed_on_as_one(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "x.bin").write_bytes(b"\xff\xfe\x00")
     workspace.fill([tmp_path / "x.bin"])
-    with pytest.raises(InvalidArguments, match="no UTF-8"):
+    with pytest.raises(InvalidArguments, match="not UTF-8"):
         workspace.text("x.bin")
 
 

@@ -71,20 +71,20 @@ class PlainAbilities:
             trust="verified",
         )
 
-    async def search(self, query: str, limit: int = 5) -> FoundTools:
+    async def search_tools(self, query: str, limit: int = 5) -> FoundTools:
         self.asked.append(("search", query))
         found = tuple(
             self._found(name) for name in self._all() if any(word in name for word in query.split())
         )
         return FoundTools(fit="match" if found else "none", tools=found[:limit])
 
-    async def tool(self, name: str) -> FoundTool | None:
+    async def find_tool(self, name: str) -> FoundTool | None:
         return self._found(name) if name in self._all() else None
 
-    def near(self, name: str) -> Sequence[str]:
+    def names_like(self, name: str) -> Sequence[str]:
         return [known for known in self._all() if known[:3] == name[:3]]
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ActionResult:
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> ActionResult:
         self.asked.append((name, arguments))
         try:
             return ActionResult(ok=True, value=self._all()[name](**arguments))
@@ -99,20 +99,20 @@ class PlainAbilities:
         outcome = self.code(code, arguments)
         return outcome if isinstance(outcome, ActionResult) else await outcome
 
-    async def build(self, request: BuildRequest) -> ActionResult:
+    async def build_tool(self, request: BuildRequest) -> ActionResult:
         self.asked.append(("build", request))
         if not request.name:
             return ActionResult(ok=False, error="examples: the tool does not do that")
         self.built[request.name] = lambda **arguments: sum(arguments.values())
         return ActionResult(ok=True, value={"status": "created", "tool": request.name}, made=request.name)
 
-    async def research(self, question: str) -> Researched:
+    async def research_web(self, question: str) -> Researched:
         self.asked.append(("research", question))
         found = tuple(self.passages.get(question, ()))
         hits = tuple(SearchHit(url=each.url, title=each.title) for each in found)
         return Researched(question=question, passages=found, hits=hits)
 
-    async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
+    async def fetch_page(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         self.asked.append(("fetch", url))
         return self.pages[url]
 

@@ -23,12 +23,10 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.search.answer import Fit, SearchAnswer
 from alita_mcp.library.words.documents import LEAST_LEARNED, document_of
-from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.example_requests import MAX_CHARACTERS, says_nothing_new, worth_learning
 from tests.app.conftest import Open, adder
 from tests.library.factory import hit_of, simple
-from tests.scripted_sandbox import ScriptedSandbox
 
 WAIT_S = 300
 ASKED = "add the numbers of two zebra herds, say 3 and 4"
@@ -63,17 +61,6 @@ async def test_a_search_that_led_to_a_call_is_learned_and_changes_nothing_but_ho
         events = {row.event: row for row in app.library.journal()}
         assert (events["learned"].name, events["learned"].detail) == ("add", {"text": ASKED})
         assert (await app.run_tool("add", {"a": 1, "b": 2})).result.ok
-
-
-async def test_what_was_learned_is_there_in_another_process_and_after_a_restart(open_with: Open) -> None:
-    async with open_with(None, adder()) as app, open_with() as other:
-        await use(app)
-        await learned(app)
-        await use(other, "plus two numbers together")
-        await learned(other)
-        assert len(await learned(app)) == 2
-    async with open_with() as again:
-        assert len(again.library.entry("add").wordings) == 2
 
 
 @pytest.mark.parametrize("query", ["adds two numbers", "add numbers in /home/jane/salaries.csv"])
@@ -129,15 +116,6 @@ async def test_words_that_use_taught_never_count_as_much_as_a_tools_own(open_wit
         assert (await app.search_tools("please add two numbers")).fit == "match"
 
 
-async def test_the_journal_says_which_client_called_and_searched(open_with: Open) -> None:
-    async with open_with(None, adder()) as app:
-        await app.run_tool("add", {"a": 1, "b": 2}, identity=ME)
-        await app.search_tools("play some jazz music", identity=ME)
-        await app.run_tool("add", {"a": 1, "b": 2})
-        rows = [row for row in app.library.journal() if row.event in ("called", "found nothing")]
-        assert [row.detail.get("client") for row in rows] == [None, ME.client, ME.client]
-
-
 async def test_a_person_takes_back_what_a_tool_learned(open_with: Open) -> None:
     async with open_with(None, adder()) as app:
         await use(app)
@@ -162,15 +140,6 @@ async def test_what_an_author_wrote_is_not_forgotten(settings: Settings) -> None
         await library.publish(simple("alpha", use_when=("comb a zebra",)), expected_version=0)
         with pytest.raises(UsageError, match="from its author"):
             await library.forget("alpha", "comb a zebra")
-
-
-async def test_a_call_that_ends_in_an_error_of_the_tool_teaches_nothing(open_with: Open) -> None:
-    def failing(_job: Job) -> RunResult:
-        return RunResult(status="error", error_type="ValueError", message="no")
-
-    async with open_with(ScriptedSandbox(failing), adder()) as app:
-        await use(app)
-        assert await learned(app) == ()
 
 
 def found(*names: str, score: float = 0.5, fit: Fit = "possible") -> SearchAnswer:

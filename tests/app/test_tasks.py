@@ -115,12 +115,12 @@ async def test_a_job_is_a_run_and_its_end_is_the_runs(settings: Settings) -> Non
             if "run_code" in stage:
                 began.set()
 
-        job = app.tasks.begin(TaskRequest(task="Loop."), client="a client")
+        job = app.tasks.begin_task(TaskRequest(task="Loop."), client="a client")
         job.listeners.append(listen)
         await began.wait()
         await app.jobs.cancel(job)
         with pytest.raises(Cancelled):
-            await app.jobs.answer(job, 1, silent)
+            await app.jobs.wait_for_outcome(job, 1, silent)
         stored = await app.tasks.runs.solution(job.id)
         assert stored is not None
         assert stored.stopped == "cancelled"
@@ -132,6 +132,6 @@ async def test_a_file_that_is_not_there_ends_before_anything_is_asked(
 ) -> None:
     model = ScriptedModel([])
     async with open_app(settings, admit=lambda _manifest: (), model=model) as app:
-        with pytest.raises(UsageError, match="no file or folder"):
+        with pytest.raises(UsageError, match="not a file or folder"):
             await app.tasks.solve(TaskRequest(task="x", files=(tmp_path / "none",)), heard)
     assert not model.asked

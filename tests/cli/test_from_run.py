@@ -9,9 +9,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from alita_mcp.runs.programs import program_of
-from alita_mcp.runs.recorded_run import RecordedRun
-from alita_mcp.runs.store import open_run_store
+from alita_mcp.runs.history.program import program_of
+from alita_mcp.runs.history.run import RecordedRun
+from alita_mcp.runs.history.store import open_run_store
 from alita_mcp.settings import Settings
 from tests.cli.conftest import Alita
 
@@ -43,7 +43,7 @@ def left_behind(home: Path) -> list[str]:
     for run in ran:
         program = program_of(run.code)
         assert program is not None
-        store.add(run, program.key, "")
+        store.add_run(run, program.key, "")
     return [run.id for run in ran]
 
 

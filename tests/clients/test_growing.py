@@ -37,7 +37,7 @@ async def test_code_a_picture_a_tool_in_code_and_a_tool_of_like_runs(era: str, t
         assert converted["result"] == [1.6, 42.2, 160.9]
         told = [await succeeded(client, "run_code", code=code) for code in STEPS[2:]]
         assert ["keep" in each for each in told] == [False, False, True]
-        assert "other values of prices, rate" in told[-1]["keep"]
+        assert "different values of prices, rate" in told[-1]["keep"]
         made = await succeeded(client, "synthesize_tool", from_run=[each["run"] for each in told], name=TOOL)
         assert (made["status"], made["trust"]) == ("created", "provisional")
         assert made["tests"] == "3/3"

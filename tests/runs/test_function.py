@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.runs.annotations import NoFunctionError
-from alita_mcp.runs.function import RunFunction, function_of
-from alita_mcp.runs.recorded_run import RecordedRun
+from alita_mcp.runs.history.annotations import NoFunctionError
+from alita_mcp.runs.history.function import RunFunction, function_of
+from alita_mcp.runs.history.run import RecordedRun
 from tests.runs.runs import ran
 
 
@@ -185,11 +185,11 @@ REFUSED = {
     "types in a list": ([ran("a = [1, 'x']\na", 1), ran("a = [2]\na", 1)], "int and str are mixed"),
     "None in a list": ([ran("a = [1, None]\na", 1), ran("a = [2]\na", 1)], "None inside a value"),
     "empty lists": ([ran("f([])", 1, arguments={"f": []}), ran("f([])", 1, arguments={"f": []})], "empty lists"),
-    "an argument of some": ([ran("n", 1, arguments={"n": 1}), ran("n", 1)], "n was given to some"),
+    "an argument of some": ([ran("n", 1, arguments={"n": 1}), ran("n", 1)], "n was given to only some"),
     "input": ([ran("int(input()) + 1", 1), ran("int(input()) + 2", 2)], "it reads input()"),
     "library tools": ([ran("from alita_tools import a\na(1)", 1)], "tools of the library"),
     "no result": ([ran("a = 1"), ran("a = 2")], "printed nothing"),
-    "a repr": ([ran("a", "<x>", result_kind="repr", arguments={"a": 1})], "no JSON"),
+    "a repr": ([ran("a", "<x>", result_kind="repr", arguments={"a": 1})], "not JSON"),
     "two results": ([ran(f"n = {n}\nn", result) for n, result in ((1, 1), (1, 2), (2, 2))], "different results"),
     "many": ([ran(f"({', '.join(str(n + m) for m in range(0, 44, 2))})", 1) for n in (1, 2)], "at most 20"),
 }  # fmt: skip

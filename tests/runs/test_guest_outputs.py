@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import sys
-import types
 from pathlib import Path
 from typing import Any
 
@@ -73,47 +71,27 @@ class Told:
         return self._answer
 
 
-@pytest.fixture
-def pyplot(monkeypatch: pytest.MonkeyPatch) -> dict[int, Plot]:
-    """Open figures by number."""
-    opened: dict[int, Plot] = {}
-    module: Any = types.ModuleType("matplotlib.pyplot")
-    module.get_fignums = lambda: list(opened)
-    module.figure = opened.get
-    module.close = opened.pop
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", module)
-    return opened
-
-
 def sizes(told: dict[str, Any]) -> list[int]:
     return [len(base64.b64decode(each["data"])) for each in told["figures"]]
 
 
-def test_open_figures_are_shown_once_and_closed(pyplot: dict[int, Plot]) -> None:
-    pyplot |= {1: Plot(), 2: Plot()}
-    told = figures.told(pyplot[2])
-    assert len(told["figures"]) == 2
-    assert pyplot == {}
-    assert figures.told(None) == {"figures": [], "notes": []}
-
-
 def test_a_figure_that_is_far_too_wide_is_drawn_without_what_stands_far_away() -> None:
     far, near = Plot(Box(1_000, 3)), Plot(Box(5, 3))
-    figures.told(far)
-    figures.told(near)
+    figures.take_figures(far)
+    figures.take_figures(near)
     assert far.drawn == [(100.0, None)]
     assert near.drawn == [(100.0, "tight")]
 
 
 def test_what_is_too_large_is_drawn_smaller() -> None:
     plot = Plot(bytes_a_dot=10)
-    assert sizes(figures.told(plot))[0] <= figures.SCALED_TO_BYTES
+    assert sizes(figures.take_figures(plot))[0] <= figures.SCALED_TO_BYTES
     assert [dpi for dpi, _ in plot.drawn] == [100.0, 50.0]
-    assert sizes(figures.told(Image((4_000, 3_000), "F")))[0] <= figures.SCALED_TO_BYTES
+    assert sizes(figures.take_figures(Image((4_000, 3_000), "F")))[0] <= figures.SCALED_TO_BYTES
 
 
 def test_what_cannot_be_made_small_enough_is_left_out_with_a_note() -> None:
-    told = figures.told(png() + bytes(figures.MAX_BYTES))
+    told = figures.take_figures(png() + bytes(figures.MAX_BYTES))
     assert told["figures"] == []
     assert told["value"].startswith("<bytes of a picture, 1,000,")
     assert "is left out" in told["notes"][0]
@@ -124,7 +102,7 @@ def test_what_cannot_be_made_small_enough_is_left_out_with_a_note() -> None:
 )
 def test_a_picture_that_fails_costs_no_more_than_itself(answer: Any) -> None:
     figures.display(Told(answer))
-    told = figures.told(png())
+    told = figures.take_figures(png())
     assert len(told["figures"]) == 1
     raised = type(answer) if isinstance(answer, BaseException) else TypeError
     assert told["notes"] == [f"A figure is left out: drawing it raised {raised.__name__}."]
@@ -133,13 +111,13 @@ def test_a_picture_that_fails_costs_no_more_than_itself(answer: Any) -> None:
 def test_display_prints_what_is_no_picture(capsys: pytest.CaptureFixture[str]) -> None:
     figures.display(3, "a", Told(None), "<svg/>", Told((png(), {})))
     assert capsys.readouterr().out.startswith("3\n'a'\n<tests.runs")
-    mimes = [each["mime"] for each in figures.told(None)["figures"]]
+    mimes = [each["mime"] for each in figures.take_figures(None)["figures"]]
     assert mimes == ["image/svg+xml", "image/png"]
 
 
 def test_more_figures_than_an_answer_holds_are_named() -> None:
     figures.display(*[png()] * 14)
-    told = figures.told(None)
+    told = figures.take_figures(None)
     assert len(told["figures"]) == 8
     assert told["notes"] == [
         "6 more figures are left out, 8 are shown: bytes, bytes, bytes, bytes, bytes, …."
@@ -158,7 +136,7 @@ def test_regular_files_are_listed_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "gone").write_text("x")
     os.mkfifo(tmp_path / "fifo")
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.bin")).write_text("x")
-    told = files.told(str(tmp_path))
+    told = files.collect_files(str(tmp_path))
     assert [file["name"] for file in told["files"]] == ["a/b/c.txt", "gone"]
     assert told["files"][0]["data"] == base64.b64encode(b"hi").decode()
     assert told["notes"][0].startswith(
@@ -166,19 +144,11 @@ def test_regular_files_are_listed_and_nothing_else(tmp_path: Path) -> None:
     )
 
 
-def test_a_next_step_tells_what_is_new_or_changed(tmp_path: Path) -> None:
-    (tmp_path / "one").write_text("1")
-    (tmp_path / "two").write_text("2")
-    assert len(files.told(str(tmp_path))["files"]) == 2
-    (tmp_path / "two").write_text("2 2")
-    assert [file["name"] for file in files.told(str(tmp_path))["files"]] == ["two"]
-
-
 def test_files_beyond_the_limits_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_BYTES", 100)
     (tmp_path / "0large").write_bytes(bytes(101))
     for number in range(30):
         (tmp_path / f"f{number:02}").write_bytes(b"1")
-    told = files.told(str(tmp_path))
+    told = files.collect_files(str(tmp_path))
     assert [file["name"] for file in told["files"]] == [f"f{number:02}" for number in range(20)]
     assert told["notes"][0].startswith("Files left out (11): '0large' (101 bytes), 'f20' (1 bytes)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alita_mcp.runs.programs import MAX_CODE, program_of
+from alita_mcp.runs.history.program import MAX_CODE, program_of
 from tests.runs.runs import key_of
 
 SAME = [
@@ -78,10 +78,3 @@ def test_literals_come_in_the_order_of_the_text_with_what_the_program_calls_them
 )
 def test_what_cannot_be_compared_has_no_program(code: str) -> None:
     assert program_of(code) is None
-
-
-@pytest.mark.parametrize("literal", [str(1 << 53), "1e999", "[1, x]", "...", "b'a'"])
-def test_what_no_json_holds_is_no_literal(literal: str) -> None:
-    program = program_of(f"a = {literal}\n")
-    assert program is not None
-    assert [slot.value for slot in program.slots if slot.hint == "a"] == []

@@ -11,8 +11,8 @@ import pytest
 
 from alita_mcp.errors import UsageError
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
-from alita_mcp.runs.session import Patience, Place
-from alita_mcp.runs.sessions import Sessions, open_sessions
+from alita_mcp.runs.sessions.registry import Sessions, open_sessions
+from alita_mcp.runs.sessions.session import Patience, Place
 from alita_mcp.sandbox.choose import load_sandbox
 from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.settings import Settings
@@ -49,7 +49,7 @@ class Steps:
 
     async def __call__(self, code: str, name: str = "one", **arguments: Any) -> CodeRun:
         request = CodeRequest(code=code, arguments=arguments, session=name)
-        return await self.sessions.step(request, "me", self.opened)
+        return await self.sessions.run_step(request, "me", self.opened)
 
     async def result(self, code: str, name: str = "one", **arguments: Any) -> Any:
         run = await self(code, name, **arguments)
@@ -95,16 +95,6 @@ async def test_what_a_step_makes_the_next_one_finds(sandbox: Sandbox) -> None:
         assert 'File "script.py", line 3' in failed.trace
         assert await step.result("n") == 8
         assert (await step("n", "two")).error_type == "NameError"
-
-
-@pytest.mark.embedded_first
-async def test_a_result_is_that_of_its_own_step(sandbox: Sandbox) -> None:
-    async with steps_in(sandbox) as step:
-        assert await step.result("result = 5") == 5
-        assert await step.result("result = 5\nprint('again')") == 5
-        assert await step.result("print(result)") is None
-        assert await step.result("result + 1") == 6
-        assert await step.result("import asyncio\nresult = await asyncio.sleep(0, 7)") == 7
 
 
 @pytest.mark.embedded_first
@@ -191,16 +181,6 @@ async def test_a_hostile_step_harms_its_own_session_at_most(sandbox: Sandbox) ->
             await step.assert_well()
 
 
-async def test_a_step_that_forges_questions_harms_its_own_session_at_most(sandbox: Sandbox) -> None:
-    async with steps_in(sandbox, SHORT) as step:
-        await step("1", "other")
-        for number, code in enumerate(FORGING, 2):
-            told = [await step.heard(ASK + code), await step.heard("2")]
-            assert all(isinstance(each, CodeRun) or "has ended" in each for each in told), (code, told)
-            assert (await step("1", "other")).step == number
-            await step.heard("import os\nos._exit(0)")  # it may answer itself from here on
-
-
 SEARCH = """
 import gc, os, sys
 needle = half + other
@@ -241,14 +221,3 @@ async def test_no_session_finds_anything_of_another_one(sandbox: Sandbox) -> Non
         seen = await step.result(SEARCH, "one", **halves)  # the search finds what is there
         assert "secret" in seen
         assert any(name.endswith("secret.txt") for name in seen)
-
-
-@pytest.mark.embedded_first
-@pytest.mark.parametrize("count", [60, pytest.param(10_000, marks=pytest.mark.exhaustive)])
-async def test_a_session_has_as_many_steps_as_come(sandbox: Sandbox, count: int) -> None:
-    async with steps_in(sandbox) as step:
-        await step("n = 0")
-        for _ in range(count):
-            await step("n += 1")
-        assert (await step("n")).step == count + 2
-        assert await step.result("n") == count

@@ -9,8 +9,8 @@ import pytest
 
 from alita_mcp.errors import ToolNotFound
 from alita_mcp.library.bounded_folder import BoundedFolder
-from alita_mcp.runs import store as store_module
-from alita_mcp.runs.store import RunStore, open_run_store
+from alita_mcp.runs.history import store as store_module
+from alita_mcp.runs.history.store import RunStore, open_run_store
 from alita_mcp.settings import Settings
 from tests.library.factory import found
 from tests.runs.runs import key_of, ran
@@ -27,10 +27,10 @@ async def opened(home: Path, *, keep: bool, serves: bool = False) -> RunStore:
 async def test_a_run_is_found_by_its_id_and_with_others_of_its_program_for_its_client(tmp_path: Path) -> None:
     store = await opened(tmp_path, keep=False)
     first, second, others = (ran(CODE.format(n), n) for n in (1, 2, 3))
-    store.add(first, KEY, "one")
-    store.add(second, KEY, "one")
-    store.add(others, KEY, "other")
-    assert store.find(others.id) == others
+    store.add_run(first, KEY, "one")
+    store.add_run(second, KEY, "one")
+    store.add_run(others, KEY, "other")
+    assert store.find_run(others.id) == others
     assert store.same_program(KEY, "one") == [first, second]
     assert store.same_program("0" * 32, "one") == []
     assert found(tmp_path, "*") == []
@@ -40,19 +40,19 @@ async def test_a_run_is_found_by_its_id_and_with_others_of_its_program_for_its_c
 @pytest.mark.parametrize("keep", [False, True])
 async def test_an_unknown_run_is_told_with_what_to_do(tmp_path: Path, run_id: str, keep: bool) -> None:
     store = await opened(tmp_path, keep=keep)
-    store.add(ran("1", 1), key_of("1"), "")
+    store.add_run(ran("1", 1), key_of("1"), "")
     with pytest.raises(ToolNotFound, match="There is no run") as refused:
-        store.find(run_id)
+        store.find_run(run_id)
     assert ("ALITA_KEEP_VALUES=true" in refused.value.hint) is not keep
 
 
 async def test_kept_runs_are_there_for_the_next_process_and_for_every_client(tmp_path: Path) -> None:
     run = ran(CODE.format(1), {"a": [1.5, None, "é\ud800"]}, arguments={"x": 1})
     before = await opened(tmp_path, keep=True)
-    before.add(run, KEY, "one")
+    before.add_run(run, KEY, "one")
     before.record_made("a" * 32)
     store = await opened(tmp_path, keep=True)
-    assert store.find(run.id) == run
+    assert store.find_run(run.id) == run
     assert store.same_program(KEY, "other") == [run]
     assert (store.was_made("a" * 32), store.was_made(KEY)) == (True, False)
     if os.name != "nt":
@@ -75,16 +75,16 @@ async def test_what_must_not_lie_on_the_disk_stays_in_memory(
     tmp_path: Path, run: store_module.RecordedRun
 ) -> None:
     store = await opened(tmp_path, keep=True)
-    store.add(run, key_of(run.code), "")
+    store.add_run(run, key_of(run.code), "")
     assert not (tmp_path / "code-runs").exists()
-    assert store.find(run.id) is run
+    assert store.find_run(run.id) is run
 
 
 @pytest.mark.parametrize("serves", [False, True])
 async def test_a_server_that_may_not_keep_values_removes_those_of_before(
     tmp_path: Path, serves: bool
 ) -> None:
-    (await opened(tmp_path, keep=True)).add(ran("1", 1), key_of("1"), "")
+    (await opened(tmp_path, keep=True)).add_run(ran("1", 1), key_of("1"), "")
     (tmp_path / "code-runs" / "runs-1-1.sqlite3").write_text("of an older version")
     await opened(tmp_path, keep=True, serves=serves)
     assert len(list((tmp_path / "code-runs").iterdir())) == 2
@@ -97,13 +97,13 @@ async def test_memory_is_bounded_in_number_and_bytes(monkeypatch: pytest.MonkeyP
     store = RunStore(None)
     runs = [ran(CODE.format(n), n) for n in range(3)]
     for run in runs:
-        store.add(run, KEY, "")
+        store.add_run(run, KEY, "")
     assert store.same_program(KEY, "") == runs[1:]
     monkeypatch.setattr(store_module, "MAX_BYTES", 2_000)
     large = ran(CODE.format(9), "x" * 1_500)
-    store.add(large, KEY, "")
+    store.add_run(large, KEY, "")
     assert store.same_program(KEY, "") == [large]
-    store.add(ran(CODE.format(9), "x" * 2_500), KEY, "")
+    store.add_run(ran(CODE.format(9), "x" * 2_500), KEY, "")
     assert store.same_program(KEY, "") == []
 
 
@@ -114,7 +114,7 @@ def test_the_disk_is_bounded_and_only_the_newest_runs_of_a_program_are_read(
     store = RunStore(BoundedFolder(tmp_path, 3, 100_000))
     runs = [ran(CODE.format(n), n) for n in range(5)]
     for number, run in enumerate(runs):
-        store.add(run, KEY, "one")
+        store.add_run(run, KEY, "one")
         os.utime(tmp_path / f"{KEY}-{run.id}.json", ns=(number, number))
     assert len(list(tmp_path.iterdir())) == 3
     assert store.same_program(KEY, "other") == runs[3:]
@@ -124,12 +124,12 @@ def test_damaged_files_and_a_disk_that_refuses_hold_nothing_up(tmp_path: Path) -
     folder = tmp_path / "code-runs"
     store = RunStore(BoundedFolder(folder, 3, 100_000))
     run = ran(CODE.format(1), 1)
-    store.add(run, KEY, "one")
+    store.add_run(run, KEY, "one")
     (folder / f"{KEY}-{run.id}.json").write_text("{")
     assert store.same_program(KEY, "other") == []
     (tmp_path / "file").write_text("")
     refusing = RunStore(BoundedFolder(tmp_path / "file", 3, 100_000))
-    refusing.add(run, KEY, "one")
+    refusing.add_run(run, KEY, "one")
     refusing.record_made(KEY)
-    assert refusing.find(run.id) is run
+    assert refusing.find_run(run.id) is run
     assert refusing.was_made(KEY)

@@ -14,7 +14,7 @@ from alita_mcp.app.learning import UNIDENTIFIED
 from alita_mcp.errors import SandboxBusy, ToolUnavailable
 from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
-from alita_mcp.runs.tool_broker import CleaningBroker, named_tools, open_tool_broker
+from alita_mcp.runs.tool_broker import RedactingBroker, open_tool_broker
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Manifest
@@ -37,10 +37,10 @@ class OneTool:
             raise ToolUnavailable("gone_by was deleted.", hint="`alita enable gone_by`")
         return manifest(name=name)
 
-    async def search(self, _query: str, _limit: int) -> Sequence[SearchHit]:
+    async def search_tools(self, _query: str, _limit: int) -> Sequence[SearchHit]:
         return ()
 
-    async def call(self, _name: str, _arguments: dict[str, Any]) -> RunResult:
+    async def call_tool(self, _name: str, _arguments: dict[str, Any]) -> RunResult:
         if isinstance(self._result, Exception):
             raise self._result
         if self._result is None:
@@ -52,7 +52,7 @@ class OneTool:
         return self._result
 
 
-class Inner(CleaningBroker):
+class Inner(RedactingBroker):
     """Whom the run's own rights belong to."""
 
     egress_policy: EgressPolicy | None = object()  # type: ignore[assignment]
@@ -102,12 +102,6 @@ async def test_other_doors_are_the_inner_brokers() -> None:
             await broker.answer("secret", {"name": "x"})
 
 
-async def test_a_deleted_tool_cannot_be_described() -> None:
-    async with open_tool_broker(OneTool(None)) as broker:
-        with pytest.raises(ToolUnavailable, match="alita enable gone_by"):
-            await broker.answer("tools.describe", {"name": "gone_by"})
-
-
 async def test_the_end_of_a_run_ends_its_calls() -> None:
     tools = OneTool(None)
     async with open_tool_broker(tools) as broker:
@@ -115,18 +109,10 @@ async def test_the_end_of_a_run_ends_its_calls() -> None:
             assert await broker.answer("tools.start", START)
         assert await broker.answer("tools.start", START) is None
         assert await broker.answer("tools.wait", {}) is None
-        late = broker.told(CodeRun(status="timeout", error="took more than 30 s"))
-        assert late.error == "took more than 30 s; the time of tools counts (under way: slugify)"
+        late = broker.add_calls(CodeRun(status="timeout", error="took more than 30 s"))
+        assert late.error == "took more than 30 s, including the time of tool calls (still running: slugify)"
         assert late.tools == ("slugify",)
     assert tools.cancelled == 8
-
-
-async def test_a_number_of_one_step_of_a_session_is_none_of_the_next() -> None:
-    given = set()
-    for _ in range(2):
-        async with open_tool_broker(OneTool(None)) as broker:
-            given |= {await broker.answer("tools.start", START) for _ in range(8)}
-    assert len(given) == 16
 
 
 async def test_what_fails_during_a_run_leaves_as_it_is() -> None:
@@ -141,13 +127,6 @@ async def test_what_fails_during_a_run_leaves_as_it_is() -> None:
     with pytest.raises(SandboxBusy):
         await fail()
     assert tools.cancelled == 1
-
-
-def test_the_tools_that_code_names_are_known_before_it_runs() -> None:
-    code = "from alita_tools import one, two as b\nif one:\n    from alita_tools.aio import three, one\nfrom x import y"
-    assert named_tools(code) == ("one", "two", "three")
-    assert named_tools("from alita_tools import (") == ()
-    assert named_tools("from alita_tools import *\0") == ()
 
 
 class Holding(ScriptedSandbox):
@@ -174,7 +153,7 @@ async def test_a_run_that_is_cancelled_takes_its_calls_along(settings: Settings)
     async with open_app(changed, admit=lambda _manifest: (), sandbox=box) as app:
 
         async def run() -> None:
-            await app.code.run(CodeRequest(code="import alita_tools"), UNIDENTIFIED, _silent)
+            await app.code.run_code(CodeRequest(code="import alita_tools"), UNIDENTIFIED, _silent)
 
         with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:

@@ -8,7 +8,7 @@ import pytest
 from mcp import Client
 
 from alita_mcp.library.opening import open_library
-from alita_mcp.runs import tool_broker
+from alita_mcp.runs import execution
 from alita_mcp.settings import Settings
 from tests.runs.conftest import KINDS
 from tests.server.in_memory import refused, succeeded
@@ -64,12 +64,6 @@ async def test_one_run_calls_ten_tools_and_gives_their_sum(client: Client) -> No
 @pytest.mark.parametrize("kind", KINDS)
 async def test_awaited_calls_are_under_way_at_the_same_time(client: Client) -> None:
     assert await result(client, MEET) == list(range(10))
-
-
-@pytest.mark.parametrize("kind", KINDS[1:])
-async def test_threads_call_tools_side_by_side(client: Client) -> None:
-    assert await result(client, MEET_IN_THREADS) == list(range(10))
-    assert await result(client, THREADS) == [True, True]
 
 
 @pytest.mark.embedded_first
@@ -229,7 +223,7 @@ asked = [
 async def test_starts_without_a_wait_are_eight_calls_and_end_at_the_limit(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tool_broker, "QUESTIONS", 500)
+    monkeypatch.setattr(execution, "QUESTIONS", 500)
     many = "started = [attempt('tools.start', {'name': 'add_numbers', 'arguments': {'a': 1}}) for _ in range(501)]\n"
     last = "[started[:8], set(map(str, started[8:-1])), started[-1]]"
     code = (
@@ -273,11 +267,6 @@ async def test_of_a_tool_that_nobody_reviewed_code_reads_no_order(client: Client
         said = await refused(client, "run_code", code=f"import alita_tools\nalita_tools.order_inside({call})")
         assert words in said
         assert "zebra" not in said
-
-
-async def test_calls_of_a_run_count_as_calls_of_the_tool(client: Client) -> None:
-    await result(client, GATHER)
-    assert (await succeeded(client, "inspect_tool", name="add_numbers"))["calls"] == 10
 
 
 async def test_a_step_of_a_session_gets_no_result_that_an_earlier_step_left(client: Client) -> None:

@@ -99,7 +99,7 @@ async def test_a_person_at_the_client_sees_the_code_and_decides(
     async with connected(build(settings=settings), era, elicitation_callback=no) as client:
         told = await succeeded(client, "run_code", **READS, needs=NEEDS)
         assert told["status"] == "needs_approval"
-        assert told["asked"] == "the person at this client declined"
+        assert told["asked"] == "the person at this client declined it"
     async with connected(build(settings=settings), era, elicitation_callback=yes) as client:
         assert (await succeeded(client, "run_code", **READS, needs=NEEDS))["result"] == "secret plans"
         assert (await succeeded(client, "run_code", **READS, needs=NEEDS))["result"] == "secret plans"
@@ -129,7 +129,7 @@ async def test_code_that_is_too_long_for_a_form_is_approved_by_the_command_alone
     ("changes", "needs", "words"),
     [
         ({"policy": "locked"}, {"network": ["example.org"]}, "ALITA_POLICY is locked"),
-        ({}, {"network": ["*"]}, "hosts have to be named"),
+        ({}, {"network": ["*"]}, "does not name its hosts"),
         ({}, {"network": ["http://x"]}, "network:"),
         ({}, {"workspace": "read"}, "set ALITA_WORKSPACE"),
         ({}, {"model": True}, "set ALITA_MODEL"),

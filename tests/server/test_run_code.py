@@ -77,12 +77,12 @@ async def test_a_failure_shows_the_scripts_own_lines_and_what_it_printed_before(
 @each_case(
     "arguments, words",
     [
-        ({"code": "  "}, "There is no code"),
-        ({}, "There is no code"),
+        ({"code": "  "}, "The code is empty"),
+        ({}, "The code is empty"),
         ({"code": "#" * 200_000}, "The code has 200,000 bytes, the limit is 100,000."),
-        ({"code": "1", "arguments": {"not a name": 1}}, "is no name that code can use"),
-        ({"code": "1", "arguments": {"__builtins__": {}}}, "is no name that code can use"),
-        ({"code": "1", "arguments": {"class": {}}}, "is no name that code can use"),
+        ({"code": "1", "arguments": {"not a name": 1}}, "Invalid name"),
+        ({"code": "1", "arguments": {"__builtins__": {}}}, "Invalid name"),
+        ({"code": "1", "arguments": {"class": {}}}, "Invalid name"),
         ({"code": "1", "arguments": "[1"}, "arguments is text that is not JSON"),
         ({"code": "def f(:"}, "SyntaxError: invalid syntax"),
         ({"code": "a\x00b"}, "SyntaxError"),
@@ -110,18 +110,6 @@ async def test_nothing_of_a_run_is_left_for_the_next(client: Client) -> None:
         "import builtins, json, os\n[hasattr(builtins, 'kept'), hasattr(json, 'kept'), os.path.exists('f')]"
     )
     assert (await succeeded(client, "run_code", code=look))["result"] == [False, False, False]
-
-
-async def test_a_script_that_breaks_its_runner_is_told_so(client: Client) -> None:
-    code = "import __main__, sys\nsys.modules['tool']._with_outputs = lambda told, value: {'kind': 'forged'}"
-    assert "crashed" in await refused(client, "run_code", code=code)
-
-
-def test_the_program_inside_needs_nothing_but_the_standard_library() -> None:
-    from alita_mcp.runs.program import program
-
-    assert "alita_mcp" not in program()
-    assert "import anyio" not in program()
 
 
 @pytest.mark.both_eras
@@ -162,7 +150,7 @@ async def test_over_http_a_session_needs_a_client_that_is_told_from_others(
     async with listening(settings, server=build()) as url:
         async with Client(url) as nobody:
             told = await refused(nobody, "run_code", code="1", session="sums")
-            assert "Nothing tells this client from others" in told
+            assert "a client that can be identified" in told
         async with Client(url, mode="legacy") as one:
             await succeeded(one, "run_code", code="n = 20", session="sums")
             assert (await succeeded(one, "run_code", code="n", session="sums"))["result"] == 20

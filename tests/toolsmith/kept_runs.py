@@ -8,9 +8,9 @@ from typing import Any
 import anyio
 
 from alita_mcp.library.library import Library
-from alita_mcp.runs.programs import program_of
-from alita_mcp.runs.recorded_run import RecordedRun
-from alita_mcp.runs.store import RunStore
+from alita_mcp.runs.history.program import program_of
+from alita_mcp.runs.history.run import RecordedRun
+from alita_mcp.runs.history.store import RunStore
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.context import Advice
@@ -43,7 +43,7 @@ class KeptRuns:
             seen.setdefault("result_kind", "json")
         number = f"{next(_NUMBERS):032x}"
         run = RecordedRun(id=number, at="2026-01-01T00:00:00Z", code=code, arguments=arguments or {}, **seen)
-        self.store.add(run, key_of(code), "")
+        self.store.add_run(run, key_of(code), "")
         return number
 
     def discounts(self, *calls: tuple[list[int], int]) -> list[str]:

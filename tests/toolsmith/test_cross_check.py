@@ -68,7 +68,7 @@ async def test_code_without_tests_is_published_with_those_that_two_writers_made(
         assert (outcome.trust, outcome.tests, outcome.questions) == (
             "provisional", "12/12, 12 written by models", (),
         )  # fmt: skip
-        assert "12 of 12 that 2 writers made blind to the code" in outcome.to_raise_trust
+        assert "12 of 12 that 2 writers wrote blind to the code" in outcome.to_raise_trust
         assert "three examples of your own" in outcome.to_raise_trust
         stored = await made.library.read("digit_sum")
         assert len(stored.examples) == 12
@@ -102,7 +102,7 @@ async def test_code_without_tests_that_most_blind_tests_contradict_is_rejected_w
         assert isinstance(outcome, Rejected), outcome
         assert made.is_empty
     assert outcome.stage == "agreement"
-    assert "that 2 writers made from the description fail" in outcome.reason
+    assert "that 2 writers wrote from the description fail" in outcome.reason
     assert "for `-45`: tests of 1 writer expect `9`; yours returns" in outcome.reason
     assert "of your own" in outcome.fix
 
@@ -127,7 +127,7 @@ async def test_code_without_tests_that_no_whole_suite_supports_is_rejected(bench
     async with bench(Script(suites=[suite])) as made:
         outcome = await made.make(**GIVEN, mode="quick")
         assert isinstance(outcome, Rejected), outcome
-    assert "1 of 3 that a model made from the description fail" in outcome.reason
+    assert "1 of 3 that a model wrote from the description fail" in outcome.reason
     assert "for `7`" in outcome.reason
 
 
@@ -135,7 +135,7 @@ async def test_a_gates_rejection_of_blind_tests_says_whose_they_are(bench: OpenB
     async with bench(Script(suites=[suite_of((5, 5), (50, 5))])) as made:
         outcome = await made.make(**GIVEN, mode="quick")
         assert isinstance(outcome, Rejected), outcome
-    assert outcome.reason.startswith("with 2 tests that models wrote, as none were handed in: ")
+    assert outcome.reason.startswith("with 2 tests that models wrote, because none were sent: ")
 
 
 async def test_thin_tests_stay_the_judge_and_what_contradicts_is_asked(bench: OpenBench) -> None:
@@ -183,7 +183,7 @@ async def test_blind_tests_that_all_agree_raise_thin_ones(bench: OpenBench) -> N
         stored = await made.library.read("digit_sum")
         assert stored.manifest.trust == "verified"
         assert [example.as_json() for example in stored.examples[:2]] == THIN
-        assert any("2 writers made blind to the code" in check.message for check in stored.report.checks)
+        assert any("2 writers wrote blind to the code" in check.message for check in stored.report.checks)
 
 
 @pytest.mark.sample(1)
@@ -212,12 +212,6 @@ HOSTILE = {
     "another result": answer(value(12, "three"), value(13, [4]), value(14, None)),
     "nonsense": {"tests": [1, None, {"arguments": 5}, {"expected": 3}, value(3, 3)]},
     "large": answer({"arguments": {"number": 3}, "check": "result == 3 or 'x' * 9" + "9" * 1_000}, value(3, 3)),
-    "files": answer(
-        *({"arguments": {"number": 3}, "check": check} for check in (
-            "open('/etc/passwd').read() == result", "__import__('os').system('id') == result", "result ==",
-            "().__class__.__base__.__subclasses__() and result == open('/proc/self/environ').read()",
-        )),
-    ),
     "torn": answer(value(3, 4), value(3, 5), value(5, 5)),
 }  # fmt: skip
 
@@ -277,7 +271,7 @@ async def test_models_that_hang_are_not_waited_for(bench: OpenBench, monkeypatch
     async with bench(Script(suites=[None])) as made:
         outcome = await made.make(**GIVEN, tests=THIN)
         assert isinstance(outcome, Created), outcome
-        assert "took longer" in checked(made)[0]["reason"]
+        assert "did not write tests within" in checked(made)[0]["reason"]
 
 
 async def test_a_call_that_takes_too_long_says_nothing(

@@ -57,19 +57,6 @@ async def test_runs_become_a_provisional_tool_whose_examples_are_what_happened(b
     assert bench.runs.made()
 
 
-async def test_runs_that_show_all_that_the_gates_want_still_verify_nothing(bench: RunBench) -> None:
-    ids = bench.runs.discounts(*SEEN, ([40, 2], 50), ([1, 1, 1], 100))
-    failed = bench.runs.add(
-        DISCOUNT, {"prices": [], "percent": 5}, status="error", error_type="ValueError", error="no prices"
-    )
-    outcome = await bench.make(*ids, failed, **NAMED)
-    assert isinstance(outcome, Created), outcome
-    assert (outcome.trust, outcome.tests) == ("provisional", "7/7")
-    report = (await bench.library.read("discounted_total")).report
-    (only,) = [check for check in report.checks if not check.passed]
-    assert only.message.startswith("7 examples were only recorded, 0 are a caller's own")
-
-
 async def test_the_answer_says_what_is_missing(bench: RunBench) -> None:
     _, outcome = await made(bench)
     assert outcome.to_raise_trust.startswith("Send the same name and from_run again with tests of your own")

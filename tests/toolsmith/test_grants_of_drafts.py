@@ -122,14 +122,6 @@ async def test_a_tool_that_reaches_for_another_host_fails_its_examples(
     assert not list(library.tools.entries())
 
 
-async def test_a_tool_that_is_not_granted_the_network_has_none_in_rehearsal_either(
-    library: Library, settings: Settings
-) -> None:
-    outcome = await made(library, settings, network=[])
-    assert isinstance(outcome, Rejected)
-    assert outcome.stage == "examples"
-
-
 async def test_a_tool_with_grants_is_never_taken_for_another_one(
     library: Library, settings: Settings
 ) -> None:

@@ -10,13 +10,12 @@ from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.duplicates import duplicates
 from alita_mcp.toolsmith.duplicates.duplicates import (
-    find_rivals,
     find_tool_meeting_examples,
     find_tool_passing_tests,
 )
 from alita_mcp.toolsmith.requests.outcomes import Created
 from alita_mcp.toolsmith.specification import Specification
-from alita_mcp.values import AcceptedVersion, Example, StoredVersion
+from alita_mcp.values import AcceptedVersion, Example
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from tests.library.factory import accepted
 from tests.toolsmith.test_duplicates import WARMTH, WARMTH_TESTS, Smithy
@@ -105,20 +104,3 @@ async def test_a_tool_that_passes_all_tests_serves_and_one_test_that_fails_is_en
     assert await why(SUITE[:1], own=False) == "", "too few prove nothing"
     assert await why(SUITE[:1] * 9, own=False) == "", "nor does one result"
     assert await why([]) == "", "nor a caller's examples without any suite"
-
-
-async def test_only_what_could_be_called_in_its_place_is_a_rival(
-    library: Library, sandbox: WasmSandbox
-) -> None:
-    await library.publish(hostile("return celsius", "good"), expected_version=0)
-    other = hostile("return str(celsius)", "texts")
-    schema = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
-    await library.publish(
-        other.model_copy(update={"contract": other.contract.model_copy(update={"output_schema": schema})}),
-        expected_version=0,
-    )
-    await library.publish(hostile("return celsius", "broken"), expected_version=0)
-    (library.home / "generated_tools" / "broken" / "v1" / "tool.py").write_text("changed")
-    with anyio.fail_after(WAIT_S):
-        assert await find_rivals(SPEC, library) == ("good",)
-        assert isinstance(await library.read("good"), StoredVersion)

@@ -113,7 +113,7 @@ async def test_a_budget_that_is_spent_in_the_middle_ends_it_with_the_setting_to_
 ) -> None:
     script = Script()
     async with bench(script, limits=FixedLimits(synthesis_calls=calls)) as made:
-        with pytest.raises(BudgetSpent, match="calls of models"):
+        with pytest.raises(BudgetSpent, match="model calls"):
             await made.make()
         assert made.is_empty
         row = made.library.journal(1)[0]

@@ -37,7 +37,7 @@ async def test_runs_that_all_failed_say_with_what(bench: RunBench) -> None:
     assert refused.reason == "from_run: all of these runs failed, the last one with ValueError: no prices."
     assert rejected(
         await bench.make(bench.runs.add(SUM, status="timeout"), name="some_tool"), bench
-    ).reason.endswith("with timeout")
+    ).reason.endswith("with timeout.")
 
 
 @pytest.mark.parametrize(

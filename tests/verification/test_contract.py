@@ -52,18 +52,6 @@ def test_the_contract_holds_all_that_clients_are_shown() -> None:
     assert contract.imports == ()
 
 
-def test_without_a_docstring_the_description_is_the_summary() -> None:
-    contract = read("def probe() -> str:\n    return ''", description="\n  Says nothing. \nMore.")
-    assert contract.summary == "Says nothing."
-    assert contract.input_schema == {"type": "object", "properties": {}, "additionalProperties": False}
-
-
-def test_a_long_summary_is_cut() -> None:
-    contract = read(f'def probe() -> str:\n    """{"word " * 100}"""\n    return ""')
-    assert len(contract.summary) == 200
-    assert contract.summary.endswith("…")
-
-
 def test_async_tools_keyword_only_parameters_and_imports_are_seen() -> None:
     contract = read(
         "from __future__ import annotations\nimport os.path, json as j\nfrom collections import Counter\n"

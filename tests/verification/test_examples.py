@@ -20,7 +20,7 @@ from alita_mcp.verification.findings import is_unicode
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from tests.scripted_sandbox import ScriptedSandbox
 from tests.verification.drafts import SHOUT_EXAMPLES, behaves_as, draft, shout
-from tests.verification.test_compare import JSON_VALUES
+from tests.verification.test_comparison import JSON_VALUES
 
 
 async def gate(candidate: Draft, sandbox: Any) -> ExamplesFound:
@@ -240,14 +240,6 @@ async def test_two_names_of_one_error_do_not_contradict_each_other() -> None:
         found = await gate(suite(*SHOUT_EXAMPLES, {**empty, "raises": name}), behaves_as(shout))
         assert found.total == 4
         assert not [check for check in found.checks if "contradict" in check.message]
-
-
-async def test_repeated_examples_count_once() -> None:
-    sandbox = behaves_as(shout)
-    found = await gate(suite(*SHOUT_EXAMPLES, SHOUT_EXAMPLES[0]), sandbox)
-    assert (found.passed, found.total, len(sandbox.jobs)) == (3, 3, 3)
-    agreeing = suite(*SHOUT_EXAMPLES, {"arguments": {"text": "hey"}, "check": "len(result) == 4"})
-    assert (await gate(agreeing, sandbox)).passed == 4
 
 
 async def test_a_suite_that_a_constant_passes_proves_nothing() -> None:

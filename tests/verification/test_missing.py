@@ -68,12 +68,6 @@ def test_what_the_code_does_without_is_not_missing(code: str) -> None:
     assert missing(code) is None
 
 
-def test_an_import_whose_failure_is_not_caught_is_needed() -> None:
-    check = missing("try:\n    import lzma\nexcept ValueError:\n    pass\n")
-    assert check is not None
-    assert "lzma (line 2)" in check.message
-
-
 @pytest.mark.parametrize(
     ("code", "named"),
     [

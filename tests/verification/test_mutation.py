@@ -158,16 +158,6 @@ async def test_mutants_that_never_end_end_soon(sandbox: Sandbox) -> None:
     assert {one.was for one in score.survivors} <= {"0", "value > 0"}  # one more round adds nothing
 
 
-@pytest.mark.slow
-async def test_mutants_that_allocate_without_end_are_noticed(sandbox: Sandbox) -> None:
-    code = (
-        "def band(value: int) -> int:\n    text = 'x'\n    while len(text) < value:\n        text = text + text\n"
-        "    return len(text)\n"
-    )
-    score = await score_of(tool(code, [({"value": 5}, 8), ({"value": 1}, 1), ({"value": 2}, 2)]), sandbox)
-    assert score.killed / score.total > 0.8
-
-
 @pytest.mark.bubblewrap
 async def test_mutants_that_end_the_process_spoil_no_other(bubblewrap: None, settings: Settings) -> None:
     code = (
@@ -382,18 +372,3 @@ async def test_cancelling_in_the_middle_leaves_no_mutant_running() -> None:
             await started.wait()
             group.cancel_scope.cancel()
     assert Endless.began == Endless.ended > 0
-
-
-@pytest.mark.bubblewrap
-async def test_cancelling_in_a_real_sandbox_leaves_it_usable(bubblewrap: None, settings: Settings) -> None:
-    code = "def band(value: int) -> int:\n    while value > 3:\n        value = value - 1\n    return value\n"
-    candidate = tool(code, [({"value": 9}, 3), ({"value": 1}, 1), ({"value": 3}, 3)])
-    box = BubblewrapSandbox(settings)
-    try:
-        contract, trials = await proved(candidate, box)
-        with anyio.move_on_after(0.3):
-            await mutation_gate(RehearsedDraft(candidate, contract, None, Rehearsal(box)), trials)
-        assert box.figures().busy == 0
-        assert (await score_of(candidate, box)).killed > 0
-    finally:
-        await box.aclose()

@@ -272,24 +272,6 @@ async def test_the_workspace_holds_the_samples_and_is_thrown_away() -> None:
     assert not any(folder.exists() for folder in seen)
 
 
-async def test_a_cancelled_call_leaves_no_workspace_behind() -> None:
-    seen: list[Path] = []
-    begun = anyio.Event()
-
-    async def sleeper(_job: Job, broker: Broker | None) -> Any:
-        seen.append(workspace_of(broker))
-        begun.set()
-        await anyio.sleep_forever()
-
-    job = Job(code="", function="sleeper", arguments={}, grants=Grants(workspace="read"))
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Rehearsal(ActingSandbox(sleeper=sleeper)).run, job)
-        with anyio.fail_after(WAIT_S):
-            await begun.wait()
-        tasks.cancel_scope.cancel()
-    assert not seen[0].exists()
-
-
 async def test_other_tools_are_really_called_under_their_own_grants() -> None:
     asks = Grants(tools=("pure_tool", "asking_tool"))
     pure = await asked(asks, "call_tool", stored, name="pure_tool", arguments={})

@@ -63,19 +63,19 @@ class Abilities(Protocol):
     ActionResult that says so. Only a failing sandbox, library or network is an AlitaError.
     """
 
-    async def search(self, query: str, limit: int = 5) -> FoundTools:
+    async def search_tools(self, query: str, limit: int = 5) -> FoundTools:
         """Finds tools for a need, best first."""
         ...
 
-    async def tool(self, name: str) -> FoundTool | None:
+    async def find_tool(self, name: str) -> FoundTool | None:
         """The tool of that name, if it can be called here; else None."""
         ...
 
-    def near(self, name: str) -> Sequence[str]:
+    def names_like(self, name: str) -> Sequence[str]:
         """Names of tools that resemble one that does not exist."""
         ...
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ActionResult:
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> ActionResult:
         """Calls a tool."""
         ...
 
@@ -83,15 +83,15 @@ class Abilities(Protocol):
         """Runs code once; it may read the files of the task and call tools."""
         ...
 
-    async def build(self, request: BuildRequest) -> ActionResult:
+    async def build_tool(self, request: BuildRequest) -> ActionResult:
         """Has a tool built, verified and published."""
         ...
 
-    async def research(self, question: str) -> Researched:
+    async def research_web(self, question: str) -> Researched:
         """Passages of the web that bear on a question."""
         ...
 
-    async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
+    async def fetch_page(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """Reads a page of the web."""
         ...
 

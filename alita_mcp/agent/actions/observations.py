@@ -54,7 +54,7 @@ class Observations:
     def __iter__(self) -> Iterator[Observation]:
         return iter(tuple(self._kept.values()))
 
-    async def keep(
+    async def keep_value(
         self, value: Any, *, sources: tuple[Source, ...] = (), is_data: bool = True
     ) -> Observation:
         """Stores a value under a new name.
@@ -83,9 +83,9 @@ class Observations:
 
     def value(self, name: str) -> Any:
         """The whole value of that name; raises InvalidArguments."""
-        return self.named(name).value
+        return self.find(name).value
 
-    def named(self, name: str) -> Observation:
+    def find(self, name: str) -> Observation:
         """The observation of that name.
 
         Raises:
@@ -106,20 +106,13 @@ class Observations:
                 if part and (used > PAGE_CHARACTERS or len(part) >= length):
                     break
                 part.append(item)
-            return {
-                "items": part,
-                "offset": offset,
-                "next": _next(offset + len(part), len(value)),
-                "of": len(value),
-            }
-        text = as_text(value)
-        part_text = text[offset : offset + min(length, PAGE_CHARACTERS)]
-        following = _next(offset + len(part_text), len(text))
-        return {"text": part_text, "offset": offset, "next": following, "of": len(text)}
-
-
-def _next(following: int, total: int) -> int | None:
-    return following if following < total else None
+            page: dict[str, Any] = {"items": part}
+            end, total = offset + len(part), len(value)
+        else:
+            text = as_text(value)
+            page = {"text": text[offset : offset + min(length, PAGE_CHARACTERS)]}
+            end, total = offset + len(page["text"]), len(text)
+        return {**page, "offset": offset, "next": end if end < total else None, "of": total}
 
 
 def as_text(value: Any) -> str:
@@ -127,7 +120,7 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def shown(observation: Observation, budget: int = SHOWN_CHARACTERS) -> str:
+def excerpt(observation: Observation, budget: int = SHOWN_CHARACTERS) -> str:
     """The part of an observation that the model sees: all of it, or a sketch and how to read the rest."""
     text = observation.text
     if len(text) <= budget:
@@ -139,20 +132,20 @@ def shown(observation: Observation, budget: int = SHOWN_CHARACTERS) -> str:
     )
     if isinstance(observation.value, str):
         return f"{text[: budget - len(how)]}\n{how}"
-    sketch = json.dumps(sketched(observation.value), ensure_ascii=False)
-    return f"{sketch[: budget - len(how)]}\n{how}"
+    beginning = json.dumps(sketch(observation.value), ensure_ascii=False)
+    return f"{beginning[: budget - len(how)]}\n{how}"
 
 
-def sketched(value: Any, depth: int = 0) -> Any:
+def sketch(value: Any, depth: int = 0) -> Any:
     """The shape of a value with the beginning of each list and text."""
     if isinstance(value, str) and len(value) > _SAMPLE_TEXT:
         return f"{value[:_SAMPLE_TEXT]}… ({len(value):,} characters)"
     if isinstance(value, list):
-        some = [sketched(item, depth + 1) for item in value[: _SAMPLE_ITEMS if depth < 3 else 1]]
+        some = [sketch(item, depth + 1) for item in value[: _SAMPLE_ITEMS if depth < 3 else 1]]
         left_out = len(value) - len(some)
         return [*some, f"… {left_out:,} more of {len(value):,} items"] if left_out else some
     if isinstance(value, dict):
-        some_keys = {key: sketched(item, depth + 1) for key, item in list(value.items())[:20]}
+        some_keys = {key: sketch(item, depth + 1) for key, item in list(value.items())[:20]}
         left_out = len(value) - len(some_keys)
         return {**some_keys, "…": f"{left_out} more keys"} if left_out else some_keys
     return value

@@ -12,7 +12,7 @@ FILE = "$file"
 MAX_DEPTH = 32
 
 
-def resolved(
+def resolve_references(
     value: Any, value_of: Callable[[str], Any], file_of: Callable[[str], Any], depth: int = 0
 ) -> Any:
     """The value with every reference in it replaced by the value that it names.
@@ -31,9 +31,9 @@ def resolved(
                 return part_of(name, value_of)
             if key == FILE and isinstance(name, str):
                 return file_of(name)
-        return {key: resolved(item, value_of, file_of, depth + 1) for key, item in value.items()}
+        return {key: resolve_references(item, value_of, file_of, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
-        return [resolved(item, value_of, file_of, depth + 1) for item in value]
+        return [resolve_references(item, value_of, file_of, depth + 1) for item in value]
     return value
 
 
@@ -52,13 +52,10 @@ def part_of(reference: str, value_of: Callable[[str], Any]) -> Any:
         elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
             found = found[int(key)]
         else:
-            raise InvalidArguments(f"{reference!r} names nothing: there is no {key!r}. {_there(found)}")
+            there = f"a value of type {type(found).__name__}"
+            if isinstance(found, dict):
+                there = f"keys {', '.join(map(repr, list(found)[:20]))}"
+            elif isinstance(found, list):
+                there = f"a list of {len(found)} items"
+            raise InvalidArguments(f"{reference!r} names nothing: there is no {key!r}, but {there}.")
     return found
-
-
-def _there(value: Any) -> str:
-    if isinstance(value, dict):
-        return f"There are: {', '.join(map(repr, list(value)[:20]))}."
-    if isinstance(value, list):
-        return f"There is a list of {len(value)} items."
-    return f"There is a value of type {type(value).__name__}."

@@ -27,13 +27,13 @@ class WebAccess:
         """Hosts that a person named."""
         return frozenset(self._hosts)
 
-    def found(self, urls: Iterable[str]) -> None:
+    def admit_hits(self, urls: Iterable[str]) -> None:
         """Admits the hits of a configured search back end."""
         for url in urls:
             self._shown.add(_plain(url))
             self._found_at.add(_host(url))
 
-    def linked(self, page: str, urls: Iterable[str]) -> None:
+    def admit_links(self, page: str, urls: Iterable[str]) -> None:
         """Admits the links of a page that was read: to its own host, and to known hosts."""
         known = self._hosts | self._found_at | {_host(page)}
         self._shown |= {_plain(url) for url in urls if _host(url) in known}

@@ -32,17 +32,17 @@ class Workspace:
             UsageError: one is not there, is no file, has the name of another one, or they are too many or too large.
         """
         size, names = 0, list(self.names)
-        for source, name in _files(paths):
+        for source, name in _find_files(paths):
             size += source.stat().st_size
             if len(names) >= MAX_FILES or size > MAX_BYTES:
                 raise UsageError(
-                    f"The files are more than {MAX_FILES} or larger than {MAX_BYTES >> 20} MB together.",
-                    hint="Name the ones that the task is about.",
+                    f"The files exceed the limit of {MAX_FILES:,} files and {MAX_BYTES >> 20} MB.",
+                    hint="Name only those that the task is about.",
                 )
             target = self.folder / name
             if name in names:
                 raise UsageError(
-                    f"Two files are named {name!r}.", hint="Put them into one folder, and name that."
+                    f"Two files are named {name!r}.", hint="Put them into one folder, and name the folder."
                 )
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
@@ -52,11 +52,8 @@ class Workspace:
     def add(self, name: str, data: bytes) -> bool:
         """Adds a file that code wrote; False where its name or size does not allow it."""
         target = (self.folder / name).resolve()
-        if (
-            not target.is_relative_to(self.folder.resolve())
-            or name in self._given
-            or len(self.names) >= MAX_FILES
-        ):
+        is_inside = target.is_relative_to(self.folder.resolve())
+        if not is_inside or name in self._given or len(self.names) >= MAX_FILES:
             return False
         self._bytes += len(data)
         if self._bytes > MAX_BYTES:
@@ -92,21 +89,22 @@ class Workspace:
             return place.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
             raise InvalidArguments(
-                f"{name!r} is no UTF-8 text.", hint="read_file gives its text; run_code can read its bytes."
+                f"{name!r} is not UTF-8 text.",
+                hint="read_file extracts its text; run_code can read its bytes.",
             ) from None
 
 
-def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+def _find_files(paths: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+    """Files and those in folders, each with its name; links in folders are passed over."""
     for path in paths:
         place = path.expanduser()
         if place.is_dir() and not place.is_symlink():
-            found = sorted(each for each in place.rglob("*") if each.is_file() and not _has_link(each, place))
-            yield from ((each, each.relative_to(place).as_posix()) for each in found)
+            for each in sorted(place.rglob("*")):
+                name = each.relative_to(place)
+                steps = (each, *(place / parent for parent in name.parents))
+                if each.is_file() and not any(step.is_symlink() for step in steps):
+                    yield each, name.as_posix()
         elif place.is_file():
             yield place, place.name
         else:
-            raise UsageError(f"{str(path)!r} is no file or folder.", hint="Check the path.")
-
-
-def _has_link(path: Path, root: Path) -> bool:
-    return any(each.is_symlink() for each in (path, *path.parents) if each != root and root in each.parents)
+            raise UsageError(f"{str(path)!r} is not a file or folder.", hint="Check the path.")

@@ -33,51 +33,53 @@ class Claims(Value):
     claims: tuple[Claim, ...] = Field(default=(), max_length=MAX_CLAIMS)
 
 
-async def checked(
+async def check_answer(
     answer: str, claims: Sequence[Claim], observations: Sequence[Observation], judge: LanguageModel
 ) -> tuple[Claim, ...]:
-    """The claims of an answer; unsupported ones have no reference.
+    """Checks an answer: returns its claims, unsupported ones without a reference.
 
     A model is asked only where neither the claims' own quotations nor the observations say it plainly.
     """
     data = [each for each in observations if each.is_data and each.reference != "o0"]
     large = sum(len(each.text) for each in observations) > IN_THREADS_FROM
-    upheld = await off_loop(lambda: _all_upheld(claims[:MAX_CLAIMS], observations), large=large)
-    if upheld and all(claim.reference for claim in upheld) and _covers(upheld, answer):
-        return upheld
+    # 1. The model's own quotations: they stand where it says, and say what the answer says.
+    quoted = await off_loop(lambda: _verify_quotes(claims[:MAX_CLAIMS], observations), large=large)
+    if quoted and all(claim.reference for claim in quoted) and _covers(quoted, answer):
+        return quoted
+    # 2. A short answer that an observation says as it is; the last one that does.
     if len(words_in(answer)) <= MAX_SHORT:
-        found = await off_loop(lambda: _plainly(answer, data), large=large)
+
+        def find_answer() -> Observation | None:
+            return next((each for each in reversed(data) if is_observed(answer, [each.text])), None)
+
+        found = await off_loop(find_answer, large=large)
         if found is not None:
-            return (found,)
+            return (Claim(claim=answer, reference=found.reference, quote=answer),)
+    # 3. Nothing was observed.
     if not data:
-        return upheld if upheld and not all(claim.reference for claim in upheld) else (Claim(claim=answer),)
+        return quoted if quoted and not all(claim.reference for claim in quoted) else (Claim(claim=answer),)
+    # 4. A judge quotes, and is not believed either.
     try:
-        asked = prompts.check(answer, _excerpts(answer, data))
+        asked = prompts.ask_judge(answer, _excerpts(answer, data))
         judged = (await ask_model(judge, asked, Claims, temperature=0.0)).value.claims
     except BudgetSpent:
         raise
     except ModelError:
-        return upheld or (Claim(claim=answer),)
-    said = await off_loop(lambda: _all_upheld(judged, observations), large=large)
+        return quoted or (Claim(claim=answer),)
+    said = await off_loop(lambda: _verify_quotes(judged, observations), large=large)
     return said if said and _covers(said, answer) else (*said, Claim(claim=answer))
 
 
-def _all_upheld(claims: Sequence[Claim], observations: Sequence[Observation]) -> tuple[Claim, ...]:
-    return tuple(_upheld(claim, observations) for claim in claims)
-
-
-def _upheld(claim: Claim, observations: Sequence[Observation]) -> Claim:
-    """The claim, without its reference where the quotation does not stand there."""
-    for each in observations:
-        if each.reference == claim.reference.strip("<>[] ").partition("/")[0] and is_quoted(
-            claim.quote, each.text
-        ):
-            return claim.model_copy(update={"reference": each.reference}) if each.is_data else _open(claim)
-    return _open(claim)
-
-
-def _open(claim: Claim) -> Claim:
-    return claim.model_copy(update={"reference": "", "quote": ""})
+def _verify_quotes(claims: Sequence[Claim], observations: Sequence[Observation]) -> tuple[Claim, ...]:
+    """The claims, without their references where the quotation does not stand there."""
+    by_reference = {each.reference: each for each in observations}
+    verified = []
+    for claim in claims:
+        named = by_reference.get(claim.reference.strip("<>[] ").partition("/")[0])
+        holds = named is not None and named.is_data and is_quoted(claim.quote, named.text)
+        update = {"reference": named.reference} if named and holds else {"reference": "", "quote": ""}
+        verified.append(claim.model_copy(update=update))
+    return tuple(verified)
 
 
 def _covers(claims: Sequence[Claim], answer: str) -> bool:
@@ -91,32 +93,19 @@ def _covers(claims: Sequence[Claim], answer: str) -> bool:
     return sum(word in set(words_in(said)) for word in words) * 2 >= len(words)
 
 
-def _plainly(answer: str, data: Sequence[Observation]) -> Claim | None:
-    """The claim that a short answer is, where an observation says it; the last one that does."""
-    for each in reversed(data):
-        if is_observed(answer, [each.text]):
-            return Claim(claim=answer, reference=each.reference, quote=answer)
-    return None
-
-
 def _excerpts(answer: str, data: Sequence[Observation]) -> list[tuple[str, str]]:
     """The parts of observations that a judge is shown: the last ones first, each around words of the answer."""
     found: list[tuple[str, str]] = []
     left = MAX_EXCERPTS
     for each in reversed(data):
-        text = _around(answer, each.text)
+        text = each.text
+        if len(text) > EXCERPT:
+            longest = sorted(words_in(answer), key=len, reverse=True)[:10]
+            matches = (re.search(re.escape(word), text, re.IGNORECASE) for word in longest)
+            start = next((max(0, match.start() - EXCERPT // 2) for match in matches if match), 0)
+            text = text[start : start + EXCERPT]
         if len(text) > left:
             break
         left -= len(text)
         found.append((each.reference, text))
     return found[::-1]
-
-
-def _around(answer: str, text: str) -> str:
-    if len(text) <= EXCERPT:
-        return text
-    for word in sorted(words_in(answer), key=len, reverse=True)[:10]:
-        if (match := re.search(re.escape(word), text, re.IGNORECASE)) is not None:
-            start = max(0, match.start() - EXCERPT // 2)
-            return text[start : start + EXCERPT]
-    return text[:EXCERPT]

@@ -26,7 +26,7 @@ def is_observed(claim: str, observations: Iterable[str]) -> bool:
     words = [word for word in words_in(_NUMBER.sub(" ", claim)) if word not in _FILLERS]
     if not numbers and not words:
         return False
-    return any(_says(text, numbers, words) for text in observations)
+    return any(_supports(text, numbers, words) for text in observations)
 
 
 def is_quoted(quote: str, text: str) -> bool:
@@ -35,20 +35,18 @@ def is_quoted(quote: str, text: str) -> bool:
     return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(words_in(text))} "
 
 
-def _says(text: str, numbers: Sequence[Decimal], words: Sequence[str]) -> bool:
+def _supports(text: str, numbers: Sequence[Decimal], words: Sequence[str]) -> bool:
     there = numbers_in(text)
     if not all(any(_is_rounded(number, other) for other in there) for number in numbers):
         return False
+    # Case 1: numbers alone. Case 2: words alone, which stand there in this order.
     if not words:
         return True
+    found = [word for word in words_in(text) if word not in _FILLERS]
     if not numbers:
-        return (
-            f" {' '.join(words)} " in f" {' '.join(word for word in words_in(text) if word not in _FILLERS)} "
-        )
-    found = set(words_in(text))
-    return len(words) <= 3 or sum(word in found for word in words) * 2 >= len(
-        words
-    )  # units, and a few words around
+        return f" {' '.join(words)} " in f" {' '.join(found)} "
+    # Case 3: numbers with units, or with a few words around them.
+    return len(words) <= 3 or sum(word in found for word in words) * 2 >= len(words)
 
 
 def numbers_in(text: str) -> list[Decimal]:
@@ -64,14 +62,12 @@ def numbers_in(text: str) -> list[Decimal]:
 
 
 def _is_rounded(said: Decimal, observed: Decimal) -> bool:
-    """Whether the one said is the one observed, at the places that it is said with."""
-    if said == observed:
-        return True
+    """Whether the number said is the one observed, rounded to the places that it is said with."""
     exponent = said.as_tuple().exponent
-    if not isinstance(exponent, int) or abs(observed) > Decimal("1e20"):
-        return False
+    if said == observed or not isinstance(exponent, int) or abs(observed) > Decimal("1e20"):
+        return said == observed
     try:
-        return abs(observed.quantize(Decimal(1).scaleb(min(exponent, 0))) - said) == 0
+        return observed.quantize(Decimal(1).scaleb(min(exponent, 0))) == said
     except InvalidOperation:
         return False
 

@@ -1,4 +1,4 @@
-"""SQLite file of memories, `memory.sqlite3` in the home, safe among processes; calls block.
+"""SQLite file of memories, `memory.sqlite3` in the home, shared by processes; calls block.
 
 A damaged file is set aside and a new one begun: memory is a help, and no run waits for a person to repair it.
 """
@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from alita_mcp.agent.memory.records import Memorable, MemoryKind, Row, searched_text
+from alita_mcp.agent.memory.records import Memorable, MemoryKind, Row, search_words
 from alita_mcp.errors import LibraryError
 
 FILE, DAMAGED = "memory.sqlite3", "memory.damaged"
@@ -24,12 +24,14 @@ MOST_SET_ASIDE = 3
 BUSY_S = 10.0
 MOST_WORDS = 60
 """Of a task, by which memories are sought."""
-_MEMORIES = """CREATE TABLE IF NOT EXISTS memories (
-    id TEXT PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, at TEXT NOT NULL, touched REAL NOT NULL,
-    sameness TEXT NOT NULL
-)"""
-_WORDS = "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(text, tokenize = 'porter unicode61')"
-_ROW = "m.id, m.kind, m.body, m.at, m.touched, m.sameness"
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS memories (
+        id TEXT PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, at TEXT NOT NULL, touched REAL NOT NULL,
+        sameness TEXT NOT NULL
+    )""",
+    "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(text, tokenize = 'porter unicode61')",
+)
+_SELECT = "SELECT m.id, m.kind, m.body, m.at, m.touched, m.sameness FROM memories m"
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
@@ -40,26 +42,28 @@ class MemoryDatabase:
     def __init__(self, home: Path) -> None:
         self._home = home
         self._path = home / FILE
+        self._journal = home / f"{FILE}-journal"
+        """What SQLite would roll back in a file of that name."""
 
     @property
     def exists(self) -> bool:
         """Whether anything was ever remembered."""
         return self._path.exists()
 
-    def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """What `work` gives, in one transaction.
 
         Raises:
             LibraryError: the file cannot be read or written.
         """
-        with self._translated():
+        with self._translate_errors():
             try:
-                return self._run(work)
+                return self._transact(work)
             except sqlite3.OperationalError:  # busy or not writable, which is no damage
                 raise
             except sqlite3.DatabaseError:
                 self._set_aside()
-                return self._run(work)
+                return self._transact(work)
 
     def purge(self) -> None:
         """Rewrites the file, so that nothing of removed memories is left on the disk.
@@ -67,8 +71,8 @@ class MemoryDatabase:
         Raises:
             LibraryError: it cannot be written.
         """
-        self.run(lambda db: db.execute("INSERT INTO words (words) VALUES ('optimize')"))
-        with self._translated(), self._connect() as db:
+        self.transact(lambda db: db.execute("INSERT INTO words (words) VALUES ('optimize')"))
+        with self._translate_errors(), self._connect() as db:
             db.execute("VACUUM")
 
     def remove(self) -> None:
@@ -77,35 +81,30 @@ class MemoryDatabase:
         Raises:
             LibraryError: they cannot be removed.
         """
-        with self._translated():
+        with self._translate_errors():
             self._path.unlink(missing_ok=True)
             self._journal.unlink(missing_ok=True)
             shutil.rmtree(self._home / DAMAGED, ignore_errors=True)
 
-    @property
-    def _journal(self) -> Path:
-        """What SQLite would roll back in a file of that name."""
-        return self._path.with_name(f"{FILE}-journal")
-
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as failure:
-            raise LibraryError(f"{self._path} cannot be used: {failure}.") from failure
+            raise LibraryError(f"Cannot use {self._path}: {failure}.") from failure
 
     def _connect(self) -> closing[sqlite3.Connection]:
         return closing(sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None))
 
-    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
         self._home.mkdir(parents=True, exist_ok=True)
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # for its owner only
         with self._connect() as db:
             db.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
             db.execute("BEGIN IMMEDIATE")
             try:
-                db.execute(_MEMORIES)
-                db.execute(_WORDS)
+                for table in _TABLES:
+                    db.execute(table)
                 result = work(db)
             except BaseException:
                 db.execute("ROLLBACK")
@@ -119,7 +118,7 @@ class MemoryDatabase:
         moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
         self._path.rename(damaged / f"memory-{moment}.sqlite3")
         self._journal.unlink(missing_ok=True)
-        _log.warning("%s was damaged; it lies in %s now, and a new one begins.", self._path, damaged)
+        _log.warning("%s was damaged and moved to %s; a new one was started.", self._path, damaged)
         for old in sorted(damaged.iterdir())[:-MOST_SET_ASIDE]:
             old.unlink()
 
@@ -130,7 +129,7 @@ def find_rows(db: sqlite3.Connection, kind: MemoryKind, text: str, limit: int) -
     if not words:
         return []
     found = db.execute(
-        f"SELECT {_ROW} FROM words JOIN memories m ON m.rowid = words.rowid "  # noqa: S608 - fixed columns
+        f"{_SELECT} JOIN words ON m.rowid = words.rowid "
         "WHERE words MATCH ? AND m.kind = ? ORDER BY bm25(words), m.id LIMIT ?",
         (" OR ".join(f'"{word}"' for word in words), kind, limit),
     )
@@ -139,21 +138,16 @@ def find_rows(db: sqlite3.Connection, kind: MemoryKind, text: str, limit: int) -
 
 def read_rows(db: sqlite3.Connection, kind: MemoryKind) -> Sequence[Row]:
     """All rows of a kind, newest first."""
-    found = db.execute(
-        f"SELECT {_ROW} FROM memories m WHERE kind = ? ORDER BY at DESC, id DESC",  # noqa: S608 - fixed columns
-        (kind,),
-    )
+    found = db.execute(f"{_SELECT} WHERE kind = ? ORDER BY at DESC, id DESC", (kind,))
     return [Row(*each) for each in found]
 
 
 def same_rows(db: sqlite3.Connection, kind: MemoryKind, rows: Iterable[Row]) -> Sequence[Row]:
     """Rows that have the id of one of these or say the same."""
+    query = f"{_SELECT} WHERE kind = ? AND (id = ? OR sameness = ?)"
     found: dict[str, Row] = {}
     for row in rows:
-        known = db.execute(
-            f"SELECT {_ROW} FROM memories m WHERE kind = ? AND (id = ? OR sameness = ?)",  # noqa: S608 - fixed columns
-            (kind, row.id, row.sameness),
-        )
+        known = db.execute(query, (kind, row.id, row.sameness))
         found |= {each[0]: Row(*each) for each in known}
     return list(found.values())
 
@@ -162,7 +156,7 @@ def write_row(db: sqlite3.Connection, row: Row, value: Memorable) -> None:
     """Adds or replaces a row."""
     delete_rows(db, [row.id])
     added = db.execute("INSERT INTO memories VALUES (?, ?, ?, ?, ?, ?)", row)
-    db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (added.lastrowid, searched_text(value)))
+    db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (added.lastrowid, search_words(value)))
 
 
 def delete_rows(db: sqlite3.Connection, ids: Collection[str]) -> int:

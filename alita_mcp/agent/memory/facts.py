@@ -39,6 +39,7 @@ class Change(NamedTuple):
 
 def fit_to_keep(fact: Fact) -> Fact | None:
     """The fact as stored; None for instructions to the agent, and for lessons from outside sources."""
+    # Case 1: a run of ours found it. Case 2: a page says it, which is kept as a quotation.
     if is_own(fact):
         return None if speaks_to_the_agent(f"{fact.subject}. {fact.text}") else fact
     if fact.kind == "lesson" or gives_orders(fact.text) or gives_orders(fact.subject):
@@ -65,12 +66,7 @@ def normal_text(fact: Fact) -> str:
     return " ".join(re.findall(r"\w+", fact.text.casefold()))
 
 
-def dated(fact: Fact, run_at: str, now: datetime) -> DatedFact:
-    """The fact with its date: when the source was read, else when the run was; never in the future."""
-    return DatedFact(fact, when((fact.source.retrieved_at, run_at), now))
-
-
-def when(dates: Iterable[str], now: datetime) -> str:
+def first_date(dates: Iterable[str], now: datetime) -> str:
     """The first readable one of some dates that is not in the future."""
     moment = next((found for date in dates if (found := _moment(date)) is not None), now)
     return (now if moment > now + AHEAD else moment).isoformat(timespec="seconds")
@@ -82,7 +78,7 @@ def _rank(each: DatedFact) -> tuple[datetime, bool, str]:
     return _moment(each.at) or oldest, is_own(each.fact), each.fact.source.url
 
 
-def choose(new: Sequence[DatedFact], known: Mapping[str, DatedFact]) -> Change:
+def choose_facts(new: Sequence[DatedFact], known: Mapping[str, DatedFact]) -> Change:
     """The changes that a run's facts make to the known ones."""
     holds = dict(known)
     key_by_text = {normal_text(each.fact): key for key, each in known.items()}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from alita_mcp.agent.interface import Episode, Recipe, RecipeStep
-from alita_mcp.agent.memory.wording.likeness import likeness
+from alita_mcp.agent.memory.wording.likeness import task_similarity
 from alita_mcp.agent.memory.wording.parameters import PARAMETER, generalise
 from alita_mcp.values import Value
 
@@ -30,7 +30,7 @@ class KeptRecipe(Value):
     """Tasks that these steps solved, as they were asked; newest first."""
 
 
-def make(episode: Episode) -> KeptRecipe | None:
+def make_recipe(episode: Episode) -> KeptRecipe | None:
     """The recipe of a solved run; None where it was not solved, or took no step."""
     if not episode.solved or not episode.steps:
         return None
@@ -55,18 +55,18 @@ def shape(steps: Iterable[RecipeStep]) -> list[Any]:
     return [[step.tool, sorted(step.arguments)] for step in steps]
 
 
-def match(task: str, kept: KeptRecipe) -> float:
+def similarity(task: str, kept: KeptRecipe) -> float:
     """Similarity of a task to those of a recipe, 0 to 1."""
-    return max(likeness(task, wording) for wording in (kept.recipe.task, *kept.wordings))
+    return max(task_similarity(task, wording) for wording in (kept.recipe.task, *kept.wordings))
 
 
-def same(new: KeptRecipe, known: Mapping[str, KeptRecipe]) -> str | None:
+def find_repeated(new: KeptRecipe, known: Mapping[str, KeptRecipe]) -> str | None:
     """The id of the known recipe that a new one repeats; None for a new one."""
     if new.recipe.id in known:
         return new.recipe.id
     steps = shape(new.recipe.steps)
     alike = [
-        (max(match(task, kept) for task in (new.recipe.task, *new.wordings)), kept.recipe.id)
+        (max(similarity(task, kept) for task in (new.recipe.task, *new.wordings)), kept.recipe.id)
         for kept in known.values()
         if shape(kept.recipe.steps) == steps
     ]
@@ -96,13 +96,13 @@ def merge(known: KeptRecipe, new: KeptRecipe) -> KeptRecipe:
     return KeptRecipe(recipe=merged, wordings=tuple(wordings)[:MOST_WORDINGS])
 
 
-def failed(episode: Episode, known: Mapping[str, KeptRecipe]) -> KeptRecipe | None:
+def count_failure(episode: Episode, known: Mapping[str, KeptRecipe]) -> KeptRecipe | None:
     """The recipe that an unsolved run tried, with one more failure; None where it tried no known one."""
     if episode.solved:
         return None
     tried = {*episode.tools_used, *episode.failed, *(step.tool for step in episode.steps)}
     alike = [
-        (match(episode.task, kept), kept.recipe.id)
+        (similarity(episode.task, kept), kept.recipe.id)
         for kept in known.values()
         if tried.intersection(step.tool for step in kept.recipe.steps)
     ]
@@ -115,14 +115,14 @@ def failed(episode: Episode, known: Mapping[str, KeptRecipe]) -> KeptRecipe | No
 
 
 def learn(episode: Episode, known: Mapping[str, KeptRecipe]) -> KeptRecipe | None:
-    """The change that a run makes: a new recipe, one more success or failure, or nothing."""
-    new = make(episode)
+    """The recipe that a run changes: a new one, or a known one with one more success or failure; None for neither."""
+    new = make_recipe(episode)
     if new is None:
-        return failed(episode, known)
-    one = same(new, known)
-    return new if one is None else merge(known[one], new)
+        return count_failure(episode, known)
+    repeated = find_repeated(new, known)
+    return new if repeated is None else merge(known[repeated], new)
 
 
-def words_of(kept: KeptRecipe) -> str:
+def recipe_words(kept: KeptRecipe) -> str:
     """The searched words of a recipe: its task and the other wordings, without parameters."""
     return " ".join(PARAMETER.sub(" ", text) for text in (kept.recipe.task, *kept.wordings))

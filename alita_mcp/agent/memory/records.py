@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 
 from alita_mcp.agent.interface import Episode, Fact
 from alita_mcp.agent.memory.facts import key_of, normal_text
-from alita_mcp.agent.memory.recipes import KeptRecipe, words_of
+from alita_mcp.agent.memory.recipes import KeptRecipe, recipe_words
 from alita_mcp.values import Value
 
 MemoryKind = Literal["episodic", "semantic", "procedural"]
@@ -69,11 +69,11 @@ def row_of(value: Memorable, at: str, touched: float) -> Row:
     return Row(value.recipe.id, "procedural", body, at, touched, value.recipe.id)
 
 
-def searched_text(value: Memorable) -> str:
+def search_words(value: Memorable) -> str:
     """The words by which a task finds a memory."""
     if isinstance(value, Episode):
         return value.task
-    return f"{value.subject}. {value.text}" if isinstance(value, Fact) else words_of(value)
+    return f"{value.subject}. {value.text}" if isinstance(value, Fact) else recipe_words(value)
 
 
 def entry_of(row: Row, value: Memorable) -> MemoryEntry:

@@ -51,7 +51,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u
 
 
 class Redactor:
-    """Takes secrets out of texts and JSON."""
+    """Removes secrets from texts and JSON."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         """`secrets` are values that must not be kept, besides the keys of the environment."""
@@ -64,9 +64,9 @@ class Redactor:
         text = without_keys(text.encode("utf-8", "replace").decode())
         text = redact(text, self._secrets) if self._secrets else text
         for pattern in _PATTERNS:
-            text = pattern.sub(_taken_out, text)
-        text = _CONTROL.sub(" ", _ENCODED.sub(_counted, text))
-        return clipped(text, most)
+            text = pattern.sub(_replace_value, text)
+        text = _ENCODED.sub(lambda found: f"[{len(found[0])} characters left out]", text)
+        return clipped(_CONTROL.sub(" ", text), most)
 
     def _values(self, values: Iterable[Any]) -> list[Any]:
         """JSON values without secrets; texts under names like `password` are secrets. The first ones get the budget."""
@@ -106,13 +106,16 @@ class Redactor:
                 "tools_used": self._names(episode.tools_used),
                 "tools_made": self._names(episode.tools_made),
                 "failed": self._names(episode.failed),
-                "steps": tuple(map(self._step, steps, arguments)),
+                "steps": tuple(
+                    RecipeStep(
+                        tool=self.text(step.tool, 100),
+                        need=self.text(step.need, NEED_CHARACTERS),
+                        arguments=kept if isinstance(kept, dict) else {},
+                    )
+                    for step, kept in zip(steps, arguments, strict=True)
+                ),
             }
         )
-
-    def _step(self, step: RecipeStep, arguments: Any) -> RecipeStep:
-        said = {"tool": self.text(step.tool, 100), "need": self.text(step.need, NEED_CHARACTERS)}
-        return step.model_copy(update={**said, "arguments": arguments if isinstance(arguments, dict) else {}})
 
     def _names(self, names: Iterable[str]) -> tuple[str, ...]:
         return tuple(self.text(name, 100) for name in islice(names, MOST_ITEMS))
@@ -132,10 +135,6 @@ class Redactor:
         return fact.model_copy(update={"text": text, "subject": subject, "source": source})
 
 
-def _taken_out(found: re.Match[str]) -> str:
+def _replace_value(found: re.Match[str]) -> str:
     value = found.groupdict().get("value")
     return REDACTED if value is None else found[0].replace(value, REDACTED)
-
-
-def _counted(found: re.Match[str]) -> str:
-    return f"[{len(found[0])} characters left out]"

@@ -30,10 +30,10 @@ from alita_mcp.agent.memory.database import (
     write_row,
 )
 from alita_mcp.agent.memory.instructions import gives_orders, overrides_instructions
-from alita_mcp.agent.memory.recalling import found_in
-from alita_mcp.agent.memory.recipes import KeptRecipe, learn
-from alita_mcp.agent.memory.records import KINDS, MemoryEntry, MemoryKind, entry_of, row_of
+from alita_mcp.agent.memory.recipes import KeptRecipe, learn, similarity
+from alita_mcp.agent.memory.records import KINDS, Memorable, MemoryEntry, MemoryKind, Row, entry_of, row_of
 from alita_mcp.agent.memory.redaction import Redactor
+from alita_mcp.agent.memory.wording.likeness import coverage, task_similarity
 from alita_mcp.agent.memory.wording.literals import SMALL_WORDS
 from alita_mcp.errors import LibraryError, ToolNotFound
 
@@ -42,6 +42,11 @@ CANDIDATES = 60
 """Of each kind, by words."""
 MOST_KEPT = 2_000
 """Memories of each kind."""
+ALIKE_FROM = 0.35
+"""Less alike runs and recipes are not recalled; `recipes.ALIKE_FROM` says from where on a recipe is worth a try."""
+ABOUT_FROM = 0.6
+"""So much of a fact's subject the task must mention."""
+MOST_RECIPES, MOST_FACTS, MOST_EPISODES = 3, 8, 3
 LEFT_OUT = "[left out]"
 _log = logging.getLogger(__name__)
 
@@ -63,8 +68,8 @@ class StoredMemory:
             return Recalled()
         try:
             with anyio.move_on_after(RECALL_WITHIN_S):
-                work = partial(_recall, task=task)
-                return await anyio.to_thread.run_sync(self._database.run, work, abandon_on_cancel=True)
+                work = partial(recall_from, task=task)
+                return await anyio.to_thread.run_sync(self._database.transact, work, abandon_on_cancel=True)
         except Exception as failure:  # noqa: BLE001 - duty of the interface: a memory that fails stops no run
             _log.warning("The memory of tasks is not used: %s", failure)
         return Recalled()
@@ -86,7 +91,7 @@ class StoredMemory:
             return []
         kinds = KINDS if kind is None else (kind,)
         rows = await anyio.to_thread.run_sync(
-            self._database.run, lambda db: [row for each in kinds for row in read_rows(db, each)]
+            self._database.transact, lambda db: [row for each in kinds for row in read_rows(db, each)]
         )
         words = [word for word in query.casefold().split() if word not in SMALL_WORDS]
         return [
@@ -104,9 +109,7 @@ class StoredMemory:
         """
         found = next((each for each in await self.list() if each.id == memory_id), None)
         if found is None:
-            raise ToolNotFound(
-                f"There is no memory {memory_id[:60]!r}.", hint="`alita memory list` shows all of them."
-            )
+            raise ToolNotFound(f"There is no memory {memory_id[:60]!r}.", hint="List them: alita memory list")
         return found
 
     async def forget(self, ids: Collection[str] = (), *, everything: bool = False) -> int:
@@ -121,7 +124,7 @@ class StoredMemory:
             return count
         if not ids or not self._database.exists:
             return 0
-        removed = await anyio.to_thread.run_sync(self._database.run, partial(delete_rows, ids=ids))
+        removed = await anyio.to_thread.run_sync(self._database.transact, partial(delete_rows, ids=ids))
         await anyio.to_thread.run_sync(self._database.purge)
         return removed
 
@@ -136,7 +139,7 @@ class StoredMemory:
         try:
             await anyio.Path(path).write_text(lines, encoding="utf-8")
         except OSError as failure:
-            raise LibraryError(f"{path} cannot be written: {failure.strerror}.") from failure
+            raise LibraryError(f"Cannot write {path}: {failure.strerror}.") from failure
         return len(entries)
 
     def _remember(self, episode: Episode, facts: Sequence[Fact]) -> None:
@@ -144,68 +147,91 @@ class StoredMemory:
         moment = datetime.fromtimestamp(now, UTC)
         redactor = Redactor(self._secrets())
         safe = _without_orders(redactor.episode(episode))
-        at = kept.when((safe.at,), moment)
+        at = kept.first_date((safe.at,), moment)
         clean = filter(None, map(redactor.fact, facts[: kept.MOST_OF_A_RUN]))
-        stated = [kept.dated(fact, at, moment) for fact in filter(None, map(kept.fit_to_keep, clean))]
+        new_facts = [
+            kept.DatedFact(fact, kept.first_date((fact.source.retrieved_at, at), moment))
+            for fact in filter(None, map(kept.fit_to_keep, clean))
+        ]
 
         def write(db: sqlite3.Connection) -> None:
-            _store_episode(db, safe, at, now)
-            _store_facts(db, stated, now)
-            _store_recipe(db, safe, at, now)
+            # The run takes the place of those with the same task, answer and tools.
+            row = row_of(safe, at, now)
+            delete_rows(db, [each.id for each in same_rows(db, "episodic", [row])])
+            write_row(db, row, safe)
+            _write_facts(db, new_facts, now)
+            # Its recipe is new, or counts with the known one that it followed.
+            near = find_rows(db, "procedural", safe.task, CANDIDATES)
+            known = {row.id: value for row in near if isinstance(value := row.value, KeptRecipe)}
+            if learnt := learn(safe, known):
+                write_row(db, row_of(learnt, at, now), learnt)
             for kind in KINDS:
                 drop_least_used(db, kind, self._most)
 
-        self._database.run(write)
+        self._database.transact(write)
 
 
-def _recall(db: sqlite3.Connection, task: str) -> Recalled:
-    found = found_in(task, {kind: find_rows(db, kind, task, CANDIDATES) for kind in KINDS})
+def recall_from(db: sqlite3.Connection, task: str) -> Recalled:
+    """Recalls the recipes, facts and runs that bear on a task, most alike first, from those that share its words."""
+
+    def score(value: Memorable) -> float:
+        if isinstance(value, KeptRecipe):
+            return similarity(task, value)
+        if isinstance(value, Episode):
+            return task_similarity(task, value.task)
+        about = coverage(value.subject, task)
+        return about if about >= ABOUT_FROM else 0.0
+
+    def rank(found: tuple[float, Row, Memorable]) -> tuple[float, float, str]:
+        """Most alike first; of two recipes the one that failed less."""
+        alike, row, value = found
+        return -alike, (value.recipe.failures if isinstance(value, KeptRecipe) else 0), row.id
+
+    def best(kind: MemoryKind, most: int) -> Sequence[tuple[float, Row, Memorable]]:
+        rows = find_rows(db, kind, task, CANDIDATES)
+        scored = [(score(value), row, value) for row in rows if (value := row.value) is not None]
+        return sorted((each for each in scored if each[0] >= ALIKE_FROM), key=rank)[:most]
+
+    recipes, facts = best("procedural", MOST_RECIPES), best("semantic", MOST_FACTS)
+    episodes = best("episodic", MOST_EPISODES)
+    found = Recalled(
+        recipes=tuple((value.recipe, alike) for alike, _, value in recipes if isinstance(value, KeptRecipe)),
+        facts=tuple((value, row.at) for _, row, value in facts if isinstance(value, Fact)),
+        episodes=tuple((value, alike) for alike, _, value in episodes if isinstance(value, Episode)),
+        ids=tuple(row.id for _, row, _ in (*recipes, *facts, *episodes)),
+    )
     touch_rows(db, found.ids, time.time())
     return found
 
 
-def _store_episode(db: sqlite3.Connection, episode: Episode, at: str, now: float) -> None:
-    """Adds a run in place of those with the same task, answer and tools."""
-    row = row_of(episode, at, now)
-    delete_rows(db, [each.id for each in same_rows(db, "episodic", [row])])
-    write_row(db, row, episode)
-
-
-def _store_facts(db: sqlite3.Connection, stated: Sequence[kept.DatedFact], now: float) -> None:
+def _write_facts(db: sqlite3.Connection, new_facts: Sequence[kept.DatedFact], now: float) -> None:
     """Adds facts in place of older ones of their subjects."""
-    rows = [row_of(each.fact, each.at, now) for each in stated]
+    rows = [row_of(each.fact, each.at, now) for each in new_facts]
     known = {
         kept.key_of(value): (row, kept.DatedFact(value, row.at))
         for row in same_rows(db, "semantic", rows)
         if isinstance(value := row.value, Fact)
     }
-    change = kept.choose(stated, {key: fact for key, (_, fact) in known.items()})
+    change = kept.choose_facts(new_facts, {key: fact for key, (_, fact) in known.items()})
     delete_rows(db, [known[key][0].id for key in change.removed])
     for each in change.stored.values():
         write_row(db, row_of(each.fact, each.at, now), each.fact)
 
 
-def _store_recipe(db: sqlite3.Connection, episode: Episode, at: str, now: float) -> None:
-    """Adds the recipe of a run, or counts it with the known recipe that it followed."""
-    near = find_rows(db, "procedural", episode.task, CANDIDATES)
-    known = {row.id: value for row in near if isinstance(value := row.value, KeptRecipe)}
-    if learnt := learn(episode, known):
-        write_row(db, row_of(learnt, at, now), learnt)
-
-
 def _without_orders(episode: Episode) -> Episode:
     """A run without texts that give the agent orders, which it may have got from pages."""
 
-    def stated(value: Any) -> Any:
+    def without_overrides(value: Any) -> Any:
         if isinstance(value, dict):
-            return {name: stated(part) for name, part in value.items() if not overrides_instructions(name)}
+            kept = {name: part for name, part in value.items() if not overrides_instructions(name)}
+            return {name: without_overrides(part) for name, part in kept.items()}
         if isinstance(value, list):
-            return [stated(part) for part in value]
+            return [without_overrides(part) for part in value]
         return LEFT_OUT if isinstance(value, str) and overrides_instructions(value) else value
 
     def clean(step: RecipeStep) -> RecipeStep:
         need = LEFT_OUT if gives_orders(step.need) else step.need
-        return step.model_copy(update={"need": need, "arguments": stated(step.arguments)})
+        return step.model_copy(update={"need": need, "arguments": without_overrides(step.arguments)})
 
     answer = LEFT_OUT if gives_orders(episode.answer) else episode.answer
     return episode.model_copy(update={"answer": answer, "steps": tuple(map(clean, episode.steps))})

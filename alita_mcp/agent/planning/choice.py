@@ -107,16 +107,22 @@ def choose(
         chances.append(trusted * math.prod(each.chance for each in left))
         lefts.append(tuple(at for at, step in enumerate(plan.steps) if prospects[step.key].trust is None))
     best = max(range(len(plans)), key=lambda at: (round(values[at], 12), -at), default=None)
+    # Case 1: none can be followed. Case 2: none is worth its cost. Case 3: the most valuable one.
     if best is None or values[best] == -math.inf:
         chosen, why = None, "No plan is left that fits the budget and has a step to take."
     elif values[best] < least_value:
         chosen = None
-        why = f"No plan is worth its cost: the best one's value is {values[best]:.2f}, its chance {chances[best]:.2f}."
+        why = f"No plan is worth its cost: the best has value {values[best]:.2f} and chance {chances[best]:.2f}."
     else:
         chosen = best
+        weakest = min(plans[best].steps, key=lambda each: expectation(each, records).chance)
+        record = records.get(record_key(weakest), OutcomeRecord())
+        outcomes = "which has no recorded outcomes"
+        if record.count:
+            outcomes = f"which worked in {record.successes:.1f} of {record.count:.1f} recent outcomes"
         why = (
             f"Plan {best + 1} of {len(plans)}: value {values[best]:.2f}, chance {chances[best]:.2f} (its author said "
-            f"{plans[best].estimate:.2f}); {_weakest(plans[best], records)}."
+            f"{plans[best].estimate:.2f}). Its weakest step is {weakest.tool or weakest.way!r}, {outcomes}."
         )
     return Choice(
         plan=None if chosen is None else plans[chosen],
@@ -141,7 +147,16 @@ def _prospects(
             guesses.setdefault(step.key, []).append(plan.estimate ** (1 / len(plan.steps)))
             weight = max(ESTIMATE_WEIGHT, recipe.count if recipe else 0.0)
             weights[step.key] = max(weights.get(step.key, 0.0), weight)
-    failures, doubts = _outcomes(tried)
+    # How often each step failed, and the doubt of those whose last attempt worked.
+    failures: dict[StepKey, int] = {}
+    doubts: dict[StepKey, float] = {}
+    for each in tried:
+        key = each.step.key
+        if each.ok:
+            doubts[key] = 1 - (1 - doubts.get(key, 0.0)) * (1 - each.doubt) if each.doubt else 0.0
+        else:
+            failures[key] = failures.get(key, 0) + 1
+            doubts.pop(key, None)
     found: dict[StepKey, _Prospect] = {}
     for key, step in steps.items():
         expected, weight = expectation(step, records), weights[key]
@@ -159,20 +174,6 @@ def _prospects(
     return found
 
 
-def _outcomes(tried: Sequence[Tried]) -> tuple[dict[StepKey, int], dict[StepKey, float]]:
-    """How often each step failed, and the doubt of those whose last attempt worked."""
-    failures: dict[StepKey, int] = {}
-    doubts: dict[StepKey, float] = {}
-    for each in tried:
-        key = each.step.key
-        if each.ok:
-            doubts[key] = 1 - (1 - doubts.get(key, 0.0)) * (1 - each.doubt) if each.doubt else 0.0
-        else:
-            failures[key] = failures.get(key, 0) + 1
-            doubts.pop(key, None)
-    return failures, doubts
-
-
 def _fits(left: Sequence[_Prospect], budget: TaskBudget, spent: Spent) -> bool:
     """Whether something of a plan is left to do, and the budget has room for it."""
     usd, seconds = sum(each.cost_usd for each in left), sum(each.seconds for each in left)
@@ -181,15 +182,3 @@ def _fits(left: Sequence[_Prospect], budget: TaskBudget, spent: Spent) -> bool:
         and (not budget.usd or usd <= budget.usd - spent.usd)
         and (not budget.seconds or seconds <= budget.seconds - spent.seconds)
     )
-
-
-def _weakest(plan: Plan, records: Records) -> str:
-    """The step of a plan that is least likely to work, in words."""
-    step = min(plan.steps, key=lambda each: expectation(each, records).chance)
-    record = records.get(record_key(step), OutcomeRecord())
-    outcomes = (
-        f"which worked in {record.successes:.1f} of {record.count:.1f} recent outcomes"
-        if record.count
-        else "of which no outcome is recorded"
-    )
-    return f"its weakest step is {step.tool or step.way!r}, {outcomes}"

@@ -110,7 +110,7 @@ def expectation(step: PlanStep, records: Records) -> Expectation:
     )
 
 
-def observed(
+def add_outcome(
     record: OutcomeRecord, worked: float, *, cost_usd: float = 0.0, seconds: float = 0.0
 ) -> OutcomeRecord:
     """The record with one more outcome.
@@ -152,7 +152,7 @@ def records_of(episodes: Sequence[Episode], recipes: Sequence[Recipe] = ()) -> d
         parts = max(1, len(worked) + len(episode.failed))
         for tool, share in [(tool, 0.0) for tool in episode.failed] + [(tool, 1.0) for tool in worked]:
             key = f"way:{AGENT_TOOLS[tool]}" if tool in AGENT_TOOLS else f"tool:{tool}"
-            found[key] = observed(
+            found[key] = add_outcome(
                 found.get(key, OutcomeRecord()), share,
                 cost_usd=(episode.cost_usd or 0.0) / parts, seconds=episode.seconds / parts,
             )  # fmt: skip

@@ -7,8 +7,7 @@ import re
 from collections.abc import Sequence
 from statistics import median
 
-from alita_mcp.agent.runs.values import RunSummary
-from alita_mcp.agent.values import Estimate
+from alita_mcp.agent.values import Estimate, RunSummary
 
 FEWEST = 3
 """An estimate from fewer runs would be a guess."""
@@ -27,7 +26,7 @@ def estimate(task: str, past: Sequence[RunSummary]) -> Estimate | None:
         for run in past
         if run.status in ("finished", "stopped") and run.stopped not in ("cancelled", "model")
     ]
-    nearest = [run for run in whole if shared_words(task, run.task) >= ALIKE]
+    nearest = [run for run in whole if word_similarity(task, run.task) >= ALIKE]
     taken = nearest if len(nearest) >= FEWEST else whole
     if len(taken) < FEWEST:
         return None
@@ -50,7 +49,7 @@ def upper_end(numbers: Sequence[float], share: float = MOST) -> float:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
-def shared_words(one: str, other: str) -> float:
+def word_similarity(one: str, other: str) -> float:
     """Jaccard similarity of two texts' words, without numbers and short words."""
     first, second = ({*_WORD.findall(text.casefold())} for text in (one, other))
     return len(first & second) / len(first | second) if first | second else 0.0

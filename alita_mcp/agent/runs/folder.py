@@ -1,13 +1,12 @@
-"""Private folder of one run: its request, events, values and models' answers.
+"""Private folder of one run: its request, events and values.
 
-What is read may be damaged, cut off or somebody else's: lines that are no events are passed over.
+What is read may be damaged, cut off or somebody else's: lines that are not events are passed over.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from alita_mcp.agent.runs.values import RunStatus, RunSummary
-from alita_mcp.agent.values import Solution, TaskEvent
+from alita_mcp.agent.values import RunStatus, RunSummary, Solution, TaskEvent
 from alita_mcp.errors import LibraryError
 from alita_mcp.file_locks import file_lock, is_held
 from alita_mcp.library.disk import read_plain_file, unreadable
@@ -52,12 +50,12 @@ class RunFolder:
             (self.path / VALUES).mkdir(mode=0o700)
             lock = file_lock(self.path / LOCK)
             lock.acquire(timeout=5)
-            _write(self.path / REQUEST, json.dumps(request, ensure_ascii=False).encode())
+            _write_file(self.path / REQUEST, json.dumps(request, ensure_ascii=False).encode())
         except OSError as failure:
             raise unreadable(self.path, failure) from failure
         return lock
 
-    def append(self, event: TaskEvent) -> None:
+    def append_event(self, event: TaskEvent) -> None:
         """Appends an event; the last one is synced to the disk.
 
         Raises:
@@ -65,7 +63,7 @@ class RunFolder:
         """
         line = event.model_dump_json().encode()
         if len(line) > MAX_LINE_BYTES:
-            line = _shortened(event).model_dump_json().encode()
+            line = _shorten(event).model_dump_json().encode()
         try:
             handle = os.open(self.path / EVENTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             with os.fdopen(handle, "ab") as file:
@@ -78,7 +76,7 @@ class RunFolder:
         except OSError as failure:
             raise unreadable(self.path, failure) from failure
 
-    def read(self, offset: int = 0) -> tuple[list[TaskEvent], int]:
+    def read_events(self, offset: int = 0) -> tuple[list[TaskEvent], int]:
         """Complete events from an offset in bytes, and the offset behind them."""
         try:
             with (self.path / EVENTS).open("rb") as file:
@@ -87,11 +85,15 @@ class RunFolder:
         except OSError:
             return [], offset
         end = said.rfind(b"\n") + 1
-        return list(_events(said[:end])), offset + end
+        events = []
+        for line in said[:end].splitlines():
+            with suppress(ValidationError):
+                events.append(TaskEvent.model_validate_json(line))
+        return events, offset + end
 
     def keep_value(self, reference: str, value: bytes) -> None:
         """Writes a value atomically; raises OSError."""
-        _write(self.path / VALUES / f"{reference}.json", value)
+        _write_file(self.path / VALUES / f"{reference}.json", value)
 
     def read_value(self, reference: str) -> bytes:
         """A value; raises LibraryError or OSError."""
@@ -99,7 +101,7 @@ class RunFolder:
 
     def solution(self) -> Solution | None:
         """The solution of the run, as far as it can be read."""
-        for event in reversed(self.read()[0]):
+        for event in reversed(self.read_events()[0]):
             if event.kind == "finished":
                 with suppress(ValidationError):
                     return Solution.model_validate(event.data)
@@ -110,7 +112,7 @@ class RunFolder:
         with suppress(ValidationError, OSError):
             solution = Solution.model_validate(finished.data)
             summary = self._summary("stopped" if solution.stopped else "finished", solution)
-            _write(self.path / SUMMARY, summary.model_dump_json().encode())
+            _write_file(self.path / SUMMARY, summary.model_dump_json().encode())
 
     def summary(self) -> RunSummary:
         """The summary of the run."""
@@ -130,7 +132,7 @@ class RunFolder:
             "status": status,
         }
         if solution is None:
-            events, _ = self.read()
+            events, _ = self.read_events()
             return RunSummary(**known, steps=sum(event.kind == "step" for event in events))
         shared = ("solved", "stopped", "tools_made", "tools_used", "calls", "tokens", "cost", "seconds")
         ended = {name: getattr(solution, name) for name in shared}
@@ -167,19 +169,13 @@ class RunFolder:
         return total
 
 
-def _events(said: bytes) -> Iterator[TaskEvent]:
-    for line in said.splitlines():
-        with suppress(ValidationError):
-            yield TaskEvent.model_validate_json(line)
-
-
-def _shortened(event: TaskEvent) -> TaskEvent:
+def _shorten(event: TaskEvent) -> TaskEvent:
     """The event without what makes it long: the end of a run without its steps, all else without data."""
     data = {**event.data, "steps": []} if event.kind == "finished" else {}
     return event.model_copy(update={"data": data, "text": event.text[:SHOWN_CHARACTERS]})
 
 
-def _write(place: Path, content: bytes) -> None:
+def _write_file(place: Path, content: bytes) -> None:
     aside = place.with_suffix(".new")
     handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "wb") as file:

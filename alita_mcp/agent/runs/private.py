@@ -25,7 +25,7 @@ def clean_value(value: bytes) -> bytes:
     """
     try:
         read = json.loads(value)
-        cleaned = _cleaned(read, named=False)
+        cleaned = _clean(read, named=False)
         return value if cleaned == read else json.dumps(cleaned, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return clean_text(value.decode("utf-8", "replace")).encode()
@@ -33,25 +33,27 @@ def clean_value(value: bytes) -> bytes:
 
 def clean_json(value: Any) -> Any:
     """A JSON value cleaned; also texts under a name like `password`."""
-    return _cleaned(value, named=True)
+    return _clean(value, named=True)
 
 
-def _cleaned(value: Any, *, named: bool) -> Any:
+def _clean(value: Any, *, named: bool) -> Any:
     match value:
         case str():
             return clean_text(value)
         case list() | tuple():
-            return [_cleaned(each, named=named) for each in value]
+            return [_clean(each, named=named) for each in value]
         case dict():
             return {
-                clean_text(str(key)): _of_name(str(key), each) if named else _cleaned(each, named=False)
+                clean_text(str(key)): REDACTED
+                if named and _is_named_secret(str(key), each)
+                else _clean(each, named=named)
                 for key, each in value.items()
             }
         case _:
             return value
 
 
-def _of_name(name: str, value: Any) -> Any:
-    is_secret = isinstance(value, str) and NAMED_SECRET.search(name)
-    surely = is_secret and ("pass" in name.lower() or _RANDOM_LOOKING.fullmatch(str(value)))
-    return REDACTED if surely else _cleaned(value, named=True)
+def _is_named_secret(name: str, value: Any) -> bool:
+    if not isinstance(value, str) or not NAMED_SECRET.search(name):
+        return False
+    return "pass" in name.lower() or _RANDOM_LOOKING.fullmatch(value) is not None

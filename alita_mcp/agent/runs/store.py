@@ -20,8 +20,7 @@ import anyio.to_thread
 
 from alita_mcp.agent.runs.folder import MAX_VALUE_BYTES, RunFolder
 from alita_mcp.agent.runs.private import clean_json, clean_text, clean_value
-from alita_mcp.agent.runs.values import RunSummary
-from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
+from alita_mcp.agent.values import RunSummary, Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
 from alita_mcp.library.disk import unreadable
 
@@ -37,6 +36,7 @@ POLL_S = 0.2
 _RUN = re.compile(r"[0-9a-f]{32}")
 _REFERENCE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _GONE = ".gone-"
+_LIST = "List the runs: alita runs"
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class StoredRuns:
         self._used = 0
         self._room = threading.Lock()
 
-    async def begin(self, run: str, request: TaskRequest) -> None:
+    async def begin_run(self, run: str, request: TaskRequest) -> None:
         """Records that a run of this process begins, and removes the oldest ended runs to make room.
 
         Raises:
@@ -63,8 +63,8 @@ class StoredRuns:
             LibraryError: the disk does not let us.
         """
         if not _RUN.fullmatch(run):
-            raise UsageError(f"{run[:40]!r} is no id of a run: 32 hexadecimal digits.")
-        self._under_way[run] = await _in_thread(partial(self._begin, run, request))
+            raise UsageError(f"Invalid run id {run[:40]!r}: expected 32 hexadecimal digits.")
+        self._under_way[run] = await _in_thread(partial(self._make_run, run, request))
         self._turns[run] = anyio.Lock()
 
     async def append(self, event: TaskEvent) -> None:
@@ -77,11 +77,14 @@ class StoredRuns:
         place = self._place(event.run)
         try:
             async with self._turns.get(event.run, anyio.Lock()):
-                await _in_thread(partial(_append, place, event))
+                await _in_thread(partial(_append_event, place, event))
         finally:
             if event.kind == "finished":
-                self._end(event.run)
-            self._wake(event.run)
+                self._turns.pop(event.run, None)
+                if lock := self._under_way.pop(event.run, None):
+                    lock.release()
+            if changed := self._changed.pop(event.run, None):
+                changed.set()
 
     async def keep_value(self, run: str, reference: str, value: bytes) -> None:
         """Stores an observation's whole value.
@@ -93,8 +96,8 @@ class StoredRuns:
         """
         place = self._place(run)
         if not _REFERENCE.fullmatch(reference):
-            raise UsageError(f"{reference[:40]!r} is no reference of a value.")
-        await _in_thread(partial(self._keep, place, reference, value))
+            raise UsageError(f"Invalid reference {reference[:40]!r}.")
+        await _in_thread(partial(self._keep_value, place, reference, value))
 
     async def read_value(self, run: str, reference: str) -> bytes:
         """A stored value; raises ToolNotFound."""
@@ -108,7 +111,7 @@ class StoredRuns:
 
     async def events(self, run: str, after: int = 0) -> Sequence[TaskEvent]:
         """Stored events with numbers above `after`; raises ToolNotFound for a run that is not known."""
-        found, _ = await _in_thread(self._place(run).read)
+        found, _ = await _in_thread(self._place(run).read_events)
         return sorted((event for event in found if event.number > after), key=lambda event: event.number)
 
     async def follow(self, run: str, after: int = 0) -> AsyncIterator[TaskEvent]:
@@ -121,7 +124,7 @@ class StoredRuns:
         while True:
             changed = self._changed.setdefault(run, anyio.Event())
             goes_on = run in self._under_way or await _in_thread(place.is_under_way)
-            found, offset = await _in_thread(partial(place.read, offset))
+            found, offset = await _in_thread(partial(place.read_events, offset))
             for event in found:
                 if event.number > after:
                     yield event
@@ -145,24 +148,22 @@ class StoredRuns:
         """The newest runs of all processes, the newest first."""
         return await _in_thread(lambda: [place.summary() for place in self._newest()[:limit]])
 
-    async def named(self, prefix: str) -> str:
+    async def find_run(self, prefix: str) -> str:
         """The id of the one run with that prefix; raises ToolNotFound."""
         places = await _in_thread(self._newest)
         found = [place.path.name for place in places if place.path.name.startswith(prefix)]
         if len(found) != 1 or not prefix:
             which = "Several runs begin with" if len(found) > 1 and prefix else "There is no run"
-            raise ToolNotFound(f"{which} {prefix[:40]!r}.", hint="`alita runs` lists those that are kept.")
+            raise ToolNotFound(f"{which} {prefix[:40]!r}.", hint=_LIST)
         return found[0]
 
     def _place(self, run: str) -> RunFolder:
         path = self._folder / run
         if not _RUN.fullmatch(run) or path.is_symlink() or not path.is_dir():
-            raise ToolNotFound(
-                f"There is no run {run[:40]!r}.", hint="`alita runs` lists those that are kept."
-            )
+            raise ToolNotFound(f"There is no run {run[:40]!r}.", hint=_LIST)
         return RunFolder(path)
 
-    def _begin(self, run: str, request: TaskRequest) -> FileLock:
+    def _make_run(self, run: str, request: TaskRequest) -> FileLock:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as failure:
@@ -173,19 +174,17 @@ class StoredRuns:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         return RunFolder(self._folder / run).create({**said, "at": at})
 
-    def _keep(self, place: RunFolder, reference: str, value: bytes) -> None:
+    def _keep_value(self, place: RunFolder, reference: str, value: bytes) -> None:
         if len(value) > MAX_VALUE_BYTES:
             raise UsageError(
-                f"A value of {len(value) >> 20} MB is not kept: at most {MAX_VALUE_BYTES >> 20} MB."
+                f"The value has {len(value) >> 20} MB; at most {MAX_VALUE_BYTES >> 20} MB are kept."
             )
         cleaned = clean_value(value)
         with self._room:
             if self._used + len(cleaned) > self._max_bytes:
                 self._make_room(self._max_runs, len(cleaned))
             if self._used + len(cleaned) > self._max_bytes:
-                raise UsageError(
-                    f"The store of runs is full: {self._max_bytes >> 20} MB, all of it under way."
-                )
+                raise UsageError(f"The store of runs is full: {self._max_bytes >> 20} MB of runs under way.")
             self._used += len(cleaned)
         try:
             place.keep_value(reference, cleaned)
@@ -217,20 +216,12 @@ class StoredRuns:
         found = [RunFolder(path) for path in runs]
         return sorted(found, key=lambda place: (place.began_at(), place.path.name), reverse=True)
 
-    def _end(self, run: str) -> None:
-        self._turns.pop(run, None)
-        if lock := self._under_way.pop(run, None):
-            lock.release()
 
-    def _wake(self, run: str) -> None:
-        if changed := self._changed.pop(run, None):
-            changed.set()
-
-
-def _append(place: RunFolder, event: TaskEvent) -> None:
+def _append_event(place: RunFolder, event: TaskEvent) -> None:
+    """Writes an event without keys, and after the last one the summary."""
     data = clean_json(event.model_dump(mode="json", include={"data"}))["data"]
     cleaned = event.model_copy(update={"text": clean_text(event.text), "data": data})
-    place.append(cleaned)
+    place.append_event(cleaned)
     if event.kind == "finished":
         place.write_end(cleaned)
 

@@ -53,7 +53,7 @@ async def show_runs(
             rows.append((each.run[:SHOWN_ID], when, end, steps, cost, seconds, task))
         output.print_result({"runs": newest}, columns(rows) or "No tasks were worked on yet.")
         return
-    name = await stored.named(run)
+    name = await stored.find_run(run)
     if not follow:
         events = await stored.events(name)
         value = {"run": await stored.summary(name), "events": events}

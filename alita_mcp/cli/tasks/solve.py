@@ -16,7 +16,7 @@ from alita_mcp.errors import AlitaError, UsageError
 
 if TYPE_CHECKING:
     from alita_mcp.agent.values import Estimate, Solution, TaskBudget, TaskEvent, TaskRequest
-    from alita_mcp.app.tasks.runner import TaskRunner
+    from alita_mcp.app.task_runner import TaskRunner
     from alita_mcp.cli.tasks.view import TaskView
 
 OpenFlow = Callable[[Any], AbstractAsyncContextManager[Any]]

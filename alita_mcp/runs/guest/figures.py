@@ -18,6 +18,8 @@ SCALED_TO_BYTES = 700_000
 MAX_PIXELS = 2_000
 """Along the longer side; models refuse much larger pictures."""
 HALVINGS = 6
+MAX_TEXT = 20_000
+"""A longer text that is a picture is not shown as the result too."""
 PNG = b"\x89PNG\r\n\x1a\n"
 _MODES = {"1", "L", "LA", "P", "RGB", "RGBA", "I;16"}
 _SUPPORTED = "PNG and SVG of at most 1 MB"
@@ -36,7 +38,7 @@ def display(*values: Any) -> None:
 def show(value: Any) -> bool:
     """Keeps a picture of a value for the reply; returns whether the value has one."""
     try:
-        drawn = _drawn(value)
+        drawn = _draw(value)
     except BaseException as problem:  # whatever a stranger's drawing raises
         _notes.append(f"A figure is left out: drawing it raised {type(problem).__name__}.")
         return True
@@ -62,62 +64,53 @@ def show_open() -> None:
         pyplot.close(number)
 
 
-def told(value: Any) -> dict[str, Any]:
-    """Pictures shown since the last call, the result among them; `value` replaces a result that reads badly."""
+def take_figures(value: Any) -> dict[str, Any]:
+    """Takes out the pictures shown so far, the result among them; `value` replaces a result that reads badly."""
     pyplot: Any = sys.modules.get("matplotlib.pyplot")
     is_open = pyplot is not None and any(value is pyplot.figure(number) for number in pyplot.get_fignums())
     show_open()
     answer: dict[str, Any] = {}
-    if not is_open and show(value) and (isinstance(value, bytes) or _is_long_text(value)):
+    is_long = isinstance(value, bytes) or (isinstance(value, str) and len(value) > MAX_TEXT)
+    if not is_open and show(value) and is_long:
         answer = {"kind": "repr", "value": f"<{type(value).__name__} of a picture, {len(value):,} long>"}
     notes = list(_notes)
     if _too_many:
-        notes.append(
-            f"{len(_too_many)} more figures are left out, {MAX_FIGURES} are shown: {_named(_too_many)}."
-        )
+        named = ", ".join(_too_many[:5]) + (", …" if len(_too_many) > 5 else "")
+        notes.append(f"{len(_too_many)} more figures are left out, {MAX_FIGURES} are shown: {named}.")
     answer |= {"figures": list(_shown), "notes": notes}
     for each in (_shown, _notes, _too_many):
         each.clear()
     return answer
 
 
-def _named(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-
-
-def _is_long_text(value: Any) -> bool:
-    return isinstance(value, str) and len(value) > 20_000
-
-
-def _drawn(value: Any) -> bytes | None:
+def _draw(value: Any) -> bytes | None:
     """A picture as PNG or SVG; None of what has none."""
     kind = type(value)
     if isinstance(value, bytes):
         return value if value.startswith(PNG) else None
     if isinstance(value, str):
-        return value.encode() if _is_svg(value) else None
+        start = value[:4_000].lstrip()
+        is_svg = start.startswith("<svg") or (
+            start.startswith(("<?xml", "<!DOCTYPE svg")) and "<svg" in start
+        )
+        return value.encode() if is_svg else None
     if hasattr(kind, "savefig") and hasattr(kind, "get_size_inches"):
-        return _smaller(_figure_drawer(value))
+        return _draw_small_enough(_figure_drawer(value))
     if hasattr(kind, "thumbnail") and hasattr(kind, "convert"):
-        return _smaller(lambda halved: _image_png(value, halved))
+        return _draw_small_enough(lambda halved: _image_png(value, halved))
     for name in ("_repr_png_", "_repr_svg_"):
         drawn = getattr(value, name, None) and getattr(value, name)()
         drawn = drawn[0] if isinstance(drawn, tuple) and drawn else drawn
         if drawn is None:
             continue
-        if (found := _drawn(drawn) if type(drawn) in (bytes, str) else None) is None:
+        if (found := _draw(drawn) if type(drawn) in (bytes, str) else None) is None:
             raise TypeError(name)
         return found
     return None
 
 
-def _is_svg(text: str) -> bool:
-    start = text[:4_000].lstrip()
-    return start.startswith("<svg") or (start.startswith(("<?xml", "<!DOCTYPE svg")) and "<svg" in start)
-
-
-def _smaller(draw: Callable[[int], bytes]) -> bytes:
-    """The picture, its sides halved until it is small enough."""
+def _draw_small_enough(draw: Callable[[int], bytes]) -> bytes:
+    """Draws a picture, its sides halved until it is small enough."""
     drawn = b""
     for halved in range(HALVINGS):
         drawn = draw(halved)

@@ -1,6 +1,6 @@
 """Collection of the files that code left in its scratch folder; no links are followed.
 
-Hidden files and the caches of Python are no work of the code. A step of a session tells what is new or changed.
+Hidden files and Python's caches are left out. A step of a session reports what is new or changed.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ PIECE = 3 << 18
 """Bytes; a multiple of three, so that the pieces in base64 make up the whole."""
 MAX_NAME = 300
 MAX_ENTRIES = 10_000
-_told_before: dict[str, tuple[int, int]] = {}
+_reported: dict[str, tuple[int, int]] = {}
+"""Size and time of writing of each file that an earlier step reported."""
 
 
-def told(folder: str = SCRATCH) -> dict[str, Any]:
+def collect_files(folder: str = SCRATCH) -> dict[str, Any]:
     """Collects `files` with their contents in base64, and `notes` on those that are left out."""
     files: list[dict[str, str]] = []
     left_out: list[str] = []
     room = MAX_BYTES
-    for name, facts in sorted(_changed(folder)):
+    for name, facts in sorted(_regular_files(folder)):
+        if _reported.get(name) == facts:
+            continue
         fits = len(files) < MAX_FILES and facts[0] <= room and len(name) <= MAX_NAME and name.isprintable()
         data = _content(os.path.join(folder, name), room) if fits else None
         if data is None:
@@ -33,9 +36,15 @@ def told(folder: str = SCRATCH) -> dict[str, Any]:
             continue
         room -= facts[0]
         files.append({"name": name, "data": data})
-        _told_before[name] = facts
-    notes = [_note(left_out)] if left_out else []
-    return {"files": files, "notes": notes}
+        _reported[name] = facts
+    if not left_out:
+        return {"files": files, "notes": []}
+    named = ", ".join(left_out[:10]) + (", …" if len(left_out) > 10 else "")
+    note = (
+        f"Files left out ({len(left_out)}): {named}. A run returns at most {MAX_FILES} readable files with printable "
+        f"names, {MAX_BYTES >> 20} MB in all."
+    )
+    return {"files": files, "notes": [note]}
 
 
 def _content(path: str, most: int) -> str | None:
@@ -51,24 +60,19 @@ def _content(path: str, most: int) -> str | None:
     return "".join(pieces)
 
 
-def _note(left_out: list[str]) -> str:
-    named = ", ".join(left_out[:10]) + (", …" if len(left_out) > 10 else "")
-    return (
-        f"Files left out ({len(left_out)}): {named}. A run gives back at most {MAX_FILES} files that can be read, "
-        f"{MAX_BYTES >> 20} MB in all, with printable names."
-    )
-
-
-def _changed(folder: str) -> list[tuple[str, tuple[int, int]]]:
-    return [found for found in _regular_files(folder) if _told_before.get(found[0]) != found[1]]
-
-
 def _regular_files(folder: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """Path below the folder, size and time of writing of each; a bounded number of entries is looked at."""
     waiting, seen = [""], 0
     while waiting:
         below = waiting.pop()
-        for entry in _entries(os.path.join(folder, below)):
+        try:
+            with os.scandir(os.path.join(folder, below)) as scanned:
+                entries = list(scanned)
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name == "__pycache__":
+                continue
             seen += 1
             if seen > MAX_ENTRIES:
                 return
@@ -78,12 +82,3 @@ def _regular_files(folder: str) -> Iterator[tuple[str, tuple[int, int]]]:
             elif entry.is_file(follow_symlinks=False):
                 facts = entry.stat(follow_symlinks=False)
                 yield path, (facts.st_size, facts.st_mtime_ns)
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    """What a folder holds, none of it hidden; nothing where it cannot be read."""
-    try:
-        with os.scandir(folder) as entries:
-            return [each for each in entries if not each.name.startswith(".") and each.name != "__pycache__"]
-    except OSError:
-        return []

@@ -17,7 +17,7 @@ from typing import Any
 
 FILE = "script.py"
 MAX_JSON = 1 << 20
-"""A longer result, as JSON text, is told by its `repr`."""
+"""Of a longer result, as JSON text, the `repr` is shown."""
 MAX_REPR = 20_000
 MAX_DEPTH = 60
 SOURCES: dict[str, str] = {}
@@ -32,16 +32,16 @@ os.environ |= {"MPLBACKEND": "module://alita_plots", "MPLCONFIGDIR": "/tmp/.matp
 def run_code(code: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Runs one script in a module of its own."""
     module = main_module()
-    told = step(module, code, arguments)
-    left = told.get("files", ()) if isinstance(told, dict) else ()  # a script may have replaced what tells it
+    report = step(module, code, arguments)
+    left = report.get("files", ()) if isinstance(report, dict) else ()  # a script may have replaced `step`
     if sum(len(file["data"]) for file in left) > MAX_JSON:
         vars(module).clear()  # to send large files takes several times their memory
-    return told
+    return report
 
 
 def serve_session() -> None:
     """Runs the steps of a session in one module, until the host ends it."""
-    part("steps").serve(main_module(), step, lambda problem, code: part("errors").told(problem, code, FILE))
+    part("steps").serve_steps(main_module(), step, _describe_error)
 
 
 def part(name: str) -> types.ModuleType:
@@ -74,7 +74,7 @@ def main_module() -> types.ModuleType:
     sys.modules["__main__"] = module
     sys.modules["alita_plots"] = _Plots("alita_plots")
     builtins.input = _input
-    vars(builtins)["display"] = _display
+    vars(builtins)["display"] = lambda *values: part("figures").display(*values)
     return module
 
 
@@ -85,32 +85,35 @@ def step(module: types.ModuleType, code: str, arguments: dict[str, Any]) -> dict
     sys.stdin = io.StringIO(_lines(arguments.get("input", "")))
     before = names.get("result")
     if "alita_tools" in code and "alita_tools" not in sys.modules:
-        part("tools").install()
+        part("tools").install_modules()
     try:
-        value = _evaluated(code, names)
+        value = _evaluate(code, names)
     except MemoryError:
         raise
-    except SystemExit as end:
-        if end.code not in (None, 0):
-            return _with_outputs({"error": part("errors").told(end, code, FILE)}, None)
-        value = None
     except BaseException as problem:
-        return _with_outputs({"error": part("errors").told(problem, code, FILE)}, None)
+        if not isinstance(problem, SystemExit) or problem.code not in (None, 0):
+            return _with_outputs({"error": _describe_error(problem, code)}, None)
+        value = None
     if value is None and (names.get("result") is not before or _sets_result(code)):
         value = names.get("result")
     return _with_outputs(outcome_of(value), value)
 
 
-def _with_outputs(told: dict[str, Any], value: Any) -> dict[str, Any]:
-    """The same with what the code showed and wrote; what it needs for that is compiled only where there is any."""
+def _describe_error(problem: BaseException, code: str) -> Any:
+    return part("errors").describe_error(problem, code, FILE)
+
+
+def _with_outputs(report: dict[str, Any], value: Any) -> dict[str, Any]:
+    """The report with what the code showed and wrote; the parts for that are compiled only where there is any."""
     try:
-        for name, wanted in (("figures", _may_show(value)), ("files", any(os.scandir("/tmp")))):  # noqa: S108
-            if wanted:
-                found = part(name).told(value) if name == "figures" else part(name).told()
-                told |= found | {"notes": [*told.get("notes", ()), *found["notes"]]}
+        if _may_show(value):
+            report |= part("figures").take_figures(value)
+        if any(os.scandir("/tmp")):  # noqa: S108
+            found = part("files").collect_files()
+            report |= found | {"notes": [*report.get("notes", ()), *found["notes"]]}
     except Exception as problem:
-        told["notes"] = [f"Figures or files are left out: {type(problem).__name__}."]
-    return told
+        report["notes"] = [f"Figures or files are left out: {type(problem).__name__}."]
+    return report
 
 
 def _may_show(value: Any) -> bool:
@@ -123,11 +126,7 @@ def _may_show(value: Any) -> bool:
     return any(hasattr(type(value), name) for name in _PICTURES)
 
 
-def _display(*values: object) -> None:
-    part("figures").display(*values)
-
-
-def _evaluated(code: str, names: dict[str, Any]) -> Any:
+def _evaluate(code: str, names: dict[str, Any]) -> Any:
     """The value of the last expression; None where the code ends with another statement."""
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if "await" in code or "async" in code else 0
     tree = compile(code, FILE, "exec", ast.PyCF_ONLY_AST | flags, dont_inherit=True)
@@ -140,12 +139,12 @@ def _evaluated(code: str, names: dict[str, Any]) -> Any:
     if waits:
         import asyncio
 
-        return asyncio.run(_awaited(body, value, names))
+        return asyncio.run(_evaluate_async(body, value, names))
     exec(body, names)
     return eval(value, names) if value is not None else None
 
 
-async def _awaited(body: types.CodeType, value: types.CodeType | None, names: dict[str, Any]) -> Any:
+async def _evaluate_async(body: types.CodeType, value: types.CodeType | None, names: dict[str, Any]) -> Any:
     """The same for code that awaits at its top level."""
     begun: Any = eval(body, names)
     if _ASYNC(body) & _COROUTINE:

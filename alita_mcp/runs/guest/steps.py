@@ -31,7 +31,7 @@ class CapturedStream(io.BufferedIOBase):
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._file = _file_for(descriptor)
+        self._file = _open_file_in_place_of(descriptor)
         self._data = bytearray()
         self._written = 0
 
@@ -53,8 +53,8 @@ class CapturedStream(io.BufferedIOBase):
         self._data += data[: max(0, KEPT - len(self._data))]
         return len(data)
 
-    def taken(self) -> str:
-        """What was written since this was asked last."""
+    def take_text(self) -> str:
+        """Takes out what was written since the last call."""
         data, self._data, self._written = bytes(self._data), bytearray(), 0
         if self._file is not None:
             data = os.pread(self._file, KEPT, 0)
@@ -63,7 +63,9 @@ class CapturedStream(io.BufferedIOBase):
         return data.decode("utf-8", "replace")
 
 
-def serve(module: types.ModuleType, step: Step, failed: Callable[[BaseException, str], Any]) -> None:
+def serve_steps(
+    module: types.ModuleType, step: Step, describe_error: Callable[[BaseException, str], Any]
+) -> None:
     """Runs steps until the host ends the process."""
     ask = vars(sys.modules["alita_tool"])["_ask"]
     out, err = CapturedStream(1), CapturedStream(2)
@@ -71,21 +73,21 @@ def serve(module: types.ModuleType, step: Step, failed: Callable[[BaseException,
         raw: Any = kept
         stream = io.TextIOWrapper(raw, "utf-8", getattr(sys, name).errors, write_through=True)
         setattr(sys, name, stream)
-    told = ""
+    report = ""
     while True:
-        last = max(0, len(told) - 1) // PIECE * PIECE
+        last = max(0, len(report) - 1) // PIECE * PIECE
         for start in range(0, last, PIECE):
-            ask(NEXT_STEP, {"piece": told[start : start + PIECE], "more": True})
-        order = ask(NEXT_STEP, {"piece": told[last:], "more": False})
+            ask(NEXT_STEP, {"piece": report[start : start + PIECE], "more": True})
+        order = ask(NEXT_STEP, {"piece": report[last:], "more": False})
         try:
             value = step(module, order["code"], order["arguments"])
         except MemoryError as problem:
-            value = {"error": failed(problem, order["code"])}
-        told = json.dumps({"value": value, "stdout": out.taken(), "stderr": err.taken()})
+            value = {"error": describe_error(problem, order["code"])}
+        report = json.dumps({"value": value, "stdout": out.take_text(), "stderr": err.take_text()})
 
 
-def _file_for(descriptor: int) -> int | None:
-    """A file that takes the place of a descriptor, for processes that a step starts; None where it cannot start any."""
+def _open_file_in_place_of(descriptor: int) -> int | None:
+    """Redirects a descriptor to a file, for processes that a step starts; None where it cannot start any."""
     if not hasattr(os, "dup2") or not hasattr(os, "fork"):
         return None
     name = f".stream{descriptor}"

@@ -49,7 +49,7 @@ class Library:
                 except StopIteration as end:
                     return end.value
 
-        return self._dressed(call, name)
+        return self._name_after_tool(call, name)
 
     def coroutine_function(self, name: str) -> Callable[..., Any]:
         """A tool as a function to await."""
@@ -58,7 +58,7 @@ class Library:
         async def call(*args: Any, **named: Any) -> Any:
             return await to_await(*args, **named)
 
-        return self._dressed(call, name)
+        return self._name_after_tool(call, name)
 
     def _describe(self, name: str) -> dict[str, Any]:
         if name.startswith("_"):
@@ -70,22 +70,22 @@ class Library:
                 raise ImportError(str(unknown)) from None
         return self._described[name]
 
-    def _dressed(self, call: Callable[..., Any], name: str) -> Callable[..., Any]:
-        told = self._describe(name)
+    def _name_after_tool(self, call: Callable[..., Any], name: str) -> Callable[..., Any]:
+        described = self._describe(name)
         call.__name__ = call.__qualname__ = name
         call.__module__ = "alita_tools"
-        call.__doc__ = f"{told['stub']}\n\n{told['summary']}"
+        call.__doc__ = f"{described['stub']}\n\n{described['summary']}"
         return call
 
     def _steps_of(self, name: str) -> Callable[..., Generator[None, None, Any]]:
         """A call in steps; between them others may go on."""
-        told = self._describe(name)
-        parameters, stub = told["parameters"], told["stub"]
+        described = self._describe(name)
+        parameters, stub = described["parameters"], described["stub"]
 
         def steps(*args: Any, **named: Any) -> Generator[None, None, Any]:
             try:
-                given = _bound(parameters, args, named)
-                while self._full or (ticket := self._started(name, given)) is None:
+                given = _bind_arguments(parameters, args, named)
+                while self._full or (ticket := self._start_call(name, given)) is None:
                     self._fetch(None)
                     yield
             except (TypeError, ValueError) as wrong:
@@ -99,8 +99,8 @@ class Library:
 
         return steps
 
-    def _started(self, name: str, arguments: dict[str, Any]) -> int | None:
-        """The number of a call that has begun; None while too many are under way."""
+    def _start_call(self, name: str, arguments: dict[str, Any]) -> int | None:
+        """Starts a call; returns its number, or None while too many are under way."""
         ticket: int | None = self._ask("start", {"name": name, "arguments": arguments})
         self._full = ticket is None
         return ticket
@@ -118,20 +118,20 @@ class Library:
         with self._fetching:
             if ticket in self._done:
                 return
-            told = None
+            news = None
             if not self._asking:
-                told = self._ask_host("tools.wait", {})
+                news = self._ask_host("tools.wait", {})
                 self._full = False
-            if told is not None:
-                parts = self._parts.setdefault(told["ticket"], [])
-                parts.append(told["text"])
-                if not told["more"]:
-                    self._done[told["ticket"]] = json.loads("".join(self._parts.pop(told["ticket"])))
+            if news is not None:
+                parts = self._parts.setdefault(news["ticket"], [])
+                parts.append(news["text"])
+                if not news["more"]:
+                    self._done[news["ticket"]] = json.loads("".join(self._parts.pop(news["ticket"])))
                 return
         time.sleep(_PAUSE)
 
 
-def install() -> None:
+def install_modules() -> None:
     """Makes `alita_tools` and `alita_tools.aio` importable."""
     library = Library(sys.modules["alita_tool"]._ask)  # noqa: SLF001
     plain = types.ModuleType("alita_tools", "The library's tools as functions; `aio` has the same to await.")
@@ -141,7 +141,7 @@ def install() -> None:
     sys.modules.update({"alita_tools": plain, "alita_tools.aio": to_await})
 
 
-def _bound(
+def _bind_arguments(
     parameters: list[tuple[str, bool]], args: tuple[Any, ...], named: dict[str, Any]
 ) -> dict[str, Any]:
     """Arguments by name; `parameters` are names in order and whether each is required.

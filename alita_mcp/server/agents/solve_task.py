@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 
 from alita_mcp.agent.values import Solution, TaskRequest
-from alita_mcp.errors import InvalidArguments, ToolNotFound, UsageError
+from alita_mcp.errors import InvalidArguments, ModelError, ToolNotFound, UsageError
 from alita_mcp.server.agents.requests import task_budget, uri_of
 from alita_mcp.server.agents.texts import guidance_text, solution_fields, solution_text
 from alita_mcp.server.client.identity import client_name
@@ -19,7 +19,7 @@ from alita_mcp.server.results.building import printable, tool_result
 from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.server.results.unreviewed import visible_manifest
 from alita_mcp.server.rounds import ParkedJob, job_result, resume_job
-from alita_mcp.toolsmith.jobs.person_questions import FormField
+from alita_mcp.toolsmith.jobs.person_questions import FilledForm, FormField
 from alita_mcp.toolsmith.requests.outcomes import Working
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _find_or_begin(call: ToolCall, request: TaskRequest) -> Job[Solution]:
     known: Job[Solution] | None = call.app.jobs.find_by_key(key)
     if known is not None:
         return known
-    job = call.app.tasks.begin(
+    job = call.app.tasks.begin_task(
         request,
         client=client_name(call.ctx),
         person=person,
@@ -103,12 +103,14 @@ def _find_or_begin(call: ToolCall, request: TaskRequest) -> Job[Solution]:
 
 def person_asker(person: PendingQuestions) -> AskPerson:
     """Function that asks a person one question of a task, in a form of one line."""
-    from alita_mcp.app.asking import filled_form  # the application is loaded by then
 
     async def ask_person(question: str) -> str | None:
         text = _QUESTION.format(question=printable(question, MAX_QUESTION))
-        form = await filled_form(person, text, [_FIELD])
-        answer = form.texts.get(_FIELD.key, "").strip() if form is not None else ""
+        try:
+            form = await person.ask_form(text, [_FIELD])
+        except ModelError:  # nobody answered
+            return None
+        answer = form.texts.get(_FIELD.key, "").strip() if isinstance(form, FilledForm) else ""
         return answer[:MAX_ANSWER] or None
 
     return ask_person

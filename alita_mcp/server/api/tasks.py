@@ -86,7 +86,7 @@ class TaskEndpoints:
                 plans=new_task.plans,
                 memory=new_task.memory,
             )
-            job = app.tasks.begin(task, client=CLIENT, shown=partial(visible_manifest, app))
+            job = app.tasks.begin_task(task, client=CLIENT, shown=partial(visible_manifest, app))
         except BaseException:
             await _remove_folder(folder)
             raise

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
-from alita_mcp.agent.runs.values import RunStatus
-from alita_mcp.agent.values import Solution
+from alita_mcp.agent.values import RunStatus, Solution
 from alita_mcp.server.agents.definitions import MAX_TASK
 from alita_mcp.server.results.building import printable
 from alita_mcp.values import Value

@@ -120,7 +120,7 @@ async def _begin_approval(
     """The job that puts an approval to the person at this client; None where there is nothing to ask or no person."""
     if not isinstance(outcome, NeedsApproval) or (person := questions_to_person(call)) is None:
         return None
-    return await call.app.approvals.begin(outcome, person, call.identity)
+    return await call.app.approvals.begin_asking(outcome, person, call.identity)
 
 
 async def _outcome_result(call: ToolCall, outcome: Outcome) -> types.CallToolResult:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import mcp_types as types
 
-from alita_mcp.app.runs.runner import CodeRunResult
+from alita_mcp.app.code_runner import CodeRunResult
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.command import spelled
 from alita_mcp.library.packed_files import mime_of
@@ -23,7 +23,7 @@ from alita_mcp.toolsmith.requests.outcomes import Rejected, Working
 from alita_mcp.toolsmith.requests.request import grant_problem, grants_of, read_request
 
 if TYPE_CHECKING:
-    from alita_mcp.app.runs.rights import CodeWaits
+    from alita_mcp.app.code_rights import CodeWaits
     from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
 
@@ -50,12 +50,13 @@ async def handle_run_code(call: ToolCall) -> ToolResult:
             packages=rights.packages,
             grants=grants_of(rights),
             session=fields.get("session", ""),
-        ).checked()
+        )
+        request.check()
         person = None if request.grants.is_pure else questions_to_person(call)
 
         async def run(enter: ReportStage) -> CodeRunResult | CodeWaits:
             shown = partial(visible_manifest, call.app)
-            return await call.app.code.run(request, call.identity, enter, person, shown)
+            return await call.app.code.run_code(request, call.identity, enter, person, shown)
 
         parked = ParkedJob(call.app.jobs.start_run(run, person), 0)
     return await job_result(call, parked, partial(_outcome_result, call))

@@ -35,10 +35,10 @@ from alita_mcp.verification.agreement import (
 SHOWN_DROPPED = 10
 SHOWN_FAILURES = 3
 RAISE = (
-    "Give at least three examples of your own, one an edge or an error: no writer sees them, and a tool that they pin "
-    "down is verified."
+    "Send at least three examples of your own, one an edge or error case: no writer sees them, and a tool that they "
+    "prove is verified."
 )
-WAIT = f"It is raised once {ENOUGH} of the next {WINDOW} tools by these models agree fully too."
+WAIT = f"Its trust rises once {ENOUGH} of the next {WINDOW} tools by these models agree fully too."
 
 
 @dataclass(frozen=True)

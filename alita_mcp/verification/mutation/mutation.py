@@ -38,6 +38,24 @@ MAX_SECONDS = 20.0
 """What was not run by then does not count; the order of the mutants is fair at every length."""
 TRIED_FIRST = 3
 """Examples that are run before a variant meets all inputs at once, after which only those that it changed are left."""
+REJECTED_BELOW = 0.3
+"""A suite that misses more than this proves nothing; that of a tool that varies may not be able to say more."""
+VERIFIED_FROM = 0.8
+"""Below, the trust is `provisional` at most. Both were fitted on the development tasks (docs/decisions)."""
+VERIFIED_IN_REHEARSAL_FROM = 0.4
+"""The same for tools with grants: examples do not see what a tool sends out, only a stand-in does."""
+
+_SLOWEST_TIMES = 5
+_STEPS = (1.0, 3.0, 10.0, 30.0)
+_CPU_SHARE = 0.4
+"""What a mutant may compute of its time: a loop without an end is over sooner, and a busy machine ends no other one."""
+_NAMED = 3
+_LOOKS_AT_ITSELF = frozenset({
+    "inspect", "dis", "linecache", "traceback", "getsource", "getsourcelines", "_getframe", "currentframe",
+    "__code__", "co_code", "co_consts", "co_lines", "f_code", "f_back", "tb_frame", "gc", "get_objects", "__loader__",
+    "__file__", "__traceback__", "settrace", "setprofile", "monitoring",
+})  # fmt: skip
+"""Names by which code learns how it is written or who runs it, and could fail only where it was changed."""
 
 
 async def first_noticing(subject: RehearsedDraft, code: str, run: Run, trials: Sequence[Trial]) -> int | None:
@@ -103,7 +121,7 @@ class Measurement:
             if await self._others.are_usable():
                 return await self._others.inputs_that_differ(code) == []
             for trial in self._in_turn():
-                result = await self._run(code, trial)
+                result = await self._run_once(code, trial)
                 if trial.result is None or not alike(behaviour_of(trial.result), behaviour_of(result)):
                     self._noticed[trial.number] += 1
                     return False
@@ -111,7 +129,7 @@ class Measurement:
             return False
         return True
 
-    async def _run(self, code: str, trial: Trial) -> RunResult:
+    async def _run_once(self, code: str, trial: Trial) -> RunResult:
         """The result of one example on one variant, which is run once: an idle part may be a mistake, too."""
         key = (code, trial.number)
         if key not in self._results:
@@ -127,7 +145,7 @@ class Measurement:
         mutant, counts = judged
         with suppress(SandboxRefused):  # the mistake needs what this sandbox does not have
             trials = self._in_turn()
-            noticing = await first_noticing(self._subject, mutant.code, self._run, trials[:TRIED_FIRST])
+            noticing = await first_noticing(self._subject, mutant.code, self._run_once, trials[:TRIED_FIRST])
             differing = None
             if noticing is None:
                 trials = trials[TRIED_FIRST:]
@@ -136,7 +154,7 @@ class Measurement:
                 if differing is not None:
                     changed = {json_key(each) for each in differing}
                     trials = [each for each in trials if json_key(each.example.arguments) in changed]
-                noticing = await first_noticing(self._subject, mutant.code, self._run, trials)
+                noticing = await first_noticing(self._subject, mutant.code, self._run_once, trials)
             self._noticed[noticing] += 1
             # a mutant (1) is noticed, (2) is equivalent if no input shows it though enough reach it, or (3) survives;
             # few inputs come to a refusal, and one that does shows whether what follows refuses as well
@@ -151,26 +169,6 @@ class Measurement:
                 self._survivors.append(
                     Survivor(line=mutant.line, was=mutant.was, now=mutant.now, shown_by=shown_by)
                 )
-
-
-REJECTED_BELOW = 0.3
-"""A suite that misses more than this proves nothing; that of a tool that varies may not be able to say more."""
-VERIFIED_FROM = 0.8
-"""Below, the trust is `provisional` at most. Both were fitted on the development tasks (docs/decisions)."""
-VERIFIED_IN_REHEARSAL_FROM = 0.4
-"""The same for tools with grants: examples do not see what a tool sends out, only a stand-in does."""
-
-_SLOWEST_TIMES = 5
-_STEPS = (1.0, 3.0, 10.0, 30.0)
-_CPU_SHARE = 0.4
-"""What a mutant may compute of its time: a loop without an end is over sooner, and a busy machine ends no other one."""
-_NAMED = 3
-_LOOKS_AT_ITSELF = frozenset({
-    "inspect", "dis", "linecache", "traceback", "getsource", "getsourcelines", "_getframe", "currentframe",
-    "__code__", "co_code", "co_consts", "co_lines", "f_code", "f_back", "tb_frame", "gc", "get_objects", "__loader__",
-    "__file__", "__traceback__", "settrace", "setprofile", "monitoring",
-})  # fmt: skip
-"""Names by which code learns how it is written or who runs it, and could fail only where it was changed."""
 
 
 @dataclass(frozen=True)

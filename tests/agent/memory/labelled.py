@@ -1,6 +1,6 @@
 """Tasks with rewordings of our own, and unlike tasks: how often a like task finds its recipe, and an unlike one does.
 
-The likeness was adjusted with the first half; the second one was kept aside and only measured.
+The similarity was never adjusted with them, only measured.
 """
 
 from __future__ import annotations
@@ -16,76 +16,7 @@ class Kind(NamedTuple):
     rewordings: tuple[str, ...]
 
 
-SEEN = (
-    Kind(
-        "What is the sum of amount in sales.csv?",
-        {"path": "sales.csv", "column": "amount"},
-        (
-            "Add up the price column of orders.csv.",
-            "What does `revenue` total in q3.csv?",
-            "How much is amount in march.csv altogether?",
-        ),
-    ),
-    Kind(
-        "How many rows of visits.csv have the country Germany?",
-        {"path": "visits.csv", "column": "country", "value": "Germany"},
-        (
-            "Count the rows in trips.csv whose country is France.",
-            "In guests.csv, how many lines have country Spain?",
-            "Number of rows with country Italy in users.csv, please.",
-        ),
-    ),
-    Kind(
-        "Which town in weather.csv had the highest temperature in July 2023?",
-        {"path": "weather.csv", "month": "July 2023", "column": "temperature"},
-        (
-            "In climate.csv, what was the hottest town in May 2021?",
-            "Find the town with the maximum temperature in stations.csv for June 2020.",
-            "What town of heat.csv had the largest temperature in August 2022?",
-        ),
-    ),
-    Kind(
-        "Convert 25 miles to kilometres.",
-        {"value": 25, "unit": "miles", "to": "kilometres"},
-        (
-            "How many kilometres are 13 miles?",
-            "What is 7.5 miles in kilometres?",
-            "Turn 120 miles into kilometres.",
-        ),
-    ),
-    Kind(
-        "Read the invoice number from invoice.pdf.",
-        {"file": "invoice.pdf"},
-        (
-            "What is the invoice number in bill-2.pdf?",
-            "Extract the number of the invoice from scans/march.pdf.",
-            "Give me the invoice number that stands in f17.pdf.",
-        ),
-    ),
-    Kind(
-        "Who wrote the book 'The Trial'?",
-        {"title": "The Trial"},
-        (
-            "Who is the author of the novel 'Effi Briest'?",
-            "Name the author of the book 'Ulysses'.",
-            "By whom was the book 'Emma' written?",
-        ),
-    ),
-)
-UNLIKE_SEEN = (
-    "What is the lowest amount in sales.csv?",
-    "What is the average of amount in sales.csv?",
-    "How many columns does visits.csv have?",
-    "Rename the country column of visits.csv to land.",
-    "Which town in weather.csv had the lowest temperature in July 2023?",
-    "Convert 25 litres to gallons.",
-    "Count the words in invoice.pdf.",
-    "Who translated the book 'The Trial' into English?",
-    "Is the page https://example.org/docs reachable?",
-    "Count the lines of names.txt.",
-)
-
-KEPT = (
+LIKE = (
     Kind(
         "What is the average of score in exams.csv?",
         {"path": "exams.csv", "column": "score"},
@@ -141,7 +72,7 @@ KEPT = (
         ),
     ),
 )
-UNLIKE_KEPT = (
+UNLIKE = (
     "What is the median of score in exams.csv?",
     "What is the highest score in exams.csv?",
     "Which customer in orders.csv spent the least in 2022?",

@@ -12,12 +12,11 @@ from alita_mcp.agent.interface import Fact
 from alita_mcp.agent.memory.facts import (
     Change,
     DatedFact,
-    choose,
-    dated,
+    choose_facts,
+    first_date,
     fit_to_keep,
     key_of,
     normal_text,
-    when,
 )
 from alita_mcp.agent.memory.instructions import gives_orders
 from alita_mcp.research.values import Source
@@ -32,8 +31,12 @@ def fact(
     return Fact(text=text, subject=subject, source=Source(url=url, retrieved_at=at), **more)  # type: ignore[arg-type]
 
 
+def dated(each: Fact, now: datetime = NOW) -> DatedFact:
+    return DatedFact(each, first_date((each.source.retrieved_at,), now))
+
+
 def stored(*facts: Fact, known: dict[str, DatedFact] | None = None) -> Change:
-    return choose([dated(each, "", NOW) for each in facts], known or {})
+    return choose_facts([dated(each) for each in facts], known or {})
 
 
 def texts(change: Change) -> list[str]:
@@ -56,12 +59,16 @@ def test_on_one_date_our_own_runs_go_before_pages() -> None:
 
 
 def test_a_page_that_dates_itself_ahead_does_not_stay_for_ever() -> None:
-    ahead = dated(fact("Old.", at="9999-12-31"), "", NOW)
+    ahead = dated(fact("Old.", at="9999-12-31"))
     assert ahead.at == "2026-01-01T00:00:00+00:00"
-    later = dated(fact("New.", at="2026-02-01"), "", datetime(2026, 2, 1, tzinfo=UTC))
-    assert texts(choose([later], {key_of(ahead.fact): ahead})) == ["New."]
-    assert when(("nonsense", "", "2025-01-01"), NOW) == "2025-01-01T00:00:00+00:00"
-    assert when(("nonsense", "-1"), NOW) == when(("0001-01-01T00:00:00+23:59",), NOW) == NOW.isoformat()
+    later = dated(fact("New.", at="2026-02-01"), datetime(2026, 2, 1, tzinfo=UTC))
+    assert texts(choose_facts([later], {key_of(ahead.fact): ahead})) == ["New."]
+    assert first_date(("nonsense", "", "2025-01-01"), NOW) == "2025-01-01T00:00:00+00:00"
+    assert (
+        first_date(("nonsense", "-1"), NOW)
+        == first_date(("0001-01-01T00:00:00+23:59",), NOW)
+        == NOW.isoformat()
+    )
 
 
 def test_the_same_words_are_kept_once() -> None:

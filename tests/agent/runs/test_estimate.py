@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.agent.runs.estimate import estimate, shared_words, upper_end
-from alita_mcp.agent.runs.values import RunSummary
+from alita_mcp.agent.runs.estimate import estimate
+from alita_mcp.agent.values import RunSummary
 
 
 def run(task: str = "sum the sales", **said: object) -> RunSummary:
@@ -66,17 +66,6 @@ def test_where_one_price_is_not_known_none_is_told() -> None:
     found = estimate("sum the sales", [run(), run(), run(cost=None)])
     assert found is not None
     assert (found.usd, found.most_usd, found.tokens) == (None, None, 100)
-
-
-def test_nine_runs_in_ten_stay_at_or_below_the_upper_end() -> None:
-    assert upper_end(range(1, 11)) == 9
-    assert upper_end([7]) == 7
-
-
-def test_likeness_is_that_of_words() -> None:
-    assert shared_words("Sum the sales of 2024", "sum THE sales of 2025") == 1
-    assert shared_words("sum the sales", "draw a cat") == 0
-    assert shared_words("1 2", "") == 0
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e6)), min_size=3, max_size=50))

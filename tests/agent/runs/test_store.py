@@ -66,7 +66,7 @@ def runs(folder: Path) -> StoredRuns:
 
 
 async def a_run(runs: StoredRuns, run: str = RUN, request: TaskRequest = TASK, **said: Any) -> None:
-    await runs.begin(run, request)
+    await runs.begin_run(run, request)
     await runs.append(event(1, run=run))
     await runs.append(finished(2, run, **said))
 
@@ -75,7 +75,7 @@ async def test_a_run_is_read_as_it_was_written_by_this_and_by_other_processes(
     runs: StoredRuns, folder: Path
 ) -> None:
     contract: TaskRuns = runs
-    await runs.begin(RUN, TaskRequest(task="6 times 7?", hosts=("example.org",)))
+    await runs.begin_run(RUN, TaskRequest(task="6 times 7?", hosts=("example.org",)))
     assert await runs.solution(RUN) is None
     assert (await runs.summary(RUN)).status == "running"
     await contract.append(event(1))
@@ -118,7 +118,7 @@ async def test_an_id_is_never_a_path(runs: StoredRuns, bad: str) -> None:
         with pytest.raises(ToolNotFound):
             await read
     with pytest.raises(UsageError):
-        await runs.begin(bad, TASK)
+        await runs.begin_run(bad, TASK)
 
 
 @pytest.mark.parametrize("bad", ["", "../request", "o1/../../request", "O1", "o1.json", "o1\n", "a" * 41])
@@ -150,7 +150,7 @@ async def test_what_looks_like_a_key_is_never_written(
         f"use {KEY} and my-very-own-word\n-----BEGIN PRIVATE KEY-----\nMIIabc+/=\n-----END PRIVATE KEY-----"
     )
     step = Step(number=1, tool="t", arguments={"password": "hunter2", "api_key": "a1b2c3d4e5", "x": [said]})
-    await runs.begin(RUN, TaskRequest(task=said))
+    await runs.begin_run(RUN, TaskRequest(task=said))
     await runs.append(event(1, text=said, data={"step": step.model_dump(mode="json"), said: 1}))
     await runs.keep_value(
         RUN, "o1", json.dumps({"page_token": "a1b2c3d4e5f6", "said": [said], "n": 1.10}).encode()
@@ -165,7 +165,7 @@ async def test_what_looks_like_a_key_is_never_written(
 
 
 async def test_a_value_without_keys_is_kept_byte_by_byte(runs: StoredRuns) -> None:
-    await runs.begin(RUN, TASK)
+    await runs.begin_run(RUN, TASK)
     value = b'{"b": 1.10,\n "a": "\\u00e9", "big": 123456789012345678901234567890}'
     await runs.keep_value(RUN, "o1", value)
     assert await runs.read_value(RUN, "o1") == value
@@ -174,7 +174,7 @@ async def test_a_value_without_keys_is_kept_byte_by_byte(runs: StoredRuns) -> No
 
 
 async def test_damaged_lines_are_passed_over(runs: StoredRuns, folder: Path) -> None:
-    await runs.begin(RUN, TASK)
+    await runs.begin_run(RUN, TASK)
     await runs.append(event(1))
     with (folder / RUN / "events.jsonl").open("ab") as file:
         file.write(b'{"run": 1}\nnot json\n\xff\xfe\n[' + b"[" * 100_000 + b"\n\n")
@@ -205,7 +205,7 @@ async def test_followers_are_told_what_was_and_what_comes_until_the_end(
     async def listen(name: str, store: StoredRuns, after: int = 0) -> None:
         heard[name] += [one.number async for one in store.follow(RUN, after)]
 
-    await runs.begin(RUN, TASK)
+    await runs.begin_run(RUN, TASK)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             for name, store, after in (("here", runs, 0), ("late", runs, 2), ("elsewhere", other, 0)):
@@ -227,7 +227,7 @@ from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.agent.values import TaskEvent, TaskRequest
 async def work():
     runs = StoredRuns(Path(sys.argv[1]))
-    await runs.begin(sys.argv[2], TaskRequest(task="t"))
+    await runs.begin_run(sys.argv[2], TaskRequest(task="t"))
     await runs.append(TaskEvent(run=sys.argv[2], number=1, at="", kind="started", text="begun"))
     print("begun", flush=True)
     sys.stdin.read()
@@ -256,12 +256,12 @@ async def test_a_run_whose_process_was_killed_has_died_and_its_followers_are_let
 
 async def test_the_oldest_runs_that_have_ended_make_room(folder: Path) -> None:
     runs = StoredRuns(folder, max_runs=3, max_bytes=50_000)
-    await runs.begin(run_id(0), TASK)  # under way, and the oldest
+    await runs.begin_run(run_id(0), TASK)  # under way, and the oldest
     for number in range(1, 6):
         await a_run(runs, run_id(number))
         os.utime(folder / run_id(number) / "request.json", (1e9 + number, 1e9 + number))
     assert {one.run for one in await runs.list()} == {run_id(number) for number in (0, 4, 5)}
-    await runs.begin(run_id(9), TASK)
+    await runs.begin_run(run_id(9), TASK)
     await runs.keep_value(run_id(9), "o1", b"1" * 48_800)
     assert {one.run for one in await runs.list()} == {run_id(0), run_id(9)}
     with pytest.raises(UsageError, match="full"):
@@ -270,7 +270,7 @@ async def test_the_oldest_runs_that_have_ended_make_room(folder: Path) -> None:
 
 
 async def test_many_events_at_once_are_each_a_whole_line(runs: StoredRuns) -> None:
-    await runs.begin(RUN, TASK)
+    await runs.begin_run(RUN, TASK)
     async with anyio.create_task_group() as tasks:
         for number in range(1, 41):
             tasks.start_soon(runs.append, event(number, text="x" * 5_000))
@@ -281,7 +281,7 @@ async def test_many_events_at_once_are_each_a_whole_line(runs: StoredRuns) -> No
 async def test_an_event_that_is_far_too_long_is_kept_without_its_data_and_the_end_without_its_steps(
     runs: StoredRuns,
 ) -> None:
-    await runs.begin(RUN, TASK)
+    await runs.begin_run(RUN, TASK)
     long = "x" * (17 << 20)
     await runs.append(event(1, data={"long": long}))
     await runs.append(finished(2, steps=(Step(number=1, tool="t", observation=long),)))
@@ -292,11 +292,11 @@ async def test_an_event_that_is_far_too_long_is_kept_without_its_data_and_the_en
 async def test_a_disk_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LibraryError):
-        await StoredRuns(tmp_path / "file" / "tasks").begin(RUN, TASK)
+        await StoredRuns(tmp_path / "file" / "tasks").begin_run(RUN, TASK)
     runs = StoredRuns(tmp_path / "tasks")
-    await runs.begin(RUN, TASK)
+    await runs.begin_run(RUN, TASK)
     with pytest.raises(LibraryError):
-        await runs.begin(RUN, TASK)
+        await runs.begin_run(RUN, TASK)
     (tmp_path / "tasks" / RUN / "events.jsonl").mkdir()
     with pytest.raises(LibraryError):
         await runs.append(event(1))

@@ -16,7 +16,7 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.settings import read_settings
 
 if TYPE_CHECKING:
-    from alita_mcp.app.tasks.runner import TaskRunner
+    from alita_mcp.app.task_runner import TaskRunner
 
 RUN = "5" * 32
 Said = tuple[EventKind, str, dict[str, Any]]
@@ -75,7 +75,7 @@ class ScriptedFlow:
     ) -> Solution:
         """The scripted end."""
         self.requests.append(request)
-        await self.runs.begin(self._run, request)
+        await self.runs.begin_run(self._run, request)
         number = 0
 
         async def tell(kind: EventKind, text: str, data: dict[str, Any]) -> None:

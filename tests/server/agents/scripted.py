@@ -59,7 +59,7 @@ class RunsInMemory:
     changed: anyio.Event = field(default_factory=anyio.Event)
     followers: int = 0
 
-    async def begin(self, run: str, request: TaskRequest) -> None:
+    async def begin_run(self, run: str, request: TaskRequest) -> None:
         await checkpoint()
         self.requests[run], self.stored[run] = request, []
 
@@ -154,7 +154,7 @@ class ScriptedTasks:
     """Contents of the files that tasks came with, read when they began."""
     scopes: dict[str, anyio.CancelScope] = field(default_factory=dict)
 
-    def begin(
+    def begin_task(
         self,
         request: TaskRequest,
         *,
@@ -181,7 +181,7 @@ class ScriptedTasks:
         numbers = iter(range(1, 1_000))
         for path in request.files:
             self.files[path.name] = await anyio.Path(path).read_bytes()
-        await self.runs.begin(run, request)
+        await self.runs.begin_run(run, request)
 
         async def tell(kind: Any, text: str, data: dict[str, Any] | None = None) -> None:
             event = TaskEvent(run=run, number=next(numbers), at=AT, kind=kind, text=text, data=data or {})

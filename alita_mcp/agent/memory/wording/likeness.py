@@ -6,7 +6,7 @@ Words with the same meaning or nearly the same spelling count as one another. Ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -92,7 +92,7 @@ book novel
 """Words with one meaning that stems do not bring together."""
 
 
-class _Meant(NamedTuple):
+class _Features(NamedTuple):
     """A task prepared for comparison."""
 
     weights: Mapping[str, float]
@@ -105,7 +105,7 @@ class _Meant(NamedTuple):
 
 
 @lru_cache(maxsize=4_096)
-def _meant(task: str) -> _Meant:
+def _features(task: str) -> _Features:
     """Prepares a task, or one with `{parameter}` in it, for comparison."""
     kinds = [kind_of(name) for name in PARAMETER.findall(task)]
     plain = PARAMETER.sub(" ", task)
@@ -118,34 +118,34 @@ def _meant(task: str) -> _Meant:
             weights |= dict.fromkeys(stems(each.text), NAME_WEIGHT)
     words = list(dict.fromkeys(stems("".join(rest))))[:MOST_WORDS]
     known = _operations()
-    weights |= {word: SHARED_WEIGHT if word in _shared() else 1.0 for word in words}
+    weights |= {word: SHARED_WEIGHT if word in _common_words() else 1.0 for word in words}
     operations = frozenset(known[word] for word in words if word in known)
-    return _Meant(weights, tuple(sorted(kinds)), operations, kinds.count("text"))
+    return _Features(weights, tuple(sorted(kinds)), operations, kinds.count("text"))
 
 
-def likeness(task: str, other: str) -> float:
+def task_similarity(task: str, other: str) -> float:
     """Similarity of two tasks, 0 to 1."""
-    one, two = _meant(task), _meant(other)
-    there = _covered(one.weights, two.weights, two.texts - one.texts)
-    back = _covered(two.weights, one.weights, one.texts - two.texts)
+    one, two = _features(task), _features(other)
+    there = _coverage(one.weights, two.weights, two.texts - one.texts)
+    back = _coverage(two.weights, one.weights, one.texts - two.texts)
     words = 2 * there * back / (there + back) if there + back else 0.0
-    alike = words * (1 - OTHER_STRUCTURE * (1 - _same(one.kinds, two.kinds)))
-    return round(min(1.0, alike * _agreement(one.operations, two.operations)), 4)
+    # Tasks with other kinds of values are a little less alike; a year is a number too.
+    kinds, others = ({"number" if kind == "year" else kind for kind in each.kinds} for each in (one, two))
+    same_kinds = len(kinds & others) / len(kinds | others) if kinds | others else 1.0
+    alike = words * (1 - OTHER_STRUCTURE * (1 - same_kinds))
+    # Tasks that want something else done are much less alike.
+    if not one.operations & two.operations and one.operations != two.operations:
+        alike *= OTHER_OPERATION if one.operations and two.operations else ONE_OPERATION
+    return round(min(1.0, alike), 4)
 
 
-def covers(subject: str, task: str) -> float:
+def coverage(subject: str, task: str) -> float:
     """Share of a subject's words that a task mentions, 0 to 1, with names and numbers."""
     said = dict.fromkeys(stems(task)[: 4 * MOST_WORDS], 1.0)
-    return round(_covered(dict.fromkeys(stems(subject)[:MOST_WORDS], 1.0), said, 0), 4)
+    return round(_coverage(dict.fromkeys(stems(subject)[:MOST_WORDS], 1.0), said, 0), 4)
 
 
-def _agreement(some: frozenset[int], others: frozenset[int]) -> float:
-    if some & others or some == others:
-        return 1.0
-    return OTHER_OPERATION if some and others else ONE_OPERATION
-
-
-def _covered(asked: Mapping[str, float], has: Mapping[str, float], values: int) -> float:
+def _coverage(asked: Mapping[str, float], has: Mapping[str, float], values: int) -> float:
     """Which part of the words the other one has, or has something like; so many of the others may be values."""
     given = [(_credit(word, has), weight) for word, weight in asked.items()]
     strange = sorted((weight for credit, weight in given if not credit), reverse=True)[: max(0, values)]
@@ -158,15 +158,14 @@ def _credit(word: str, has: Mapping[str, float]) -> float:
     if word in has:
         return 1.0
     known = _operations()
-    if word in known and any(known.get(other) == known[word] for other in has):
+    same_operation = word in known and any(known.get(other) == known[word] for other in has)
+    if same_operation or not _synonyms().get(word, frozenset()).isdisjoint(has):
         return SAME_MEANING
-    if not _companions().get(word, frozenset()).isdisjoint(has):
-        return SAME_MEANING
-    return max((_spelled_alike(word, other) for other in has), default=0.0)
+    return max((_spelling_similarity(word, other) for other in has), default=0.0)
 
 
 @lru_cache(maxsize=20_000)
-def _spelled_alike(word: str, other: str) -> float:
+def _spelling_similarity(word: str, other: str) -> float:
     if word[:2] != other[:2] or word.isdigit() or other.isdigit():
         return 0.0
     one, two = ({f" {each} "[at : at + 3] for at in range(len(each))} for each in (word, other))
@@ -174,14 +173,8 @@ def _spelled_alike(word: str, other: str) -> float:
     return min(MOST_SPELLED, share) if share >= SPELLED_FROM else 0.0
 
 
-def _same(kinds: Iterable[str], others: Iterable[str]) -> float:
-    """Which part of the kinds of values both have; a year is a number too."""
-    one, two = ({"number" if kind == "year" else kind for kind in some} for some in (kinds, others))
-    return len(one & two) / len(one | two) if one | two else 1.0
-
-
 @lru_cache(maxsize=1)
-def _shared() -> frozenset[str]:
+def _common_words() -> frozenset[str]:
     return frozenset(stems(_SHARED))
 
 
@@ -191,7 +184,7 @@ def _operations() -> Mapping[str, int]:
 
 
 @lru_cache(maxsize=1)
-def _companions() -> Mapping[str, frozenset[str]]:
+def _synonyms() -> Mapping[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for line in _ALSO.strip().splitlines():
         group = frozenset(stems(line))

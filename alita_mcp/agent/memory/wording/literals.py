@@ -66,13 +66,9 @@ def literals(text: str) -> list[Found]:
             if not said.strip() or any(free[start:end]):
                 continue
             free[start:end] = b"\x01" * (end - start)
-            found = Found(_kind_of_quote(said) if kind == "quote" else kind, said, start, end)
-            taken.append(found)
+            kept = kind
+            if kind == "quote":  # a file or an address in quotation marks is one
+                is_url = re.fullmatch(r"https?://\S+", said, re.IGNORECASE)
+                kept = "file" if FILE.fullmatch(said) else "url" if is_url else "quote"
+            taken.append(Found(kept, said, start, end))
     return sorted(taken, key=lambda each: each.start)
-
-
-def _kind_of_quote(text: str) -> Kind:
-    """A file or an address in quotation marks is one."""
-    if FILE.fullmatch(text):
-        return "file"
-    return "url" if re.fullmatch(r"https?://\S+", text, re.IGNORECASE) else "quote"

@@ -43,14 +43,26 @@ def generalise(task: str, steps: Sequence[RecipeStep]) -> General:
             text = str(value).casefold()
             if text in names or len(names) >= MOST_PARAMETERS or not _is_said(value, task):
                 continue
-            kind = kinds.get(text, "quote")
-            names[text] = _free_name(kind if kind in _KINDS else _text_name(argument), taken)
+            kind: str = kinds.get(text, "quote")
+            if kind not in _KINDS:  # named after the argument, unless that names a kind
+                kind = re.sub(r"[^a-z0-9]+", "_", argument.lower()).strip("_")[:30]
+                kind = kind if re.match(r"[a-z]", kind) and kind_of(kind) == "text" else "text"
+            names[text] = _free_name(kind, taken)
     if not names:
         return General(task, tuple(steps))
     longest_first = sorted(names, key=len, reverse=True)
     said = re.compile("|".join(map(_as_words, longest_first)), re.IGNORECASE)
-    general = said.sub(lambda found: f"{{{names[found[0].casefold()]}}}", task)
-    return General(general, tuple(_with_parameters(step, names) for step in steps))
+    parameters = {text: f"{{{name}}}" for text, name in names.items()}
+    general = []
+    for step in steps:
+        arguments = {
+            argument: parameters.get(str(value).casefold(), value)
+            if isinstance(value, str | int | float)
+            else value
+            for argument, value in step.arguments.items()
+        }
+        general.append(step.model_copy(update={"arguments": arguments}))
+    return General(said.sub(lambda found: parameters[found[0].casefold()], task), tuple(general))
 
 
 def _is_said(value: object, task: str) -> bool:
@@ -67,21 +79,6 @@ def _as_words(text: str) -> str:
     """A pattern of a text that neither begins nor ends within a word."""
     before = r"(?<![\w.])" if re.match(r"\w", text) else ""
     return f"{before}{re.escape(text)}" + (r"(?!\w)" if re.search(r"\w\Z", text) else "")
-
-
-def _with_parameters(step: RecipeStep, names: dict[str, str]) -> RecipeStep:
-    arguments = {
-        argument: f"{{{names[str(value).casefold()]}}}"
-        if isinstance(value, str | int | float) and str(value).casefold() in names
-        else value
-        for argument, value in step.arguments.items()
-    }
-    return step.model_copy(update={"arguments": arguments})
-
-
-def _text_name(argument: str) -> str:
-    name = re.sub(r"[^a-z0-9]+", "_", argument.lower()).strip("_")[:30]
-    return name if re.match(r"[a-z]", name) and kind_of(name) == "text" else "text"
 
 
 def _free_name(wanted: str, taken: set[str]) -> str:

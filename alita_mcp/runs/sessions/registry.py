@@ -12,8 +12,8 @@ from anyio.abc import TaskGroup
 
 from alita_mcp.errors import InvalidArguments, SandboxBusy, UsageError
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
-from alita_mcp.runs.session import Patience, Place, Session, gone
-from alita_mcp.runs.tool_broker import CleaningBroker
+from alita_mcp.runs.sessions.session import Patience, Place, Session, session_ended
+from alita_mcp.runs.tool_broker import RedactingBroker
 from alita_mcp.settings import Settings
 
 MAX_SESSIONS = 4
@@ -37,14 +37,14 @@ class Sessions:
         self._open: OrderedDict[_Key, Session] = OrderedDict()  # least recently used first
         self._gone: OrderedDict[_Key, str] = OrderedDict()
 
-    async def step(
+    async def run_step(
         self,
         request: CodeRequest,
         owner: str,
-        opened: Callable[[], Awaitable[Place]],
-        broker: CleaningBroker | None = None,
+        find_place: Callable[[], Awaitable[Place]],
+        broker: RedactingBroker | None = None,
     ) -> CodeRun:
-        """Runs the next step of a session, which begins with it where there is none; `opened` says where it lives.
+        """Runs the next step of a session, the first one in the place that `find_place` gives.
 
         `broker` answers what this step asks for beyond computing.
 
@@ -56,12 +56,12 @@ class Sessions:
         """
         if not owner:
             raise InvalidArguments(
-                "Nothing tells this client from others, so that any of them could read its sessions.",
-                hint="Use stdio, or HTTP with the protocol's sessions (2025-11-25); or run without `session`.",
+                "Sessions need a client that can be identified; others could read this one's variables.",
+                hint="Use stdio or HTTP with protocol sessions (2025-11-25), or run without `session`.",
             )
         key = (owner, request.session)
         if why := self._gone.pop(key, ""):
-            raise gone(request.session, why)
+            raise session_ended(request.session, why)
         session = self._open.get(key) or Session(
             request, self._tasks, self._patience, partial(self._forget, key)
         )
@@ -70,7 +70,7 @@ class Sessions:
             self._make_room(owner)
         self._open[key] = session
         self._open.move_to_end(key)
-        return await session.step(request, opened, broker)
+        return await session.run_step(request, find_place, broker)
 
     def _make_room(self, owner: str) -> None:
         """Ends a session that waits for a step where as many are open as may be: of this client, or of all.
@@ -81,8 +81,8 @@ class Sessions:
         """
         if self._most < 1:
             raise UsageError(
-                "There is no room for sessions beside other calls here.",
-                hint="Raise ALITA_MAX_WORKERS, or run without `session`.",
+                "There are too few workers for sessions.",
+                hint="Set ALITA_MAX_WORKERS to 2 or more, or run without `session`.",
             )
         own = [session for (whose, _), session in self._open.items() if whose == owner]
         crowded = own if len(own) >= min(MAX_OWN, self._most) else list(self._open.values())
@@ -91,8 +91,8 @@ class Sessions:
         idle = next((session for session in crowded if not session.busy), None)
         if idle is None:
             raise SandboxBusy(
-                f"{len(crowded)} sessions work already, and no more may be open.",
-                hint="Call again in a moment, or run without `session`.",
+                f"All sessions are busy: {len(crowded)} run a step.",
+                hint="Try again in a moment, or run without `session`.",
             )
         idle.end("it made room for another session")
 

@@ -14,33 +14,35 @@ from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundT
 from alita_mcp.agent.actions.workspace import Workspace
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls
+from alita_mcp.app.code_rights import CodeWaits
+from alita_mcp.app.code_runner import FILES, CodeRunner
+from alita_mcp.app.code_tools import ShowManifest
 from alita_mcp.app.learning import ClientIdentity
-from alita_mcp.app.runs.rights import CodeWaits
-from alita_mcp.app.runs.runner import FILES, CodeRunner
-from alita_mcp.app.runs.tools import Shown
 from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.library.library import Library
+from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.reading.readers import Readers
 from alita_mcp.research.values import Document, Researched
-from alita_mcp.runs.code_run import CodeRequest, CodeRun
+from alita_mcp.runs.code_run import CodeRequest
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Rejected
 from alita_mcp.toolsmith.requests.request import read_request
 from alita_mcp.toolsmith.toolsmith import Toolsmith
-from alita_mcp.values import Grants, Manifest
+from alita_mcp.values import Grants
 
 MAX_OUTPUT = 20_000
 """Characters of what code printed that are kept."""
-_BRING = (
+_COPY_FILES = (
     "import alita_tool as _files, os as _os\n"
     "for _name in NAMES:\n"
     "    _os.makedirs(_os.path.dirname(_name) or '.', exist_ok=True)\n"
     "    with open(_name, 'wb') as _copy: _copy.write(_files.read_bytes(_name))\n"
     "del _files, _os, _name, _copy\n"
 )
+"""Puts files of the task into the working folder of code."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class RunAbilities:
         workspace: Workspace,
         identity: ClientIdentity,
         on_stage: ReportStage,
-        shown: Shown,
+        shown: ShowManifest,
     ) -> None:
         self._flows = flows
         self._workspace = workspace
@@ -76,29 +78,29 @@ class RunAbilities:
         self._on_stage = on_stage
         self._shown = shown
 
-    async def search(self, query: str, limit: int = 5) -> FoundTools:
+    async def search_tools(self, query: str, limit: int = 5) -> FoundTools:
         """Tools for a need that can be called here, best first."""
         found = await self._flows.library.search(query, limit)
         self._flows.library.calls.record_search(query, found, self._identity.client)
-        hits = [(hit, hit.entry.manifest) for hit in found.results]
-        able = [(hit, manifest) for hit, manifest in hits if not self._flows.calls.runnable.why_not(manifest)]
-        tools = tuple(self._told(manifest, hit.score) for hit, manifest in able)
+        tools = tuple(tool for hit in found.results if (tool := self._describe_tool(hit.entry, hit.score)))
         return FoundTools(fit=found.fit if tools else "none", tools=tools)
 
-    async def tool(self, name: str) -> FoundTool | None:
-        """A tool that can be called here."""
+    async def find_tool(self, name: str) -> FoundTool | None:
+        """The tool of that name, if it can be called here."""
         try:
-            manifest = self._flows.library.entry(name).manifest
+            return self._describe_tool(self._flows.library.entry(name))
         except AlitaError:
             return None
-        return None if self._flows.calls.runnable.why_not(manifest) else self._told(manifest)
 
-    def near(self, name: str) -> Sequence[str]:
+    def names_like(self, name: str) -> Sequence[str]:
         """Names that look like one that does not exist."""
         return self._flows.library.tools.names_like(name)[:3]
 
-    def _told(self, manifest: Manifest, score: float = 0.0) -> FoundTool:
-        seen, entry = self._shown(manifest), self._flows.library.entry(manifest.name)
+    def _describe_tool(self, entry: CatalogueEntry, score: float = 0.0) -> FoundTool | None:
+        """A tool as the model may see it; None where it cannot run here."""
+        if self._flows.calls.verifier.why_not(entry.manifest):
+            return None
+        seen = self._shown(entry.manifest)
         return FoundTool(
             name=seen.name,
             signature=signature_of(seen),
@@ -111,7 +113,7 @@ class RunAbilities:
             failures=entry.failures,
         )
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ActionResult:
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> ActionResult:
         """Calls a tool; raises as `Calls.run_tool`."""
         try:
             result = (await self._flows.calls.run_tool(name, arguments, client=self._identity.client)).result
@@ -123,65 +125,64 @@ class RunAbilities:
         return ActionResult(ok=False, error=f"{result.error_type or result.status}: {result.message}")
 
     async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> ActionResult:
-        """Runs code once; raises as `CodeRunner.run`."""
+        """Runs code once; raises as `CodeRunner.run_code`."""
+        # 1. The code gets the files of the task that it names, and may read others by `alita_tool`.
         named = tuple(name for name in self._workspace.names if name in code)
         reads = bool(named) or (bool(self._workspace.names) and "alita_tool" in code)
+        if named:
+            code = f"exec({_COPY_FILES.replace('NAMES', json.dumps(list(named)))!r})\n{code}"
         request = CodeRequest(
-            code=_staged(code, named),
+            code=code,
             arguments=arguments,
             packages=tuple(packages),
             grants=FILES if reads else Grants(),
         )
-        ran = await self._flows.code.run(
+        outcome = await self._flows.code.run_code(
             request, self._identity, self._on_stage, shown=self._shown, files=self._workspace.folder
         )
-        if isinstance(ran, CodeWaits):
-            return ActionResult(ok=False, error=ran.how)
-        return self._ran(ran.run, named)
-
-    def _ran(self, run: CodeRun, given: Sequence[str]) -> ActionResult:
-        left = [
+        if isinstance(outcome, CodeWaits):
+            return ActionResult(ok=False, error=outcome.how)
+        # 2. The files that it wrote join those of the task.
+        run = outcome.run
+        written = [
             file.name
             for file in run.files
-            if file.name not in given and self._workspace.add(file.name, file.data)
+            if file.name not in named and self._workspace.add(file.name, file.data)
         ]
-        told: dict[str, Any] = {"result": run.result}
-        told |= {"stdout": run.stdout[:MAX_OUTPUT]} if run.stdout else {}
-        told |= {"files": left} if left else {}
-        told |= {"notes": list(run.notes)} if run.notes else {}
+        value: dict[str, Any] = {"result": run.result}
+        value |= {"stdout": run.stdout[:MAX_OUTPUT]} if run.stdout else {}
+        value |= {"files": written} if written else {}
+        value |= {"notes": list(run.notes)} if run.notes else {}
         if run.ok:
-            return ActionResult(ok=True, value=told, used=run.tools)
-        error = "\n".join(
-            filter(None, (run.trace or f"{run.error_type or run.status}: {run.error}", run.stderr[-500:]))
-        )
-        return ActionResult(ok=False, error=error, value=told if run.stdout else None, used=run.tools)
+            return ActionResult(ok=True, value=value, used=run.tools)
+        error = run.trace or f"{run.error_type or run.status}: {run.error}"
+        error = "\n".join(filter(None, (error, run.stderr[-500:])))
+        return ActionResult(ok=False, error=error, value=value if run.stdout else None, used=run.tools)
 
-    async def build(self, request: BuildRequest) -> ActionResult:
-        """Has a tool made; one that waits for a person, or was refused, is a result that says so."""
+    async def build_tool(self, request: BuildRequest) -> ActionResult:
+        """Has a tool made; one that waits for a person, or was rejected, is a failed result."""
         fields = {"description": request.description, "name": request.name, "code": request.code}
-        asked: dict[str, Any] = {name: value for name, value in fields.items() if value}
+        words: dict[str, Any] = {name: value for name, value in fields.items() if value}
         if request.examples:
-            asked["tests"] = list(request.examples)
-        wanted = await anyio.to_thread.run_sync(partial(read_request, asked, self._identity.client))
+            words["tests"] = list(request.examples)
+        wanted = await anyio.to_thread.run_sync(partial(read_request, words, self._identity.client))
         if isinstance(wanted, Rejected):
             return ActionResult(ok=False, error=f"{wanted.reason} {wanted.fix}")
         outcome = await self._flows.toolsmith.make(wanted, self._on_stage, self._flows.models)
-        told = outcome.model_dump(mode="json", exclude_defaults=True) | {"status": outcome.status}
-        if isinstance(outcome, Created):
-            return ActionResult(ok=True, value=told, made=outcome.tool)
-        if isinstance(outcome, Exists):
-            return ActionResult(ok=True, value=told)
+        value = outcome.model_dump(mode="json", exclude_defaults=True) | {"status": outcome.status}
+        if isinstance(outcome, Created | Exists):
+            made = outcome.tool if isinstance(outcome, Created) else ""
+            return ActionResult(ok=True, value=value, made=made)
+        error = f"The tool cannot be called yet: {outcome.status}."
         if isinstance(outcome, Rejected):
-            return ActionResult(
-                ok=False, error=f"{outcome.stage}: {outcome.reason} {outcome.fix}", value=told
-            )
-        return ActionResult(ok=False, error=f"Nothing can be called yet: {outcome.status}.", value=told)
+            error = f"{outcome.stage}: {outcome.reason} {outcome.fix}"
+        return ActionResult(ok=False, error=error, value=value)
 
-    async def research(self, question: str) -> Researched:
+    async def research_web(self, question: str) -> Researched:
         """Passages of the web."""
         return await self._flows.web.research(question, on_stage=self._on_stage)
 
-    async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
+    async def fetch_page(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """A page of the web; raises as `Fetcher.fetch`."""
         return await self._flows.web.fetch(url, may_follow=may_follow)
 
@@ -198,11 +199,3 @@ class RunAbilities:
         from alita_mcp.research.reading.readers import read_file
 
         return await read_file(self._workspace.path(name), name, self._flows.readers)
-
-
-def _staged(code: str, files: Sequence[str]) -> str:
-    """The code with a first line that puts the files it names into its working folder."""
-    if not files:
-        return code
-    program = _BRING.replace("NAMES", json.dumps(list(files)))
-    return f"exec({program!r})\n{code}"

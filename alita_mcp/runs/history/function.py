@@ -16,15 +16,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from alita_mcp.runs.annotations import Annotations, NoFunctionError
-from alita_mcp.runs.programs import Program, program_of, slot_name
-from alita_mcp.runs.recorded_run import RecordedRun
+from alita_mcp.runs.history.annotations import Annotations, NoFunctionError
+from alita_mcp.runs.history.program import Program, program_of, slot_name
+from alita_mcp.runs.history.run import RecordedRun
 from alita_mcp.syntax import expression_of, module_of, symbols_of
 from alita_mcp.values import Example, Value
 
 MAX_PARAMETERS = 20
 _BUILTINS = frozenset(dir(builtins))
-_FAULTS = (ValueError, TypeError, LookupError, ArithmeticError)
+_INPUT_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError)
 """Errors that say something about what a program was given."""
 _KINDS = {"str": "A text", "int": "A whole number", "float": "A number", "bool": "True or false"}
 _IMPORTS = ast.Import | ast.ImportFrom
@@ -65,7 +65,7 @@ def function_of(runs: Sequence[RecordedRun], name: str, description: str = "") -
     Raises:
         NoFunctionError: syntax alone makes no function of them.
     """
-    runs = [each for each in runs if each.ok or _shows_a_fault(each)]
+    runs = [each for each in runs if each.ok or _is_input_error(each)]
     try:
         programs = [each for run in runs if (each := program_of(run.code))]
         if len(programs) < len(runs):
@@ -75,9 +75,10 @@ def function_of(runs: Sequence[RecordedRun], name: str, description: str = "") -
         raise NoFunctionError(f"it cannot be written as a function: {unwritable}") from unwritable
 
 
-def _shows_a_fault(run: RecordedRun) -> bool:
+def _is_input_error(run: RecordedRun) -> bool:
+    """Whether a run failed by an error that says something about what it was given."""
     kind = getattr(builtins, run.error_type, None) if run.status == "error" else None
-    return isinstance(kind, type) and issubclass(kind, _FAULTS)
+    return isinstance(kind, type) and issubclass(kind, _INPUT_ERRORS)
 
 
 def _function(
@@ -87,16 +88,28 @@ def _function(
     other = next((run.id for run, each in zip(runs, programs, strict=True) if each.key != program.key), "")
     if other:
         raise NoFunctionError(f"run {other} differs from run {runs[0].id} in more than literals")
-    _check_fit(program.body, bound)
+    # 1. What a function cannot do is refused here: the gates would say less clearly what is wrong.
+    for node in ast.walk(ast.Module([*program.body], [])):
+        match node:
+            case ast.Name(id="input") if not bound["input"]:
+                raise NoFunctionError("it reads input(); pass what it reads in `arguments`")
+            case ast.ImportFrom(module="alita_tools" | "alita_tools.aio") | ast.alias(name="alita_tools"):
+                raise NoFunctionError("it calls tools of the library")
+    # 2. Parameters are what the runs were given as arguments, as far as the program names it, and what varies.
     top = symbols_of(runs[0].code)
-    given = _given(runs, bound)
-    parameters = given + _varying(programs, bound, {*top.get_identifiers()}, {each.name for each in given})
+    given = [argument for argument in runs[0].arguments if argument in bound]
+    for argument in given:
+        if any(argument not in run.arguments for run in runs):
+            raise NoFunctionError(f"{argument} was given to only some of the runs")
+    parameters = [_Parameter(argument, [run.arguments[argument] for run in runs]) for argument in given]
+    parameters += _literal_parameters(programs, bound, {*top.get_identifiers()}, {*given})
     if not parameters:
         raise NoFunctionError("nothing varies between the runs, and they were given no arguments")
     if len(parameters) > MAX_PARAMETERS:
         raise NoFunctionError(
             f"{len(parameters)} values vary; a tool has at most {MAX_PARAMETERS} parameters"
         )
+    # 3. Their types, and that of the result, are those that were seen.
     annotations = Annotations(_BUILTINS.union(bound))
     for each in parameters:
         each.annotation = annotations.annotation_of(each.name, each.values)
@@ -104,19 +117,28 @@ def _function(
     prints, returns = _prints(runs), "str"
     if not prints:
         returns = annotations.annotation_of("result", [run.result for run in runs if run.ok], nulls=True)
-    body = _filled(program, parameters)
+    # 4. The statements stay, inside of the function; imports go before it.
+    body = _fill_slots(program, parameters)
     imports = list(dict.fromkeys(ast.unparse(each) for each in body if isinstance(each, _IMPORTS)))
     body = [each for each in body if not isinstance(each, _IMPORTS | ast.Pass)]
     if prints:
         imports += ["import contextlib", "import io"]
-        body = _returning_printed(body)
+        redirected = expression_of("contextlib.redirect_stdout(io.StringIO())").body
+        block = ast.With([ast.withitem(redirected, ast.Name("_printed", ast.Store()))], body)
+        body = [block, ast.Return(expression_of("_printed.getvalue()").body)]
     else:
         sets_result = "result" in top.get_identifiers() and top.lookup("result").is_assigned()
-        body = _returning_result(body, sets_result=sets_result)
+        body = _return_result(body, sets_result=sets_result)
     listed = ", ".join(f"{each.name}: {each.annotation}{' = None' * each.optional}" for each in parameters)
     text = f"{'async ' * any(map(_awaits, body))}def {name}({listed}) -> {returns}:\n    pass"
     function = module_of(text).body[0]
-    docstring = ast.Expr(ast.Constant(_docstring(name, description, parameters)))
+    summary = description.strip() or f"{name.replace('_', ' ').capitalize()}."
+    words = [f"{summary.splitlines()[0]}\n", "    Args:"]
+    for each in parameters:
+        kind = each.annotation.removesuffix(" | None")
+        said = _KINDS.get(kind, "A list" if kind.startswith("list") else "An object")
+        words.append(f"        {each.name}: {said}{', or nothing' * each.optional}.")
+    docstring = ast.Expr(ast.Constant("\n".join([*words, "    "])))
     function.body = [docstring, *body]  # type: ignore[attr-defined]
     imports.sort(key=lambda line: not line.startswith("from __future__"))
     whole = ["\n".join(imports), annotations.classes, ast.unparse(ast.fix_missing_locations(function))]
@@ -148,26 +170,7 @@ def _bindings(body: Sequence[ast.stmt]) -> Counter[str]:
     return found
 
 
-def _check_fit(body: Sequence[ast.stmt], bound: Counter[str]) -> None:
-    """Refuses what a function cannot do, where the gates would say less clearly what is wrong."""
-    for node in ast.walk(ast.Module([*body], [])):
-        match node:
-            case ast.Name(id="input") if not bound["input"]:
-                raise NoFunctionError("it reads input(); pass what it reads in `arguments`")
-            case ast.ImportFrom(module="alita_tools" | "alita_tools.aio") | ast.alias(name="alita_tools"):
-                raise NoFunctionError("it calls tools of the library")
-
-
-def _given(runs: Sequence[RecordedRun], bound: Counter[str]) -> list[_Parameter]:
-    """What the runs were given as arguments, as far as the program names it."""
-    names = [name for name in runs[0].arguments if name in bound]
-    for name in names:
-        if any(name not in run.arguments for run in runs):
-            raise NoFunctionError(f"{name} was given to some of the runs only")
-    return [_Parameter(name, [run.arguments[name] for run in runs]) for name in names]
-
-
-def _varying(
+def _literal_parameters(
     programs: Sequence[Program], bound: Counter[str], top: set[str], chosen: set[str]
 ) -> list[_Parameter]:
     """The literals in which the programs differ; texts and numbers that always vary alike are one parameter.
@@ -182,7 +185,7 @@ def _varying(
         merges = all(isinstance(each, str | int | float) and not isinstance(each, bool) for each in values)
         column = json.dumps(values if merges else [number, *values])
         found.setdefault(column, _Parameter("", values)).slots.append(number)
-    assigned = {slot: variable for variable, slot in map(_assignment, programs[0].body)}
+    assigned = {slot: variable for variable, slot in map(_variable_and_name, programs[0].body)}
     for parameter in found.values():
         parameter.name = next(
             name for name in _names(parameter, programs[0], assigned, bound, top) if name not in chosen
@@ -191,7 +194,7 @@ def _varying(
     return list(found.values())
 
 
-def _assignment(statement: ast.stmt) -> tuple[str, str]:
+def _variable_and_name(statement: ast.stmt) -> tuple[str, str]:
     """The variable to which a statement gives the value of a name, and this name; empty ones for all else."""
     match statement:
         case (
@@ -227,7 +230,7 @@ def _prints(runs: Sequence[RecordedRun]) -> bool:
     """Whether what the program prints is its result, as it has no other."""
     good = [run for run in runs if run.ok]
     if any(run.result_kind == "repr" for run in good):
-        raise NoFunctionError("its result is no JSON; return numbers, texts, lists or dicts of them")
+        raise NoFunctionError("its result is not JSON; return numbers, texts, lists or dicts of them")
     if any(run.result is not None for run in good):
         return False
     if any(run.stdout for run in good):
@@ -281,21 +284,14 @@ class _Filler(ast.NodeTransformer):
         return ast.Nonlocal(node.names)  # what was global is a variable of the function around it
 
 
-def _filled(program: Program, parameters: Sequence[_Parameter]) -> list[ast.stmt]:
+def _fill_slots(program: Program, parameters: Sequence[_Parameter]) -> list[ast.stmt]:
     """The program's statements with its literals and parameters, without assignments of a parameter to itself."""
     filled = map(_Filler(program, parameters).visit, program.body)
     own = {each.name for each in parameters}
-    return [each for each in filled if (pair := _assignment(each))[0] != pair[1] or pair[0] not in own]
+    return [each for each in filled if (pair := _variable_and_name(each))[0] != pair[1] or pair[0] not in own]
 
 
-def _returning_printed(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The body with what it prints returned."""
-    redirected = expression_of("contextlib.redirect_stdout(io.StringIO())").body
-    block = ast.With([ast.withitem(redirected, ast.Name("_printed", ast.Store()))], body)
-    return [block, ast.Return(expression_of("_printed.getvalue()").body)]
-
-
-def _returning_result(body: list[ast.stmt], *, sets_result: bool) -> list[ast.stmt]:
+def _return_result(body: list[ast.stmt], *, sets_result: bool) -> list[ast.stmt]:
     """The body with the value of its last expression returned, or else of its variable `result`, as `run_code` does."""
     match body:
         case [*before, ast.Expr(value=value)] if not sets_result or isinstance(value, ast.Name):
@@ -314,14 +310,3 @@ def _awaits(node: ast.AST) -> bool:
         return True
     inner = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     return not isinstance(node, inner) and any(map(_awaits, ast.iter_child_nodes(node)))
-
-
-def _docstring(name: str, description: str, parameters: Sequence[_Parameter]) -> str:
-    """What the function does, in the words that were given, and what kind of value each parameter takes."""
-    summary = description.strip() or f"{name.replace('_', ' ').capitalize()}."
-    lines = [f"{summary.splitlines()[0]}\n", "    Args:"]
-    for each in parameters:
-        kind = each.annotation.removesuffix(" | None")
-        words = _KINDS.get(kind, "A list" if kind.startswith("list") else "An object")
-        lines.append(f"        {each.name}: {words}{', or nothing' * each.optional}.")
-    return "\n".join([*lines, "    "])

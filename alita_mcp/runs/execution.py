@@ -8,15 +8,15 @@ from pydantic import ValidationError
 
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
+from alita_mcp.runs.history.run import ResultKind
 from alita_mcp.runs.outputs import outputs_of
 from alita_mcp.runs.program import FUNCTION, program
-from alita_mcp.runs.recorded_run import ResultKind
-from alita_mcp.runs.tool_broker import CleaningBroker, ToolBroker, asking
+from alita_mcp.runs.tool_broker import QUESTIONS, RedactingBroker, ToolBroker
 from alita_mcp.sandbox.interface import Environment, Job, RunResult, Sandbox
 from alita_mcp.values import Limits, Value
 
 LIMITS = Limits(result_bytes=32 << 20)
-"""A tool's, but for the bytes of figures and files in the result."""
+"""Those of a tool, with room for figures and files in the result."""
 
 
 class ProgramReport(Value):
@@ -34,33 +34,34 @@ async def run_once(
     request: CodeRequest,
     sandbox: Sandbox,
     environment: Environment | None = None,
-    broker: CleaningBroker | None = None,
+    broker: RedactingBroker | None = None,
 ) -> CodeRun:
-    """Runs a script in a pooled worker for scripts with the same packages and rights; nothing of it stays there.
+    """Runs a script in a pooled worker for scripts with the same packages and rights; nothing of it stays behind.
 
     Raises:
         SandboxError: the sandbox failed, or too many calls wait.
     """
+    grants, limits = request.grants, LIMITS
+    if isinstance(broker, ToolBroker):  # a sandbox passes on no requests of a call without grants
+        grants = grants.model_copy(update={"tools": (*grants.tools, "*")})
+        limits = limits.model_copy(update={"broker_calls": QUESTIONS})
     job = Job(
         code=program(),
         function=FUNCTION,
         arguments={"code": request.code, "arguments": request.arguments},
         environment=environment,
-        limits=LIMITS,
-        grants=request.grants,
+        limits=limits,
+        grants=grants,
     )
-    if isinstance(broker, ToolBroker):
-        job = asking(job)
     result = await sandbox.run(job, broker)
-
-    def cleaned_run() -> CodeRun:
-        return code_run(result if broker is None else broker.redact_result(result), sandbox.kind)
-
-    return await off_loop(cleaned_run, large=is_large(result.value))
+    return await off_loop(
+        lambda: code_run(broker.redact_result(result) if broker else result, sandbox.kind),
+        large=is_large(result.value),
+    )
 
 
 def code_run(result: RunResult, sandbox: str) -> CodeRun:
-    """Turns the result of a call of the program inside into a `CodeRun`."""
+    """The run that the result of a call of the program inside reports."""
     run = CodeRun(
         status=result.status,
         error_type=result.error_type,
@@ -75,15 +76,12 @@ def code_run(result: RunResult, sandbox: str) -> CodeRun:
     try:
         report = ProgramReport.model_validate(result.value)
     except ValidationError:  # code can replace the program that runs it, and then lies about itself alone
-        return run.model_copy(
-            update={"status": "crashed", "error": "the code broke the program that runs it"}
-        )
+        broken = {"status": "crashed", "error": "the code broke the program that runs it"}
+        return run.model_copy(update=broken)
     figures, files, notes = outputs_of(report.figures, report.files, report.notes)
     run = run.model_copy(update={"figures": figures, "files": files, "notes": notes})
     if report.error is not None:
-        words = {name: report.error.get(key, "") for name, key in _ERROR.items()}
+        fields = {"error_type": "type", "error": "message", "trace": "trace"}
+        words = {name: report.error.get(key, "") for name, key in fields.items()}
         return run.model_copy(update={"status": "error", **words})
     return run.model_copy(update={"result": report.value, "result_kind": report.kind})
-
-
-_ERROR = {"error_type": "type", "error": "message", "trace": "trace"}

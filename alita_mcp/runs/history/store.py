@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from alita_mcp.errors import ToolNotFound
 from alita_mcp.library.bounded_folder import BoundedFolder
-from alita_mcp.runs.recorded_run import RUN_ID, RecordedRun
+from alita_mcp.runs.history.run import RUN_ID, RecordedRun
 from alita_mcp.settings import Settings
 
 MAX_RUNS = 500
@@ -49,9 +49,12 @@ class RunStore:
         self._bytes = 0
         self._made: set[str] = set()
 
-    def add(self, run: RecordedRun, key: str, owner: str) -> None:
+    def add_run(self, run: RecordedRun, key: str, owner: str) -> None:
         """Remembers a run; `key` is that of its program, `owner` tells the client that ran it from all others."""
-        text = _as_json(run)
+        try:
+            text = json.dumps(run.model_dump(), allow_nan=False)
+        except (ValueError, TypeError, RecursionError):  # no JSON holds it as it is
+            text = ""
         size = len(text) or LARGEST_BYTES
         with self._lock:
             self._runs[run.id] = _Remembered(run, key, owner, size)
@@ -59,7 +62,7 @@ class RunStore:
             while self._runs and (len(self._runs) > MAX_RUNS or self._bytes > MAX_BYTES):
                 self._bytes -= self._runs.popitem(last=False)[1].bytes
         if self._kept and text and size <= LARGEST_BYTES and not run.holds_secret:
-            self._write(f"{key}-{run.id}.json", text.encode())
+            self._write_kept(f"{key}-{run.id}.json", text.encode())
 
     def same_program(self, key: str, owner: str) -> list[RecordedRun]:
         """Newest runs of a program, the newest last: those of this client in this process, and those on the disk."""
@@ -68,7 +71,7 @@ class RunStore:
         found = {run.id: run for run in [*self._read_kept(f"{key}-*.json"), *own[-MAX_LIKE:]]}
         return sorted(found.values(), key=lambda run: run.at)
 
-    def find(self, run_id: str) -> RecordedRun:
+    def find_run(self, run_id: str) -> RecordedRun:
         """A run, whoever ran it: nobody can guess its id.
 
         Raises:
@@ -89,7 +92,7 @@ class RunStore:
     def record_made(self, key: str) -> None:
         """Remembers that a tool was made of runs of a program, so that it is not proposed again."""
         self._made.add(key)
-        self._write(f"{key}.made", b"")
+        self._write_kept(f"{key}.made", b"")
 
     def was_made(self, key: str) -> bool:
         """Whether a tool was made of runs of this program."""
@@ -105,12 +108,12 @@ class RunStore:
                 found.append(RecordedRun.model_validate(json.loads(place.read_bytes())))
         return found
 
-    def _write(self, name: str, content: bytes) -> None:
+    def _write_kept(self, name: str, content: bytes) -> None:
         if self._kept:
             try:
                 self._kept.write(name, content)
             except OSError as failure:  # no run fails for the sake of its record
-                _log.warning("Runs cannot be kept in %s: %s", self._kept.folder, failure)
+                _log.warning("Cannot keep runs in %s: %s", self._kept.folder, failure)
 
 
 async def open_run_store(settings: Settings, *, serves: bool = False) -> RunStore:
@@ -125,11 +128,3 @@ async def open_run_store(settings: Settings, *, serves: bool = False) -> RunStor
     if serves:
         await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
     return RunStore(None)
-
-
-def _as_json(run: RecordedRun) -> str:
-    """A run as JSON; empty where no JSON holds it as it is."""
-    try:
-        return json.dumps(run.model_dump(), allow_nan=False)
-    except (ValueError, TypeError, RecursionError):
-        return ""

@@ -1,4 +1,4 @@
-"""Rights of code beyond computing: grants them for one run, or asks a person first."""
+"""Rights of code beyond computing: granted for one run, or by asking a person first."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from typing import Literal
 
 import anyio
 
+from alita_mcp.app.approvals import ask_for_approval
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.learning import ClientIdentity
-from alita_mcp.errors import InvalidArguments, ModelError, ToolUnavailable
+from alita_mcp.errors import InvalidArguments, ToolUnavailable
 from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.library.grants.effective_grants import in_words
 from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.library.library import Library
 from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import CodeRequest
-from alita_mcp.runs.running import LIMITS
+from alita_mcp.runs.execution import LIMITS
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.settings import Settings
-from alita_mcp.toolsmith.jobs.person_questions import Decision, PendingQuestions
+from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Value
 
 CHAIN = ("run_code",)
@@ -48,22 +49,34 @@ class CodeRights:
         self._brokers = brokers
         self._approvals = CodeApprovals(settings.home)
 
-    async def waits(
+    async def find_obstacle(
         self,
         request: CodeRequest,
         identity: ClientIdentity,
         person: PendingQuestions | None,
         on_stage: ReportStage,
     ) -> CodeWaits | None:
-        """Why code may not run yet; None when it may.
+        """Finds out, and asks the person at the client, why code may not run yet; None when it may.
 
         Raises:
             InvalidArguments: it asks for hosts without naming them.
             ToolUnavailable: it cannot be granted here.
         """
+        # Case 1: it asks for nothing. Case 2: nobody could grant it.
         if request.grants.is_pure:
             return None
-        self._refuse_impossible(request)
+        if ANY in request.grants.network:
+            raise InvalidArguments(
+                "`needs` does not name its hosts.", hint="Name each host that the code reaches."
+            )
+        if self._settings.policy == "locked":
+            raise ToolUnavailable(
+                "ALITA_POLICY=locked: code gets no rights beyond computing.", hint="Run it without `needs`."
+            )
+        lacks = self._brokers.lacks(request.grants)
+        if lacks:
+            raise ToolUnavailable(f"The code cannot run here: it {'; '.join(lacks)}.")
+        # Case 3: the policy grants it. Case 4: a person approved this very code before.
         if self._settings.policy == "auto":
             return None
         asked = AskedCode(
@@ -71,67 +84,40 @@ class CodeRights:
         )
         if await anyio.to_thread.run_sync(self._approvals.is_approved, asked):
             return None
+        # Case 5: the person at the client is asked, or one at the command decides later.
         number = await anyio.to_thread.run_sync(self._approvals.ask, asked)
-        said = await self._said_at_client(asked, number, person, on_stage)
-        if said is None:
-            await anyio.to_thread.run_sync(self._approvals.approve, number, asked.digest)
-            origin = {"from": "elicitation", "client": identity.client, "digest": asked.digest}
-            await self._library.record("code approved", None, origin)
-            return None
-        words, how = in_words(asked.grants), f"A person can approve it: `alita approve --code {number}`."
-        return CodeWaits(grants=words, how=f"{how} Then call run_code again.", asked=said)
+        question = question_about(asked, number, self._settings.home.as_posix())
+        refusal = ""
+        if person is not None and question is not None:
+            await on_stage("approval")
+            refusal = await ask_for_approval(person, question)
+            if not refusal:
+                await anyio.to_thread.run_sync(self._approvals.approve, number, asked.digest)
+                origin = {"from": "elicitation", "client": identity.client, "digest": asked.digest}
+                await self._library.record("code approved", None, origin)
+                return None
+        how = f"A person can approve it: `alita approve --code {number}`. Then call run_code again."
+        return CodeWaits(grants=in_words(asked.grants), how=how, asked=refusal)
 
-    def broker(self, request: CodeRequest, workspace: Path | None = None) -> GrantedBroker | None:
+    def broker_for(self, request: CodeRequest, workspace: Path | None = None) -> GrantedBroker | None:
         """The broker that serves the rights of code that may run; None for code that asks for none.
 
-        `workspace` is its folder in place of the one that the settings name.
+        `workspace` is its folder in place of the one in the settings.
         """
         if request.grants.is_pure:
             return None
         return self._brokers.broker_of(request.grants, LIMITS, CHAIN, workspace)
 
-    def _refuse_impossible(self, request: CodeRequest) -> None:
-        if ANY in request.grants.network:
-            raise InvalidArguments(
-                "needs: hosts have to be named.", hint="Name each host that the code reaches."
-            )
-        if self._settings.policy == "locked":
-            raise ToolUnavailable(
-                "Code is granted nothing beyond computing here: ALITA_POLICY is locked.",
-                hint="Run it without needs.",
-            )
-        lacks = self._brokers.lacks(request.grants)
-        if lacks:
-            raise ToolUnavailable(f"The code cannot run here: {'; '.join(lacks)}.")
-
-    async def _said_at_client(
-        self, asked: AskedCode, number: str, person: PendingQuestions | None, on_stage: ReportStage
-    ) -> str | None:
-        """What the person at the client said instead of yes; None for a yes, empty where no question was put."""
-        question = question_about(asked, number, self._settings.home.as_posix())
-        if person is None or question is None:
-            return ""
-        await on_stage("approval")
-        try:
-            decision = await person.ask_person(question)
-        except ModelError as unanswered:
-            return f"the person at this client was asked without an answer ({unanswered.message.rstrip('.')})"
-        if decision is Decision.APPROVED:
-            return None
-        return (
-            f"the person at this client {'declined' if decision is Decision.DECLINED else 'did not decide'}"
-        )
-
 
 def question_about(asked: AskedCode, number: str, home: str) -> str | None:
     """What a person is asked about code; None where it is too long to be read there."""
-    asked_lines = "\n".join(f"  {line}" for line in in_words(asked.grants))
+    rights = "\n".join(f"  {line}" for line in in_words(asked.grants))
     shown = "".join(
         each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in asked.code
     )
     text = (
-        f"May this code run once with what it asks for? An agent wrote it, and nobody proved it.\n{asked_lines}\n"
-        f"Packages: {', '.join(asked.packages) or 'none'}. Library: {home}. Approved, it may run again word for word "
+        f"Allow this code to run once with these rights? An agent wrote it; it was not verified.\n{rights}\n"
+        f"Packages: {', '.join(asked.packages) or 'none'}. Library: {home}. Once approved, the same code may run again "
         f"(`alita revoke --code {number}` ends that).\n\n{shown}"
     )
     return text if len(text) <= MAX_QUESTION else None

@@ -9,7 +9,7 @@ import anyio
 from anyio.abc import ByteStream
 from pydantic import ConfigDict, ValidationError
 
-from alita_mcp.runs.running import LIMITS
+from alita_mcp.runs.execution import LIMITS
 from alita_mcp.sandbox.interface import Broker, EgressPolicy
 from alita_mcp.sandbox.network.egress_policies import NoHosts
 from alita_mcp.sandbox.runner.tool.grants import lacks
@@ -47,35 +47,43 @@ class StepBroker:
         self._order: dict[str, Any] = {}
         self._ordered = anyio.Event()
         self._outcome: str | None = None
-        self._told = anyio.Event()
+        self._reported = anyio.Event()
         self._pieces: list[str] = []
         self._waits = False
         """Whether the program inside waits for its next step."""
         self._asked = 0
 
-    async def ready(self) -> None:
-        """Returns when the program inside asks for its first step, or has ended."""
-        await self._told.wait()
+    async def wait_until_ready(self) -> None:
+        """Waits until the program inside asks for its first step, or has ended."""
+        await self._reported.wait()
 
     async def outcome_of(self, order: dict[str, Any], inner: Broker | None) -> str | None:
-        """What the program inside tells of a step; None when it ended before."""
-        self._outcome, self._told, self._asked = None, anyio.Event(), 0
+        """What the program inside reports of a step; None when it ended before."""
+        self._outcome, self._reported, self._asked = None, anyio.Event(), 0
         self._order, self.inner = order, inner
         self._ordered.set()
         try:
-            await self._told.wait()
+            await self._reported.wait()
         finally:
             self.inner = None
         return self._outcome
 
     def close(self) -> None:
         """The program inside has ended: nothing waits for it any more."""
-        self._told.set()
+        self._reported.set()
 
     async def answer(self, service: str, words: dict[str, Any]) -> Any:
         """The value of a request; the next step, once there is one."""
+        # Case 1: a request of the step itself goes to the broker behind.
         if service != NEXT_STEP:
-            return await self._answer_behind(service, words)
+            self._asked += 1
+            if self._asked > MAX_QUESTIONS:
+                await anyio.sleep(PENALTY_SECONDS)
+                raise RuntimeError(f"asked more than {MAX_QUESTIONS} times in one step (broker_calls)")
+            if self.inner is None:
+                raise PermissionError(lacks(service))
+            return await self.inner.answer(service, words)
+        # Case 2: a piece of the last step's outcome, and after the last piece the wait for the next step.
         try:
             report = StepReport.model_validate(words)
         except ValidationError:
@@ -83,27 +91,17 @@ class StepBroker:
         self._pieces.append(report.piece)
         if self._waits or sum(map(len, self._pieces)) > MAX_OUTCOME:
             return self._end(BROKEN)
-        return None if report.more else await self._next_step()
-
-    async def _next_step(self) -> dict[str, Any] | None:
+        if report.more:
+            return None
         self._outcome, self._pieces, self._waits = "".join(self._pieces), [], True
         self._ordered = anyio.Event()
-        self._told.set()
+        self._reported.set()
         with anyio.move_on_after(self._idle_seconds):
             await self._ordered.wait()
             self._waits = False
             return self._order
         self._end(f"no step came for {self._idle_seconds:g} s")
         return None
-
-    async def _answer_behind(self, service: str, words: dict[str, Any]) -> Any:
-        self._asked += 1
-        if self._asked > MAX_QUESTIONS:
-            await anyio.sleep(PENALTY_SECONDS)
-            raise RuntimeError(f"asked more than {MAX_QUESTIONS} times in one step (broker_calls)")
-        if self.inner is None:
-            raise PermissionError(lacks(service))
-        return await self.inner.answer(service, words)
 
 
 class StepEgressPolicy:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from alita_mcp.library.bounded_folder import BoundedFolder
-from alita_mcp.runs import noticing as noticing_module
-from alita_mcp.runs.noticing import Noticing
-from alita_mcp.runs.recorded_run import RecordedRun
-from alita_mcp.runs.store import RunStore
+from alita_mcp.runs.history import hints as hints_module
+from alita_mcp.runs.history.hints import RunHints
+from alita_mcp.runs.history.run import RecordedRun
+from alita_mcp.runs.history.store import RunStore
 from tests.runs.runs import key_of, ran
 
 PROGRAM = "words = {words!r}\nlongest = {longest}\n[word.upper() for word in words if len(word) <= longest]\n"
@@ -27,26 +27,26 @@ def shouted(number: int, **facts: Any) -> RecordedRun:
 
 
 @pytest.fixture
-def noticing() -> Noticing:
-    return Noticing(RunStore(None))
+def hints() -> RunHints:
+    return RunHints(RunStore(None))
 
 
-def test_the_third_run_says_what_varied_and_which_call_keeps_it(noticing: Noticing) -> None:
+def test_the_third_run_says_what_varied_and_which_call_keeps_it(hints: RunHints) -> None:
     runs = [shouted(number) for number in (1, 2, 3, 4)]
-    *before, line, after = [noticing.notice(run, "one") for run in runs]
+    *before, line, after = [hints.add_run(run, "one") for run in runs]
     assert before == ["", ""]
     ids = json.dumps([run.id for run in runs[:3]])
     assert line == (
-        f"ran 3 times with other values of words, longest: `synthesize_tool` with from_run {ids} and a name makes it "
-        "a tool `(words: list[str], longest: int) -> list[str]`"
+        "this program ran 3 times with different values of words, longest. To keep it as a tool "
+        f"`(words: list[str], longest: int) -> list[str]`, call `synthesize_tool` with a name and from_run {ids}"
     )
     assert after == ""
 
 
-def test_values_of_arguments_count_too(noticing: Noticing) -> None:
+def test_values_of_arguments_count_too(hints: RunHints) -> None:
     runs = [ran("n * 2", n * 2, arguments={"n": n}) for n in (1, 2, 3)]
-    *_, line = [noticing.notice(run, "one") for run in runs]
-    assert "other values of n: " in line
+    *_, line = [hints.add_run(run, "one") for run in runs]
+    assert "different values of n. " in line
 
 
 @pytest.mark.parametrize(
@@ -64,46 +64,46 @@ def test_values_of_arguments_count_too(noticing: Noticing) -> None:
     ids=["same values", "failed", "session", "other program", "no JSON", "tools", "broken", "long"],
 )
 def test_there_is_no_hint_without_three_runs_that_make_a_function(
-    noticing: Noticing, runs: list[RecordedRun]
+    hints: RunHints, runs: list[RecordedRun]
 ) -> None:
-    assert [noticing.notice(run, "one") for run in runs] == [""] * len(runs)
+    assert [hints.add_run(run, "one") for run in runs] == [""] * len(runs)
 
 
-def test_each_client_is_told_of_its_own_runs_alone(noticing: Noticing) -> None:
+def test_each_client_is_told_of_its_own_runs_alone(hints: RunHints) -> None:
     for number in (1, 2):
-        assert noticing.notice(shouted(number), "one") == ""
-    assert noticing.notice(shouted(3), "other") == ""
-    assert noticing.notice(shouted(4), "one") != ""
-    assert noticing.notice(shouted(5), "other") == ""
-    assert noticing.notice(shouted(6), "other") != ""
+        assert hints.add_run(shouted(number), "one") == ""
+    assert hints.add_run(shouted(3), "other") == ""
+    assert hints.add_run(shouted(4), "one") != ""
+    assert hints.add_run(shouted(5), "other") == ""
+    assert hints.add_run(shouted(6), "other") != ""
 
 
 def test_a_program_of_which_a_tool_was_made_is_not_proposed() -> None:
     store = RunStore(None)
-    noticing = Noticing(store)
+    hints = RunHints(store)
     store.record_made(key_of(shouted(1).code))
-    assert [noticing.notice(shouted(number), "one") for number in (1, 2, 3)] == [""] * 3
+    assert [hints.add_run(shouted(number), "one") for number in (1, 2, 3)] == [""] * 3
 
 
 def test_runs_that_are_kept_on_the_disk_count_for_the_next_process(tmp_path: Path) -> None:
     folder = BoundedFolder(tmp_path, 100, 100_000)
-    before, after = Noticing(RunStore(folder)), Noticing(RunStore(folder))
+    before, after = RunHints(RunStore(folder)), RunHints(RunStore(folder))
     first = [shouted(number) for number in (1, 2)]
     for run in first:
-        before.notice(run, "one")
+        before.add_run(run, "one")
     last = shouted(3)
-    line = after.notice(last, "other")
+    line = after.add_run(last, "other")
     assert re.findall("[0-9a-f]{32}", line) == [run.id for run in (*first, last)]
 
 
 def test_the_newest_runs_are_named_and_memory_of_hints_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noticing_module, "MAX_EXAMPLES", 2)
-    monkeypatch.setattr(noticing_module, "MAX_TOLD", 1)
-    noticing = Noticing(RunStore(None))
+    monkeypatch.setattr(hints_module, "MAX_EXAMPLES", 2)
+    monkeypatch.setattr(hints_module, "MAX_HINTED", 1)
+    hints = RunHints(RunStore(None))
     runs = [shouted(number) for number in (1, 2, 3)]
-    *_, line = [noticing.notice(run, "one") for run in runs]
+    *_, line = [hints.add_run(run, "one") for run in runs]
     assert re.findall("[0-9a-f]{32}", line) == [run.id for run in runs[1:]]
     for n in (1, 2, 3):
-        other = noticing.notice(ran(f"n = {n}\nn", n), "one")
+        other = hints.add_run(ran(f"n = {n}\nn", n), "one")
     assert other != ""
-    assert noticing.notice(shouted(4), "one") != "", "the first hint was forgotten"
+    assert hints.add_run(shouted(4), "one") != "", "the first hint was forgotten"

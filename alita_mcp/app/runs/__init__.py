@@ -1,1 +1,0 @@
-"""Flow of `run_code`, and recognition of programs that recur."""
