@@ -20,7 +20,7 @@ from rich.text import Text
 from alita_mcp.cli.demo import tools as demo_tools
 from alita_mcp.cli.output import compact_json, printable
 from alita_mcp.errors import AlitaError
-from alita_mcp.exception_groups import unwrapped
+from alita_mcp.exception_groups import unwrap_groups
 from alita_mcp.settings import Settings, child_environment
 from alita_mcp.values import META_TOOLS
 
@@ -122,7 +122,7 @@ async def connect(
         if isinstance(message, types.ToolListChangedNotification):
             changed.set()
 
-    with unwrapped():
+    with unwrap_groups():
         async with Client(parameters, mode=mode, message_handler=hear_changes) as client:
             scene.tell("·", f"connected, protocol {client.protocol_version}")
             yield Connection(client, scene, changed)
