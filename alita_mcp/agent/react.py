@@ -140,7 +140,7 @@ class Agent:
         texts, taken = await self._take_steps(others, answer.text)
         for call in finishing:
             texts[call.id] = prompts.call_failure(
-                "Other calls were made in this turn: look at what they gave first."
+                "Other tools were called in this turn: look at their results first."
             )
         notes = await self._plan.record_steps(taken) if self._plan is not None else ""
         if self._run.is_near_its_end:

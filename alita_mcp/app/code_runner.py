@@ -170,7 +170,7 @@ class CodeRunner:
             try:
                 await anyio.to_thread.run_sync(self._library.runs.keep_files, record.id, files)
             except LibraryError as full:  # the result does not depend on the disk
-                notes = (*run.notes, f"Its files are lost: {full.message}")
+                notes = (*run.notes, f"Its files could not be kept: {full.message}")
                 run = run.model_copy(update={"files": (), "notes": notes})
         keep = await anyio.to_thread.run_sync(self._hints.add_run, record, identity.key)
         return CodeRunResult(id=record.id, run=run, session=request.session, keep=keep)

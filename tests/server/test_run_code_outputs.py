@@ -139,4 +139,4 @@ async def test_a_disk_that_takes_no_files_costs_no_result(client: Client, home: 
     told = await succeeded(client, "run_code", code="open('f', 'w').write('1')")
     assert told["result"] == 1
     assert "files" not in told
-    assert told["notes"][0].startswith("Its files are lost: ")
+    assert told["notes"][0].startswith("Its files could not be kept: ")

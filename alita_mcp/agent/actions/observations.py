@@ -66,7 +66,7 @@ class Observations:
         data = await off_loop(lambda: json.dumps(value, ensure_ascii=False).encode(), large=is_large(value))
         if self._bytes + len(data) > MAX_KEPT_BYTES:
             raise InvalidArguments(
-                f"The run holds {self._bytes:,} bytes; {len(data):,} more are too many.",
+                f"The value has {len(data):,} bytes; the run holds {self._bytes:,} of at most {MAX_KEPT_BYTES:,}.",
                 hint="Ask for less at once.",
             )
         self._bytes += len(data)
