@@ -147,7 +147,7 @@ class App:
         Raises:
             UsageError: there is no such job.
         """
-        return await self.wait_for_job(self.jobs.find(job_id), on_stage)
+        return await self.wait_for_job(self.jobs.find_job(job_id), on_stage)
 
     def begin_synthesis(self, request: SynthesisRequest) -> SynthesisJob:
         """Starts a synthesis, or finds the same one under way.

@@ -22,6 +22,7 @@ from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.search.signature import signature_of
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.reading.readers import Readers
@@ -53,10 +54,11 @@ class Flows:
     code: CodeRunner
     brokers: BrokerFactory
     toolsmith: Toolsmith
-    """On the account of the run."""
     web: WebAgent
     readers: Readers | None = None
     """Processes that read files."""
+    models: RoleModels | None = None
+    """Models on the budget of the run, for the tools that it has made; None: the toolsmith's own."""
 
 
 class RunAbilities:
@@ -166,7 +168,7 @@ class RunAbilities:
         wanted = await anyio.to_thread.run_sync(partial(read_request, words, self._identity.client))
         if isinstance(wanted, Rejected):
             return ActionResult(ok=False, error=f"{wanted.reason} {wanted.fix}")
-        outcome = await self._flows.toolsmith.make(wanted, self._on_stage)
+        outcome = await self._flows.toolsmith.make(wanted, self._on_stage, self._flows.models)
         value = outcome.model_dump(mode="json", exclude_defaults=True) | {"status": outcome.status}
         if isinstance(outcome, Created | Exists):
             made = outcome.tool if isinstance(outcome, Created) else ""

@@ -127,16 +127,16 @@ class TaskRunner:
         run, budget = run or new_run_id(), request.budget
         async with _open_workspace(request) as workspace:
             await self.runs.begin_run(run, request)
-            # Models and the tools that they make are on the account of the run.
+            # Its models, and those that make tools for it, are on the account of the run.
             limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
             meter = Meter(limits, work="task", usd_setting="ALITA_TASK_USD")
             role_models = self._models.within(meter)
-            flows = replace(self._flows, toolsmith=self._flows.toolsmith.using(role_models))
 
             def open_models(meter: Meter) -> tuple[Models, LanguageModel]:
                 models = role_models.open_models(meter)
                 return models, ToolCallingModel(models.role("implementer"))
 
+            flows = replace(self._flows, models=role_models)
             with anyio.CancelScope() as self._scopes[run]:
                 try:
                     models, implementer = open_models(meter)

@@ -67,7 +67,7 @@ class Dispatcher:
         await self._shared.wait_until_settled()
         cursor = params.cursor if params else None
         change = self._announcer.changes
-        page, following = page_of(self._listed_tools(), lambda tool: tool.name, cursor, self._page_size)
+        page, following = page_of(self._all_tools(), lambda tool: tool.name, cursor, self._page_size)
         client = self._announcer.tool_list_of(ctx)
         client.record_page((tool.name for tool in page), change, anyio.current_time(), first=cursor is None)
         return types.ListToolsResult(tools=page, next_cursor=following)
@@ -109,7 +109,7 @@ class Dispatcher:
             return result.model_copy(update={"structured_content": None})
         return result
 
-    def _listed_tools(self) -> Sequence[types.Tool]:
+    def _all_tools(self) -> Sequence[types.Tool]:
         return [tool for source in self._sources for tool in source.list_tools()]
 
     def _find_tool(self, name: str) -> tuple[ToolSource, types.Tool] | tuple[None, None]:
@@ -126,7 +126,7 @@ class Dispatcher:
             return gone
         except ToolNotFound:
             pass
-        listed = {tool.name for tool in self._listed_tools()}
+        listed = {tool.name for tool in self._all_tools()}
         nearest = nearest_names(name, {*listed, *app.library.tools.names_like(name)})
         missing = ToolNotFound(f"There is no tool {printable(name, MAX_NAME)!r}.", nearest=nearest)
         return name_nearest(missing, app, client)

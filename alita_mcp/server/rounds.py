@@ -60,11 +60,11 @@ def resume_job(call: ToolCall, tool: Tool) -> ParkedJob | None:
     if job_id is not None and len(call.arguments) > 1:
         raise InvalidArguments("job_id asks for the outcome of a job.", hint="Leave out the other fields.")
     if call.params.request_state is None:
-        return None if job_id is None else ParkedJob(call.app.jobs.find(job_id, tool), 0)
+        return None if job_id is None else ParkedJob(call.app.jobs.find_job(job_id, tool), 0)
     state = read_state(call.params.request_state, tool)
-    job = call.app.jobs.find(state.job, tool)
+    job = call.app.jobs.find_job(state.job, tool)
     if job.person is not None:
-        questions = {question.key: question for question in job.person.waiting}
+        questions = {question.key: question for question in job.person.open_questions}
         responses = call.params.input_responses or {}
         job.person.take_answers(
             state.round,
@@ -106,10 +106,10 @@ async def wait_in_call(
     if questions is None:
         return await wait()
     if not is_modern(call.ctx):
-        with questions.sent_by(question_sender(call.ctx)):
+        with questions.attach_sender(question_sender(call.ctx)):
             return await wait()
     outcome = await wait(until=questions.ready)
-    if not isinstance(outcome, Working) or not questions.waiting:
+    if not isinstance(outcome, Working) or not questions.open_questions:
         return outcome
     if rounds >= MAX_ROUNDS:
         more = f"your person has more questions to answer than one call may ask; call {job.tool} with this job_id"
@@ -127,7 +127,7 @@ async def wait_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
         outcome = await call.app.wait_for_job(job, task.report, until=questions.ready if questions else None)
         if not isinstance(outcome, Working):
             return outcome
-        if questions is None or not questions.waiting:
+        if questions is None or not questions.open_questions:
             continue
         asked = questions.next_round()
         requests = {

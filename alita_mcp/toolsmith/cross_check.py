@@ -21,181 +21,22 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.texts import clipped
 from alita_mcp.toolsmith.context import SynthesisContext
 from alita_mcp.toolsmith.requests.modes import Mode
-from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Outcome, Rejected, rejection
+from alita_mcp.toolsmith.requests.outcomes import Created, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import NO_TESTS, SynthesisRequest
-from alita_mcp.toolsmith.requests.template import told_lacks
+from alita_mcp.toolsmith.requests.template import describe_lacks
 from alita_mcp.toolsmith.writing.candidate_sampler import CandidateSampler
 from alita_mcp.toolsmith.writing.prompts import Brief
-from alita_mcp.toolsmith.writing.selection import RAISE
+from alita_mcp.toolsmith.writing.selection import RAISE, agreement_of_one
 from alita_mcp.unseen import HIDDEN
-from alita_mcp.values import Agreement, Check, Draft, DroppedTest, Example, ToolContract, Trust
+from alita_mcp.values import Agreement, Check, Draft, Example, ToolContract, Trust
 from alita_mcp.verification.agreement import Prepared, Row, prepare, run_row
 from alita_mcp.verification.code.function import promise_in
 from alita_mcp.verification.comparison import difference
 from alita_mcp.verification.examples.suite import MAX_EXAMPLES, distinct_examples, suite_checks
-from alita_mcp.verification.findings import brief, sorted_json
+from alita_mcp.verification.findings import brief, json_key
 from alita_mcp.verification.properties.properties import SLOW
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify
-
-MAX_TEST = 4_000
-"""Longest test that is used, in characters of its JSON."""
-MAX_QUESTIONS = 5
-MAX_LINE = 200
-AGREE = 2
-"""So many writers, each by itself, make a test that one contradicts elsewhere an example."""
-SHOWN_DROPPED = 10
-_VALUE, _ARGUMENTS = 26, 60
-"""Characters of a value, and of the arguments."""
-
-
-@dataclass(frozen=True)
-class Heard:
-    """Result of one blind test on the caller's code."""
-
-    writer: int
-    test: Example
-    check: Check
-    word: str
-    """What came out, as the pass matrix has it."""
-
-    @property
-    def call(self) -> str:
-        """The same for the same arguments."""
-        return sorted_json(self.test.arguments)
-
-
-@dataclass(frozen=True)
-class Answers:
-    """Results of all blind tests of one draft."""
-
-    heard: tuple[Heard, ...]
-    suites: int
-
-    @property
-    def failing(self) -> tuple[Heard, ...]:
-        """Tests that the code contradicts."""
-        return tuple(each for each in self.heard if not each.check.passed)
-
-    @property
-    def writers(self) -> int:
-        """Number of writers that gave a usable test."""
-        return len({each.writer for each in self.heard})
-
-    @property
-    def is_refuted(self) -> bool:
-        """Whether most tests fail, and not for one writer alone."""
-        failing = self.failing
-        return 2 * len(failing) > len(self.heard) and len({each.writer for each in failing}) >= AGREE
-
-    @property
-    def upheld(self) -> tuple[Example, ...]:
-        """Tests that hold and that two writers agree on, or that are of a suite that holds as a whole."""
-        doubted, doubting = ({each.call for each in self.failing}, {each.writer for each in self.failing})
-        agreed: defaultdict[str, set[int]] = defaultdict(set)
-        holding = [each for each in self.heard if each.check.passed]
-        for each in holding:
-            agreed[each.call].add(each.writer)
-        kept = [
-            each.test
-            for each in holding
-            if len(agreed[each.call]) >= AGREE or (each.writer not in doubting and each.call not in doubted)
-        ]
-        return tuple(test for _, test in distinct_examples(kept))
-
-    def agreement(self) -> Agreement:
-        """The same as a report keeps it: one candidate, which is the caller's."""
-        passed = [each.check.passed for each in self.heard]
-        return Agreement(
-            candidates=1,
-            suites=self.suites,
-            share=1.0,
-            passed=round(sum(passed) / len(passed), 3),
-            kept=tuple(number for number, held in enumerate(passed) if held),
-            dropped=tuple(number for number, held in enumerate(passed) if not held),
-            contradicting=tuple(
-                DroppedTest(test=each.test.as_json(), got=each.check.got)
-                for each in self.failing[:SHOWN_DROPPED]
-            ),
-        )
-
-    def questions(self) -> tuple[str, ...]:
-        """A line for each of the calls that most writers expect another outcome of."""
-        calls: defaultdict[str, list[Heard]] = defaultdict(list)
-        for each in self.failing:
-            calls[each.call].append(each)
-        doubted = sorted(calls.values(), key=lambda call: -len({each.writer for each in call}))
-        return tuple(_question(call) for call in doubted[:MAX_QUESTIONS])
-
-
-def usable(suite: Sequence[Example], draft: Draft, contract: ToolContract) -> tuple[Example, ...]:
-    """A writer's tests that say one thing about a call that the tool could answer."""
-    fitting = [
-        test
-        for _, test in distinct_examples(suite)
-        if len(sorted_json(test.as_json())) <= MAX_TEST
-        and not suite_checks(draft.model_copy(update={"examples": (test,)}), contract)
-    ]
-    said: defaultdict[str, set[str]] = defaultdict(set)
-    for test in fitting:
-        if test.check is None:
-            said[sorted_json(test.arguments)].add(sorted_json([test.raises, test.expected]))
-    return tuple(test for test in fitting if len(said[sorted_json(test.arguments)]) <= 1)
-
-
-def heard_of(writer: int, suite: Sequence[Example], row: Row) -> Iterator[Heard]:
-    """Results of a suite on the code, without calls that took too long and checks that are broken."""
-    for number, (test, check, word) in enumerate(zip(suite, row.checks, row.outputs, strict=True), 1):
-        broken = f"example {number}: the check raised"
-        if check is not None and word not in SLOW and not check.message.startswith(broken):
-            yield Heard(writer, test, check, word)
-
-
-def _question(failing: Sequence[Heard]) -> str:
-    """As in: for `""`: tests of 3 writers expect ValueError; yours returns `[]`."""
-    expecting: defaultdict[str, set[int]] = defaultdict(set)
-    told: dict[str, str] = {}
-    for each in failing:
-        wanted, done = _wanted_and_done(each)
-        expecting[wanted].add(each.writer)
-        told.setdefault(wanted, done)
-    wanted = max(expecting, key=lambda each: len(expecting[each]))
-    arguments = failing[0].test.arguments
-    where = "a call without arguments"
-    if arguments:
-        named = [f"{name}=" if len(arguments) > 1 else "" for name in arguments]
-        pairs = zip(named, arguments.values(), strict=True)
-        where = _quoted(", ".join(f"{name}{brief(value, _ARGUMENTS)}" for name, value in pairs), _ARGUMENTS)
-    count = len(expecting[wanted])
-    writers = "1 writer" if count == 1 else f"{count} writers"
-    line = f"for {where}: tests of {writers} expect {wanted}; yours {told[wanted]}"
-    return clipped(line, MAX_LINE)
-
-
-def _wanted_and_done(each: Heard) -> tuple[str, str]:
-    test, (kind, _, rest) = each.test, each.word.partition(" ")
-    if kind == "value" and "expected" in test.outcome_fields:  # both around the place where they differ
-        found = difference(each.check.expected, each.check.got, _VALUE, 8)
-        return _quoted(found.expected, _VALUE + 2), f"returns {_quoted(found.got, _VALUE + 2)}"
-    done = f"ends as {each.word!r}"
-    if kind in ("error", "raises"):
-        done = f"raises {_visible(rest.split()[0], _VALUE)}"
-    elif kind in ("value", "wrong"):
-        done = f"returns {_quoted(brief(each.check.got, _VALUE - 1), _VALUE)}"
-    if test.raises is not None:
-        return _visible(test.raises, _VALUE), done
-    return _quoted(brief(test.expected, _VALUE - 1) if test.check is None else test.check, _VALUE), done
-
-
-def _quoted(text: str, limit: int) -> str:
-    return f"`{_visible(text, limit)}`"
-
-
-def _visible(text: str, limit: int) -> str:
-    """One line without what a reader does not see, and without the quotes around it."""
-    seen = HIDDEN.sub("\ufffd", " ".join(text.replace("`", "'").split()))
-    return clipped("".join(each if each.isprintable() else "\ufffd" for each in seen), limit)
-
 
 SUITES: dict[Mode, int] = {"quick": 1, "standard": 2, "thorough": 3}
 """How many writers are asked, all at once."""
@@ -208,7 +49,157 @@ ONE_CALL_S = 10.0
 EVENT = "cross_check"
 RAISED_BY_TESTS = {"examples", "properties", "mutation"}
 """Gates whose soft findings more tests could take away."""
-FIX = "Correct the code, or say in the description what is meant; or give 3 tests of your own: they are the judge."
+FIX = "Fix the code, describe what is meant more exactly, or send 3 tests of your own: yours decide."
+MAX_TEST = 4_000
+"""Longest test that is used, in characters of its JSON."""
+MAX_QUESTIONS = 5
+MAX_LINE = 200
+AGREE = 2
+"""So many writers, each by itself, make a test that one contradicts elsewhere an example."""
+_VALUE, _ARGUMENTS = 26, 60
+"""Characters of a value, and of the arguments."""
+
+
+@dataclass(frozen=True)
+class BlindResult:
+    """Result of one blind test on the caller's code."""
+
+    writer: int
+    test: Example
+    check: Check
+    word: str
+    """What came out, as the pass matrix has it."""
+
+    @property
+    def call_key(self) -> str:
+        """The same for the same arguments."""
+        return json_key(self.test.arguments)
+
+
+@dataclass(frozen=True)
+class BlindResults:
+    """Results of all blind tests of one draft."""
+
+    results: tuple[BlindResult, ...]
+    suites: int
+
+    @property
+    def contradictions(self) -> tuple[BlindResult, ...]:
+        """Tests that the code contradicts."""
+        return tuple(each for each in self.results if not each.check.passed)
+
+    @property
+    def writers(self) -> int:
+        """Number of writers that gave a usable test."""
+        return len({each.writer for each in self.results})
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether most tests fail, and not for one writer alone."""
+        contradictions = self.contradictions
+        writers = {each.writer for each in contradictions}
+        return 2 * len(contradictions) > len(self.results) and len(writers) >= AGREE
+
+    @property
+    def upheld(self) -> tuple[Example, ...]:
+        """Tests that hold and that two writers agree on, or that are of a suite that holds as a whole."""
+        doubted, doubting = (
+            {each.call_key for each in self.contradictions},
+            {each.writer for each in self.contradictions},
+        )
+        agreed: defaultdict[str, set[int]] = defaultdict(set)
+        holding = [each for each in self.results if each.check.passed]
+        for each in holding:
+            agreed[each.call_key].add(each.writer)
+        kept = [
+            each.test
+            for each in holding
+            if len(agreed[each.call_key]) >= AGREE
+            or (each.writer not in doubting and each.call_key not in doubted)
+        ]
+        return tuple(test for _, test in distinct_examples(kept))
+
+    def agreement(self) -> Agreement:
+        """The same as a report keeps it: one candidate, which is the caller's."""
+        tests, checks = [each.test for each in self.results], [each.check for each in self.results]
+        return agreement_of_one(tests, checks, suites=self.suites)
+
+    def questions(self) -> tuple[str, ...]:
+        """A line for each call whose outcome a tester expects otherwise, the most doubted first."""
+        calls: defaultdict[str, list[BlindResult]] = defaultdict(list)
+        for each in self.contradictions:
+            calls[each.call_key].append(each)
+        doubted = sorted(calls.values(), key=lambda call: -len({each.writer for each in call}))
+        return tuple(_question(call) for call in doubted[:MAX_QUESTIONS])
+
+
+def usable(suite: Sequence[Example], draft: Draft, contract: ToolContract) -> tuple[Example, ...]:
+    """A writer's tests that say one thing about a call that the tool could answer."""
+    fitting = [
+        test
+        for _, test in distinct_examples(suite)
+        if len(json_key(test.as_json())) <= MAX_TEST
+        and not suite_checks(draft.model_copy(update={"examples": (test,)}), contract)
+    ]
+    said: defaultdict[str, set[str]] = defaultdict(set)
+    for test in fitting:
+        if test.check is None:
+            said[json_key(test.arguments)].add(json_key([test.raises, test.expected]))
+    return tuple(test for test in fitting if len(said[json_key(test.arguments)]) <= 1)
+
+
+def results_of_suite(writer: int, suite: Sequence[Example], row: Row) -> Iterator[BlindResult]:
+    """Results of a suite on the code, without calls that took too long and checks that are broken."""
+    for number, (test, check, word) in enumerate(zip(suite, row.checks, row.outputs, strict=True), 1):
+        broken = f"example {number}: the check raised"
+        if check is not None and word not in SLOW and not check.message.startswith(broken):
+            yield BlindResult(writer, test, check, word)
+
+
+def _question(failing: Sequence[BlindResult]) -> str:
+    """As in: for `""`: tests of 3 writers expect ValueError; yours returns `[]`."""
+    expecting: defaultdict[str, set[int]] = defaultdict(set)
+    told: dict[str, str] = {}
+    for each in failing:
+        wanted, done = _expectation_and_outcome(each)
+        expecting[wanted].add(each.writer)
+        told.setdefault(wanted, done)
+    wanted = max(expecting, key=lambda each: len(expecting[each]))
+    arguments = failing[0].test.arguments
+    where = "a call without arguments"
+    if arguments:
+        named = [f"{name}=" if len(arguments) > 1 else "" for name in arguments]
+        pairs = zip(named, arguments.values(), strict=True)
+        where = _quote(", ".join(f"{name}{brief(value, _ARGUMENTS)}" for name, value in pairs), _ARGUMENTS)
+    count = len(expecting[wanted])
+    writers = "1 writer" if count == 1 else f"{count} writers"
+    line = f"for {where}: tests of {writers} expect {wanted}; yours {told[wanted]}"
+    return clipped(line, MAX_LINE)
+
+
+def _expectation_and_outcome(each: BlindResult) -> tuple[str, str]:
+    test, (kind, _, rest) = each.test, each.word.partition(" ")
+    if kind == "value" and "expected" in test.outcome_fields:  # both around the place where they differ
+        found = difference(each.check.expected, each.check.got, _VALUE, 8)
+        return _quote(found.expected, _VALUE + 2), f"returns {_quote(found.got, _VALUE + 2)}"
+    done = f"ends as {each.word!r}"
+    if kind in ("error", "raises"):
+        done = f"raises {_visible(rest.split()[0], _VALUE)}"
+    elif kind in ("value", "wrong"):
+        done = f"returns {_quote(brief(each.check.got, _VALUE - 1), _VALUE)}"
+    if test.raises is not None:
+        return _visible(test.raises, _VALUE), done
+    return _quote(brief(test.expected, _VALUE - 1) if test.check is None else test.check, _VALUE), done
+
+
+def _quote(text: str, limit: int) -> str:
+    return f"`{_visible(text, limit)}`"
+
+
+def _visible(text: str, limit: int) -> str:
+    """One line without what a reader does not see, and without the quotes around it."""
+    seen = HIDDEN.sub("\ufffd", " ".join(text.replace("`", "'").split()))
+    return clipped("".join(each if each.isprintable() else "\ufffd" for each in seen), limit)
 
 
 class CrossCheck:
@@ -236,7 +227,7 @@ class CrossCheck:
         """
         request = self._request
         if draft.examples:
-            outcome = await self._context.submission.submit(
+            outcome = await self._context.publisher.submit(
                 draft,
                 self._on_stage,
                 update=request.update,
@@ -257,62 +248,62 @@ class CrossCheck:
         if not weak & RAISED_BY_TESTS:
             return draft, verdict
         try:
-            answers = await self._ask(await prepare(draft, self._rehearsal, self._on_stage))
+            found = await self._ask_testers(await prepare(draft, self._rehearsal, self._on_stage))
         except SandboxError as failure:
             await self._journal({"status": "failed", "reason": failure.message})
-            answers = None
-        if answers is None:
+            found = None
+        if found is None:
             return draft, self._amend(verdict, None)
-        there = [example.arguments for example in draft.examples]
-        new = tuple(test for test in answers.upheld if test.arguments not in there)
-        more = new[: MAX_EXAMPLES - len(draft.examples)]
-        if weak <= RAISED_BY_TESTS and not answers.failing and answers.writers >= AGREE and more:
-            whole = draft.model_copy(update={"examples": (*draft.examples, *more)})
+        known = [example.arguments for example in draft.examples]
+        new = tuple(test for test in found.upheld if test.arguments not in known)
+        new = new[: MAX_EXAMPLES - len(draft.examples)]
+        if weak <= RAISED_BY_TESTS and not found.contradictions and found.writers >= AGREE and new:
+            whole = draft.model_copy(update={"examples": (*draft.examples, *new)})
             better = await verify(whole, self._context.sandbox, self._on_stage, self._context.library.read)
             if better.report.trust == "verified":
-                self._written = len(more)
-                said = f"{len(more)} tests that {answers.writers} writers made blind to the code hold, too"
+                self._written = len(new)
+                said = f"{len(new)} tests that {found.writers} writers wrote blind to the code hold too"
                 stands = Check(stage="agreement", passed=True, hard=False, message=said)
-                return whole, self._amend(better, answers.agreement(), stands)
-        return draft, self._amend(verdict, answers.agreement())
+                return whole, self._amend(better, found.agreement(), stands)
+        return draft, self._amend(verdict, found.agreement())
 
     async def _submit_untested(self, draft: Draft) -> Outcome:
         """A draft without tests: those of models stand for them, or the answer says why they do not."""
-        request, submission = self._request, self._context.submission
-        standing = submission.standing(draft.name, update=request.update)
-        if isinstance(standing, Exists | Rejected):
-            return standing
+        request, publisher = self._request, self._context.publisher
+        follows = publisher.version_to_follow(draft.name, update=request.update)
+        if not isinstance(follows, int):
+            return follows
         known = None
-        if standing:
+        if follows:
             try:
                 known = (await self._context.library.read(draft.name)).draft
             except AlitaError:
                 known = None  # quarantined: a new version is the way out
         if known is not None and known == draft.model_copy(update={"examples": known.examples}):
-            return await submission.submit(known, self._on_stage, update=True)  # is there, word for word
+            return await publisher.submit(known, self._on_stage, update=True)  # is there, word for word
         prepared = await prepare(draft, self._rehearsal, self._on_stage)
         if prepared.failure is not None:
             return rejection(prepared.failure)
-        answers = await self._ask(prepared)
-        if answers is None:
+        found = await self._ask_testers(prepared)
+        if found is None:
             return NO_TESTS
-        writers = "a model" if answers.writers == 1 else f"{answers.writers} writers"
-        kept = answers.upheld[: MAX_EXAMPLES - len(known.examples if known else ())]
-        if answers.is_refuted or not kept:
-            counts = f"{len(answers.failing)} of {len(answers.heard)}"
-            said = f"no tests were handed in, and {counts} that {writers} made from the description fail"
+        writers = "a model" if found.writers == 1 else f"{found.writers} writers"
+        kept = found.upheld[: MAX_EXAMPLES - len(known.examples if known else ())]
+        if found.is_refuted or not kept:
+            counts = f"{len(found.contradictions)} of {len(found.results)}"
+            said = f"no tests were sent, and {counts} that {writers} wrote from the description fail"
             return Rejected(stage="agreement", reason=f"{said}: {'; '.join(self._questions)}", fix=FIX)
         self._written = len(kept)
         said = (
-            f"no tests were handed in; {len(kept)} of {len(answers.heard)} that {writers} made blind to the code "
-            "stand for them"
+            f"no tests were sent; {len(kept)} of {len(found.results)} that {writers} wrote blind to the code "
+            "are used instead"
         )
         thin = Check(stage="agreement", passed=False, hard=False, message=said, fix=RAISE)
 
         async def amend(draft: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
-            return draft, self._amend(verdict, answers.agreement(), thin, trust="provisional")
+            return draft, self._amend(verdict, found.agreement(), thin, trust="provisional")
 
-        outcome = await submission.submit(
+        outcome = await publisher.submit(
             draft.model_copy(update={"examples": kept}),
             self._on_stage,
             update=request.update,
@@ -321,53 +312,53 @@ class CrossCheck:
             made_by=request.made_by,
         )
         if isinstance(outcome, Rejected):  # it may speak of tests that the caller has never seen
-            whose = f"with {len(kept)} tests that models wrote, as none were handed in: {outcome.reason}"
+            whose = f"with {len(kept)} tests that models wrote, because none were sent: {outcome.reason}"
             return outcome.model_copy(update={"reason": whose})
         return outcome
 
-    async def _ask(self, prepared: Prepared) -> Answers | None:
+    async def _ask_testers(self, prepared: Prepared) -> BlindResults | None:
         """What blind tests say of the draft; None where none could be had or used, which the journal tells."""
         try:
-            answers = await self._run_blind_tests(prepared)
+            found = await self._run_blind_tests(prepared)
         except ModelError as failure:
             await self._journal({"status": "failed", "reason": failure.message})
             return None
-        if not answers.heard:
-            await self._journal({"status": "failed", "reason": "no test of a model could be used"})
+        if not found.results:
+            await self._journal({"status": "failed", "reason": "none of the models' tests could be used"})
             return None
-        self._questions = answers.questions()
-        counts = {"suites": answers.suites, "tests": len(answers.heard), "failing": len(answers.failing)}
+        self._questions = found.questions()
+        counts = {"suites": found.suites, "tests": len(found.results), "failing": len(found.contradictions)}
         await self._journal({"status": "asked", **counts})
-        return answers
+        return found
 
-    async def _run_blind_tests(self, prepared: Prepared) -> Answers:
+    async def _run_blind_tests(self, prepared: Prepared) -> BlindResults:
         """Suites by several writers, each run by itself, so that one that hangs silences no other."""
         draft, contract = prepared.draft, prepared.contract
         if prepared.failure is not None or contract is None:
-            return Answers((), 0)
+            return BlindResults((), 0)
         await self._on_stage("tests")
         promise = await anyio.to_thread.run_sync(promise_in, draft.code, draft.name)
         brief = Brief(
             request=f"{self._request.full_description or draft.description}\n\n{promise}",
-            sandbox=await told_lacks(self._rehearsal.sandbox),
+            sandbox=await describe_lacks(self._rehearsal.sandbox),
             grants=draft.grants,
         )
         suites, numbers = None, range(SUITES[self._mode])
         with anyio.move_on_after(ASKED_S):
-            suites = await CandidateSampler(self._models).suites(brief, 1, numbers, contract)
+            suites = await CandidateSampler(self._models).draw_suites(brief, 1, numbers, contract)
         if suites is None:
-            raise ModelError(f"The models took longer than {ASKED_S:g} s to write tests.")
+            raise ModelError(f"The models did not write tests within {ASKED_S:g} s.")
         await self._on_stage("matrix")
         shorter = draft.limits.model_copy(update={"wall_seconds": min(ONE_CALL_S, draft.limits.wall_seconds)})
         hasty = replace(prepared, draft=draft.model_copy(update={"limits": shorter}))
-        heard = []
+        results = []
         with anyio.move_on_after(RUN_S):
             for writer, suite in enumerate(suites):
-                read = partial(usable, suite.fitting(contract), draft, contract)
+                read = partial(usable, suite.tests_that_fit(contract), draft, contract)
                 tests = await anyio.to_thread.run_sync(read)
                 _, row = await run_row(hasty, tests, self._rehearsal)
-                heard += list(heard_of(writer, tests, row)) if row is not None else []
-        return Answers(tuple(heard), len(suites))
+                results += list(results_of_suite(writer, tests, row)) if row is not None else []
+        return BlindResults(tuple(results), len(suites))
 
     def _amend(
         self, verdict: Verdict, agreement: Agreement | None, *checks: Check, trust: Trust | None = None

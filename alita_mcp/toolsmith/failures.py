@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from alita_mcp.toolsmith.requests.outcomes import Rejected
 from alita_mcp.values import Example
-from alita_mcp.verification.findings import shown_arguments
+from alita_mcp.verification.findings import cut_arguments
 
 FailureClass = Literal[
     "syntax", "dependency", "assertion", "exception", "time-out", "memory", "schema", "policy", "flakiness", "evidence"
 ]  # fmt: skip
-"""`evidence` is the one that code cannot mend: the tests prove too little."""
+"""`evidence` is the one that code cannot fix: the tests prove too little."""
 
 _WORDS: tuple[tuple[str, FailureClass], ...] = (
     ("out of time", "time-out"),
@@ -93,7 +93,7 @@ def shows(case: Mapping[str, Any] | None, hidden: Example) -> bool:
     """Whether a call is that of an example, as checks cut it, or near it: gates vary the examples that they have."""
     if case is None:
         return False
-    if case in (hidden.arguments, shown_arguments(hidden.arguments)):
+    if case in (hidden.arguments, cut_arguments(hidden.arguments)):
         return True
     one, other = (_pieces_of(arguments) for arguments in (case, hidden.arguments))
     return min(len(one), len(other)) >= MIN_PIECES and 2 * len(one & other) >= NEAR * (len(one) + len(other))
@@ -105,7 +105,7 @@ def _pieces_of(arguments: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(text[at : at + 3] for at in range(len(text) - 2))
 
 
-def hidden_failure(reason: str, example: Example, code: str, trace: Sequence[str] = ()) -> str:
+def describe_hidden_failure(reason: str, example: Example, code: str, trace: Sequence[str] = ()) -> str:
     """Returns how the example failed, for the code's author, who may not see the example.
 
     An error is told as it is, without numbers and the words of the example's values, with the line that it came from.
@@ -113,35 +113,28 @@ def hidden_failure(reason: str, example: Example, code: str, trace: Sequence[str
     error = _ERROR.search(reason)
     if error is None:
         return next((ending for ending in _ENDINGS if ending in reason), "it fails")
-    subject = "it " if error[0].startswith("raised") else ""
-    return f"{subject}{_without_values(error[0], example)}{_line_of(trace, code)}"
-
-
-def _without_values(text: str, example: Example) -> str:
-    words = frozenset(_words_in([*example.arguments.values(), example.expected]))
-    values = "\n".join(words)
+    words = set[str]()  # of the example's values
+    values: list[Any] = [*example.arguments.values(), example.expected]
+    while values:
+        match values.pop():
+            case list(parts):
+                values += parts
+            case dict(parts):
+                values += [*parts, *parts.values()]
+            case scalar:
+                words.update(map(str.casefold, _WORD.findall(str(scalar))))
+    all_words = "\n".join(words)
 
     def mask(found: re.Match[str]) -> str:
         word = found[0].casefold()
         is_number = word[0].isdecimal() or sum(map(str.isdecimal, word)) >= MIN_PART
-        is_of_a_value = word in words or (len(word) >= MIN_PART and word in values)
+        is_of_a_value = word in words or (len(word) >= MIN_PART and word in all_words)
         return HIDDEN if is_number or is_of_a_value else found[0]
 
-    return " ".join(_WORD.sub(mask, text[:MAX_ERROR]).split())
-
-
-def _words_in(value: Any) -> Iterator[str]:
-    if isinstance(value, list):
-        for part in value:
-            yield from _words_in(part)
-    elif isinstance(value, dict):
-        yield from _words_in([*value, *value.values()])
-    else:
-        yield from map(str.casefold, _WORD.findall(str(value)))
-
-
-def _line_of(trace: Sequence[str], code: str) -> str:
-    """The line of the code that failed, as its author wrote it; a trace is believed its number alone."""
+    masked = " ".join(_WORD.sub(mask, error[0][:MAX_ERROR]).split())
+    subject = "it " if error[0].startswith("raised") else ""
+    # the line as its author wrote it: a trace is believed its number alone
     number = next((int(found[1]) for line in reversed(trace) if (found := _PLACE.match(line))), 0)
     lines = code.splitlines()
-    return f" in line {number}: {lines[number - 1].strip()[:MAX_LINE]}" if 0 < number <= len(lines) else ""
+    line = f" in line {number}: {lines[number - 1].strip()[:MAX_LINE]}" if 0 < number <= len(lines) else ""
+    return f"{subject}{masked}{line}"

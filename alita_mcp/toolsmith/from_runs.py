@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 import anyio.to_thread
 
@@ -17,16 +18,16 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.runs.history.annotations import NoFunctionError
 from alita_mcp.runs.history.function import RunFunction, function_of
 from alita_mcp.runs.history.run import RecordedRun
-from alita_mcp.toolsmith.carried_examples import confirmed_by, recorded_of, told_by
+from alita_mcp.toolsmith.carried_examples import is_decided_by, make_record, without_confirmed
 from alita_mcp.toolsmith.context import SynthesisContext
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
 from alita_mcp.toolsmith.requests.request import (
     NEEDS_SHAPE,
     SynthesisRequest,
+    grant_problem,
     grants_of,
-    taken_from_code,
-    unfit_grants,
-    unfit_name,
+    name_and_description_in_code,
+    name_problem,
 )
 from alita_mcp.values import StoredVersion
 from alita_mcp.verification.code.source import parse_code
@@ -47,17 +48,16 @@ def is_script(request: SynthesisRequest) -> bool:
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
     if request.name in functions and request.tests:
         return False
-    acts = any(_acts(statement) for statement in tree.body)
+    acts = False
+    for statement in tree.body:
+        match statement:
+            case ast.Expr(value=ast.Constant()):
+                continue  # a docstring
+            case ast.Assign() | ast.AnnAssign():
+                acts = acts or _reads_or_prints(statement)
+            case _:
+                acts = acts or not isinstance(statement, _DEFINES)
     return acts and (request.name not in functions or _reads_or_prints(tree))
-
-
-def _acts(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.Expr(value=ast.Constant()):
-            return False
-        case ast.Assign() | ast.AnnAssign():
-            return _reads_or_prints(statement)
-    return not isinstance(statement, _DEFINES)
 
 
 def _reads_or_prints(tree: ast.AST) -> bool:
@@ -70,10 +70,10 @@ def _reads_or_prints(tree: ast.AST) -> bool:
 
 MAX_CALL = 20_000
 """Longest example that a run becomes, in characters of its JSON."""
-_BY_HAND = "Give runs of one program that differ in literals or arguments, or write the function: send code and tests."
+_BY_HAND = "Name runs of one program that differ in literals or arguments only, or send code and tests."
 _SEEN = (
-    "The code gives something else now than the run did: what that depends on (clock, chance, files, earlier "
-    "steps) has to be an argument of the code."
+    "The code now gives another result than in its run. Make what the result depends on (clock, chance, files, earlier "
+    "steps) an argument of the code."
 )
 _THERE = "it was made of these runs; send tests of your own to confirm it, or update=true for a new version"
 Make = Callable[[SynthesisRequest, ReportStage], Awaitable[Outcome]]
@@ -93,15 +93,21 @@ class FromRuns:
             ToolNotFound: there is no such run.
             SandboxError: the sandbox failed.
         """
-        unfit = unfit_name(request.name) or unfit_grants(request)
+        unfit = name_problem(request.name) or grant_problem(request)
         if unfit is not None:
             return unfit
-        known = await self._made_before(request)
-        if known is not None:
-            return await self._confirm(request, known, on_stage)
+        published = None
+        if not request.update:
+            with suppress(AlitaError):
+                published = await self._context.library.read(request.name)
+        recorded = published.report.recorded if published else None
+        if published and recorded and recorded.runs == make_record(request.from_run).runs:
+            return await self._confirm(request, published, on_stage)  # its runs need not be kept any longer
         store = self._context.advice.runs
         if store is None:
-            raise UsageError("No runs of code are kept here.", hint="Send code and tests.")
+            raise UsageError(
+                "This server keeps no runs of code.", hint="Send code and tests instead of from_run."
+            )
         await on_stage("runs")
         runs = [
             await anyio.to_thread.run_sync(store.find_run, each) for each in dict.fromkeys(request.from_run)
@@ -119,28 +125,19 @@ class FromRuns:
             await anyio.to_thread.run_sync(store.record_made, found.key)
         return outcome
 
-    async def _made_before(self, request: SynthesisRequest) -> StoredVersion | None:
-        """The tool of this name if it was made of these very runs, which need not be kept any longer then."""
-        try:
-            known = None if request.update else await self._context.library.read(request.name)
-        except AlitaError:
-            return None
-        recorded = known.report.recorded if known else None
-        return known if recorded and recorded.runs == recorded_of(request.from_run).runs else None
-
     async def _confirm(
-        self, request: SynthesisRequest, known: StoredVersion, on_stage: ReportStage
+        self, request: SynthesisRequest, published: StoredVersion, on_stage: ReportStage
     ) -> Outcome:
         """More examples for the tool that is there; the caller's word goes before what a run showed."""
-        draft, recorded = known.draft, known.report.recorded
+        draft, recorded = published.draft, published.report.recorded
         marks = recorded.examples if recorded else ()
-        seen = [each for each in known.examples if mark_of(each) in marks]
-        tests = (*request.tests, *(each for each in seen if not told_by(request.tests, each)))
+        seen = [each for each in published.examples if mark_of(each) in marks]
+        tests = (*request.tests, *(each for each in seen if not is_decided_by(request.tests, each)))
         if not tests:
-            return Exists(tool=draft.name, version=known.manifest.version, why=_THERE)
+            return Exists(tool=draft.name, version=published.manifest.version, why=_THERE)
         fields = ("name", "description", "code", "packages", "varies")
         again = {field: getattr(draft, field) for field in fields}
-        again |= {"from_run": (), "tests": tests, "recorded": confirmed_by(request.tests, recorded)}
+        again |= {"from_run": (), "tests": tests, "recorded": without_confirmed(request.tests, recorded)}
         return await self._make(request.model_copy(update=again | draft.grants.model_dump()), on_stage)
 
     async def _submit(
@@ -152,20 +149,20 @@ class FromRuns:
     ) -> Outcome:
         """The function through the gates, with the runs as examples where the caller does not say otherwise."""
         calls = [call for call in found.calls if len(json.dumps(call.as_json())) <= MAX_CALL]
-        seen = tuple(call for call in calls if not told_by(request.tests, call))
+        seen = tuple(call for call in calls if not is_decided_by(request.tests, call))
         if not calls:
-            reason = f"from_run: each run has values of more than {MAX_CALL:,} characters."
-            return Rejected(stage="examples", reason=reason, fix="Name runs of the code with small values.")
+            reason = f"from_run: every run has more than {MAX_CALL:,} characters of arguments and result."
+            return Rejected(stage="examples", reason=reason, fix="Name runs with smaller values.")
         packages = tuple(dict.fromkeys(each for run in runs for each in run.packages))
         update = {
             "from_run": (),
             "code": found.code,
             "tests": (*request.tests, *seen),
-            "recorded": recorded_of(request.from_run, seen),
+            "recorded": make_record(request.from_run, seen),
             "packages": request.packages or packages,
         }
         made = request.model_copy(update=update)
-        outcome = await self._make(made.model_copy(update=taken_from_code(made)), on_stage)
+        outcome = await self._make(made.model_copy(update=name_and_description_in_code(made)), on_stage)
         if isinstance(outcome, Rejected):
             told = {"reason": f"made of {len(runs)} runs: {outcome.reason}"}
             if outcome.stage in ("examples", "determinism") and outcome.case in [
@@ -180,17 +177,21 @@ def _unfit(runs: Sequence[RecordedRun], request: SynthesisRequest) -> Rejected |
     """Why no tool can be made of these runs, whatever their code does."""
     if not any(run.ok for run in runs):
         said = f"{runs[-1].error_type}: {runs[-1].error}".strip(": ")[:200] or runs[-1].status
-        reason = f"from_run: all of these runs failed, the last one with {said}"
-        return Rejected(stage="examples", reason=reason, fix="Run the code until it works; name that run.")
+        reason = f"from_run: all of these runs failed, the last one with {said}."
+        return Rejected(
+            stage="examples", reason=reason, fix="Run the code until it works, then name that run."
+        )
     secret = next((run.id for run in runs if run.holds_secret), "")
     if secret:
         reason = f"from_run: run {secret} holds what looks like a key or a password."
         return Rejected(
-            stage="static", reason=reason, fix="Run the code without: others read a tool's examples."
+            stage="static",
+            reason=reason,
+            fix="Run the code without it: a tool's examples can be read by others.",
         )
     impure = next((run for run in runs if not run.pure and not run.session), None)
     if impure is None or not grants_of(request).is_pure:
         return None
     what = f"calls {', '.join(impure.tools[:5])}" if impure.tools else "was given rights"
-    reason = f"from_run: run {impure.id} {what}, and this request names no needs."
+    reason = f"from_run: run {impure.id} {what}, but the request has no needs."
     return Rejected(stage="policy", reason=reason, fix=f"Send the same needs. {NEEDS_SHAPE}")

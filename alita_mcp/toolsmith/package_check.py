@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 import anyio
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from alita_mcp.errors import AlitaError
+from alita_mcp.progress import silent
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Check, PackageFacts
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 
 PATIENCE_S = 10.0
 """How long the index may take for all packages of a draft; then they are taken as they are."""
@@ -40,28 +42,33 @@ class PackageCheck:
         names = [name for name in dict.fromkeys(map(name_of, packages)) if name]
         if self._index is None or not names:
             return (), ()
-        missing = [name for name in names if self._said(name) is None]
+        missing = [name for name in names if self._fresh_answer(name) is None]
         limiter = anyio.CapacityLimiter(AT_ONCE)
 
         async def ask(index: WebAgent, name: str, python_tag: str) -> None:
             async with limiter:
                 try:
-                    self._keep(name, await index.package(name, python_tag))
+                    self._store_answer(name, await index.package(name, python_tag))
                 except AlitaError as failure:
-                    self._keep(name, failure.message)
+                    self._store_answer(name, failure.message)
 
-        python_tag = await self._python_tag() if missing else ""
+        python_tag = ""
+        if missing:
+            with suppress(AlitaError):  # no sandbox, or one that runs no packages
+                python_tag = (await self._sandbox.resolve((), silent)).python
         with anyio.move_on_after(PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 for name in missing:
                     tasks.start_soon(ask, self._index, name, python_tag)
         for name in missing:
-            if self._said(name) is None:
-                self._keep(name, f"no answer within {PATIENCE_S:g} s")
-        said = {name: self._said(name) for name in names}
-        found = tuple(each for each in said.values() if isinstance(each, PackageFacts))
-        silent = {name: why for name, why in said.items() if isinstance(why, str)}
-        return found, tuple(f"Package {name!r} could not be looked up: {why}" for name, why in silent.items())
+            if self._fresh_answer(name) is None:
+                self._store_answer(name, f"no answer within {PATIENCE_S:g} s")
+        answers = {name: self._fresh_answer(name) for name in names}
+        found = tuple(each for each in answers.values() if isinstance(each, PackageFacts))
+        problems = {name: why for name, why in answers.items() if isinstance(why, str)}
+        return found, tuple(
+            f"Package {name!r} could not be looked up: {why}" for name, why in problems.items()
+        )
 
     async def failure(self, packages: Sequence[str], *, pinned_are_meant: bool = False) -> Check | None:
         """Failed check of the first package that may not be used: it does not exist, or could be taken for another.
@@ -73,41 +80,30 @@ class PackageCheck:
         problems = (problem_of(fact) for fact in found if fact.name not in meant or not fact.exists)
         return next(filter(None, problems), None)
 
-    async def _python_tag(self) -> str:
-        """That of the sandbox; empty where there is none, or it runs no packages."""
-
-        async def silent(_line: str) -> None:
-            return
-
-        try:
-            return (await self._sandbox.resolve((), silent)).python
-        except AlitaError:
-            return ""
-
-    def _said(self, name: str) -> PackageFacts | str | None:
+    def _fresh_answer(self, name: str) -> PackageFacts | str | None:
         """What is known of a package and fresh."""
         asked_at, said = self._known.get(name, (0.0, None))
         lasts = SILENT_S if isinstance(said, str) else FRESH_S
         return said if said is not None and anyio.current_time() - asked_at < lasts else None
 
-    def _keep(self, name: str, said: PackageFacts | str) -> None:
+    def _store_answer(self, name: str, said: PackageFacts | str) -> None:
         if len(self._known) >= MAX_KEPT:
             self._known.clear()
         self._known[name] = (anyio.current_time(), said)
 
 
 def problem_of(facts: PackageFacts) -> Check | None:
-    """Returns the failed check of a package that may not be used at all; mere concerns are not one."""
+    """The failed check of a package that may not be used at all; mere concerns are none."""
     instead = (
         f"Use {facts.looks_like!r} if that is meant" if facts.looks_like else "Use a package that exists"
     )
     if not facts.exists:
-        message = f"package {facts.name[:100]!r}: the index has none of that name"
-        return failed("environment", message, f"{instead}, or the standard library.")
+        message = f"package {facts.name[:100]!r} is not in the package index"
+        return fail_check("environment", message, f"{instead}, or the standard library.")
     if facts.looks_like:
-        message = f"package {facts.name!r} could be taken for {facts.looks_like!r}, which is well known"
-        fix = f"{instead}, or the standard library; a caller who means this one pins its version with `==`."
-        return failed("environment", message, fix)
+        message = f"package {facts.name!r} may be a mistyped {facts.looks_like!r}, which is well known"
+        fix = f"{instead}, or the standard library; if you mean this one, pin its version with `==`."
+        return fail_check("environment", message, fix)
     return None
 
 

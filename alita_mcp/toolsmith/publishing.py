@@ -5,7 +5,7 @@ A tool that some client could not list is refused, and one that asks for grants 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,15 +16,13 @@ from alita_mcp.errors import NameTaken, ToolNotFound, ToolUnavailable
 from alita_mcp.library.grants.effective_grants import how_to_grant, in_words
 from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.library.library import Library
-from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.trust.trust import is_lower, may_hold_grants, what_would_raise
 from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.toolsmith.carried_examples import Carried, carried_over
-from alita_mcp.toolsmith.context import Amend
-from alita_mcp.toolsmith.duplicates.duplicates import Proved, find_same
+from alita_mcp.toolsmith.carried_examples import CarriedExamples, carry_over_examples
+from alita_mcp.toolsmith.duplicates.duplicates import ProvedDraft, find_same
 from alita_mcp.toolsmith.example_requests import learn_words
 from alita_mcp.toolsmith.package_check import PackageCheck
 from alita_mcp.toolsmith.requests.outcomes import (
@@ -33,18 +31,20 @@ from alita_mcp.toolsmith.requests.outcomes import (
     Lookalike,
     NeedsApproval,
     Outcome,
+    Published,
     Rejected,
-    broken_told,
     rejection,
-    told_apart,
 )
-from alita_mcp.toolsmith.specification import assumed_of
+from alita_mcp.toolsmith.specification import assumptions_in
 from alita_mcp.values import AcceptedVersion, Draft, Manifest, VerificationReport
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
-from alita_mcp.verification.verify import verify
+from alita_mcp.verification.verify import Verdict, verify
 
 Admit = Callable[[Manifest], tuple[str, ...]]
 """Returns the reasons why some clients could not list the tool of a manifest."""
+
+Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
+"""Amends an accepted draft and its verdict before they are stored: more in the report, perhaps more examples."""
 
 
 class Publisher:
@@ -59,34 +59,25 @@ class Publisher:
         self._packages = packages
         self._admit = admit
 
-    def standing(self, name: str, *, update: bool) -> int | Exists | Rejected:
+    def version_to_follow(self, name: str, *, update: bool) -> int | Exists | Rejected:
         """The version that a draft of this name would follow (0: a new name), or why it may not be published."""
         try:
-            entry: CatalogueEntry | None = self._library.entry(name)
+            entry = self._library.entry(name)
         except ToolNotFound:
-            entry = None
-        except ToolUnavailable as gone:
-            return Rejected(stage="policy", reason=gone.message, fix=gone.hint or "Choose another name.")
-        if entry is None:
             if not update:
                 return 0
-            return Rejected(
-                stage="policy",
-                reason=f"There is no tool {name!r} to update.",
-                fix="Leave out update, or name the tool that is to get a new version.",
-            )
-        if update and entry.state == "disabled":
+            fix = "Leave out update to make a new tool, or name the tool to update."
+            return Rejected(stage="policy", reason=f"There is no tool {name!r} to update.", fix=fix)
+        except ToolUnavailable as gone:
+            return Rejected(stage="policy", reason=gone.message, fix=gone.hint or "Choose another name.")
+        if not update:
+            why = "a tool of this name exists; send update=true for a new version, or choose another name"
+            return Exists(tool=entry.name, version=entry.manifest.version, why=why)
+        if entry.state == "disabled":
             reason = f"{name} is disabled; an update would not be callable."
-            return Rejected(
-                stage="policy", reason=reason, fix="Ask a person to enable it, or choose another name."
-            )
-        if update:
-            return max(entry.versions)
-        return Exists(
-            tool=entry.name,
-            version=entry.manifest.version,
-            why="a tool of this name exists; send update=true for a new version, or choose another name",
-        )
+            fix = "Ask a person to enable it, or choose another name."
+            return Rejected(stage="policy", reason=reason, fix=fix)
+        return max(entry.versions)
 
     async def submit(
         self,
@@ -98,69 +89,70 @@ class Publisher:
         amend: Amend | None = None,
         made_by: str = "",
     ) -> Outcome:
-        """A draft through all gates and into the library; `amend` has the last word on what passed.
+        """Takes a draft through all gates and into the library; `amend` has the last word on what passed.
 
         An update is held to the examples of the version that it replaces, but for those that `breaks` names.
+
+        Raises:
+            SandboxError: the sandbox failed, which says nothing about the draft.
         """
-        standing = self.standing(draft.name, update=update)
-        if isinstance(standing, Exists | Rejected):
-            return standing
+        library = self._library
+        follows = self.version_to_follow(draft.name, update=update)
+        if not isinstance(follows, int):
+            return follows
         unfit = await self._packages.failure(draft.packages, pinned_are_meant=True)
         if unfit is not None:
             return rejection(unfit)
-        carried: Carried | Rejected = Carried(draft)
-        if standing:
+        carried = CarriedExamples(draft)
+        if follows:
             await on_stage("update")
+            rehearsal = Rehearsal(self._sandbox, library.read)
             with suppress(ToolUnavailable):  # quarantined: a new version is the way out
-                replaced = await self._library.read(draft.name)
-                rehearsal = Rehearsal(self._sandbox, self._library.read)
-                carried = await carried_over(draft, replaced, breaks, rehearsal, on_stage)
-        if isinstance(carried, Rejected):
-            return carried
-        outcome = await self._prove_and_publish(carried.draft, standing, on_stage, amend, made_by)
-        return broken_told(outcome, carried.broken)
+                replaced = await library.read(draft.name)
+                found = await carry_over_examples(draft, replaced, breaks, rehearsal, on_stage)
+                if isinstance(found, Rejected):
+                    return found
+                carried = found
+            draft = carried.draft
+            for version in dict.fromkeys((library.entry(draft.name).manifest.version, follows)):
+                with suppress(ToolUnavailable):
+                    if (await library.read(draft.name, version)).draft == draft:
+                        why = f"v{version} is the same, word for word"
+                        return Exists(tool=draft.name, version=version, why=why)
 
-    async def _prove_and_publish(
-        self, draft: Draft, follows: int, on_stage: ReportStage, amend: Amend | None, made_by: str
-    ) -> Outcome:
-        if follows and (same := await self._same_draft(draft, follows)):
-            return Exists(tool=draft.name, version=same, why=f"v{same} is this, word for word")
-        verdict = await verify(draft, self._sandbox, on_stage, self._library.read)
-        failure = verdict.report.failure
-        if failure is not None:
-            return rejection(failure)
+        verdict = await verify(draft, self._sandbox, on_stage, library.read)
+        if verdict.report.failure is not None:
+            return rejection(verdict.report.failure)
         if amend is not None:
             draft, verdict = await amend(draft, verdict)
         if verdict.contract is None or verdict.lock is None:
             raise AssertionError("an accepted verdict carries contract and lock")
-        report, similar = verdict.report, tuple[Lookalike, ...]()
+        report, lookalikes = verdict.report, tuple[Lookalike, ...]()
         if not follows:
             await on_stage("duplicates")
-            library = self._library
             names = await library.similar(" ".join((draft.name, draft.description, *draft.use_when)))
-            rehearsal = Rehearsal(self._sandbox, library.read)
-            found = await find_same(Proved(draft, verdict, report.trust), names, library, rehearsal)
-            if isinstance(found, Exists):
-                await learn_words(library, found.tool, draft.description, draft.use_when)
-                return found
-            similar = found
+            same = await find_same(
+                ProvedDraft(draft, verdict, report.trust),
+                names,
+                library,
+                Rehearsal(self._sandbox, library.read),
+            )
+            if isinstance(same, Exists):
+                await learn_words(library, same.tool, draft.description, draft.use_when)
+                return same
+            lookalikes = same
         accepted = AcceptedVersion(
             draft=draft, contract=verdict.contract, lock=verdict.lock, report=report, made_by=made_by
         )
-        return told_apart(await self.publish(accepted, follows, on_stage), similar)
+        outcome = await self._publish(accepted, follows, on_stage)
+        if not isinstance(outcome, Published):
+            return outcome
+        names = (outcome.tool, *(each.name for each in lookalikes)) if lookalikes else ()
+        differs = tuple(each.differs for each in lookalikes)
+        return outcome.model_copy(update={"similar": names, "differs": differs, "breaks": carried.broken})
 
-    async def _same_draft(self, draft: Draft, newest: int) -> int | None:
-        """The number of the current or the newest version, if that is this draft."""
-        for version in (self._library.entry(draft.name).manifest.version, newest):
-            try:
-                if (await self._library.read(draft.name, version)).draft == draft:
-                    return version
-            except ToolUnavailable:
-                continue  # quarantined: a new version is the way out
-        return None
-
-    async def publish(self, accepted: AcceptedVersion, follows: int, on_stage: ReportStage) -> Outcome:
-        """The next version of the tool of this name, which has `follows` so far; or why it is none."""
+    async def _publish(self, accepted: AcceptedVersion, follows: int, on_stage: ReportStage) -> Outcome:
+        """Stores the version that comes after `follows`, unless some client could not list it."""
         problems = self._admit(manifest_of(accepted, follows + 1))
         if problems:
             return Rejected(
@@ -183,7 +175,7 @@ class Publisher:
     async def outcome_of(self, manifest: Manifest, report: VerificationReport) -> Outcome:
         """Outcome for a published version: created, or waiting for a person who grants what it asks for."""
         name = manifest.name
-        waits = await self.unless_granted(manifest, report)
+        waits = await self.settle_grants(manifest, report)
         return waits or Created(
             tool=name,
             version=manifest.version,
@@ -193,7 +185,7 @@ class Publisher:
             report=f"alita://tools/{name}/v{manifest.version}/report",
             to_raise_trust=what_would_raise(report),
             kept=self._why_kept(manifest),
-            assumed=assumed_of(report),
+            assumed=assumptions_in(report),
         )
 
     def _why_kept(self, manifest: Manifest) -> str:
@@ -206,8 +198,8 @@ class Publisher:
         how = f"`alita tool rollback {manifest.name} {manifest.version}` makes v{manifest.version} current"
         return f"v{current.version} stays current: a person decides; {how}"
 
-    async def unless_granted(self, manifest: Manifest, report: VerificationReport) -> NeedsApproval | None:
-        """Outcome for a version that needs a person or more evidence; None when all that it asks for is granted."""
+    async def settle_grants(self, manifest: Manifest, report: VerificationReport) -> NeedsApproval | None:
+        """Grants what the policy allows; returns the outcome for a version that needs a person or more evidence."""
         verified = may_hold_grants(manifest)
         asks = not manifest.grants.is_pure and ANY not in manifest.grants.network
         if self._settings.policy == "auto" and verified and asks:
@@ -225,5 +217,5 @@ class Publisher:
             trust=manifest.trust,
             to_raise_trust=thin,
             kept=self._why_kept(manifest),
-            assumed=assumed_of(report),
+            assumed=assumptions_in(report),
         )

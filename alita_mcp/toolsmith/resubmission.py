@@ -1,7 +1,6 @@
-"""Resubmission of an unchanged tool with more examples, which may raise its trust.
+"""Resubmission of a published tool with more examples, which can raise its trust without a new version.
 
-The gates run over all examples, the version's own and the new ones. What passes becomes the evidence of the same
-version; nothing that is handed in ever takes trust away from one that is published.
+Nothing that is handed in ever takes trust away from a published version.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from alita_mcp.library.trust.trust import is_lower, what_would_raise
 from alita_mcp.library.versions.files import written_example
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
-from alita_mcp.toolsmith.carried_examples import confirmed_by, superseded_by
+from alita_mcp.toolsmith.carried_examples import without_confirmed, without_superseded
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, rejection
 from alita_mcp.values import AcceptedVersion, Draft, Grants, StoredVersion
 from alita_mcp.verification.examples.suite import own_examples
@@ -21,90 +20,99 @@ from alita_mcp.verification.verify import verify
 UPDATE = "send update=true for a new version, or choose another name"
 
 
-async def same_tool(draft: Draft, library: Library, *, update: bool) -> StoredVersion | None:
-    """Returns the current version of the draft's name if it has the same code, packages and grants.
+async def find_same_tool(draft: Draft, library: Library, *, update: bool) -> StoredVersion | None:
+    """The current version of the draft's name if it has the same code, packages and grants.
 
     With `update` only a provisional one counts, and only if nothing but the examples differs: else a new version is
     meant.
     """
     try:
         library.entry(draft.name)
-        known = await library.read(draft.name)
+        published = await library.read(draft.name)
     except AlitaError:
         return None
-    if _decisive(draft) != _decisive(known.draft):
+    if _identity(draft) != _identity(published.draft):
         return None
-    if update and (known.manifest.trust == "verified" or _told(draft) != _told(known.draft)):
+    old = published.draft
+    same_texts = (draft.description, draft.use_when, draft.limits) == (
+        old.description,
+        old.use_when,
+        old.limits,
+    )
+    if update and (published.manifest.trust == "verified" or not same_texts):
         return None
-    return known
+    return published
 
 
 async def raise_trust(
-    draft: Draft, known: StoredVersion, library: Library, sandbox: Sandbox, on_stage: ReportStage
+    draft: Draft, published: StoredVersion, library: Library, sandbox: Sandbox, on_stage: ReportStage
 ) -> Outcome:
-    """Proves a version again with the draft's examples too, and keeps the new evidence if it is no weaker.
+    """Proves a version again with the submitted examples too, and keeps the new evidence if it is no weaker.
 
     Where models wrote the version's examples or runs showed them, a caller who sends the same ones makes them its own.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the version.
     """
-    own = own_examples(draft, draft.examples)
-    there = set(map(written_example, known.examples))
-    more = tuple(example for example in draft.examples if written_example(example) not in there)
-    recorded = confirmed_by(own, known.report.recorded)
-    confirms = recorded != known.report.recorded
-    there_already = f"with these examples it is there already; {UPDATE}"
-    vouches = own and known.report.agreement and known.manifest.trust == "provisional"
-    if not (more or confirms or vouches):
-        return _unchanged(known, there_already)
-    kept = superseded_by(own, known.examples, known.report.recorded)
-    whole = known.draft.model_copy(update={"examples": (*kept, *more), "recorded": recorded})
+    before = published.manifest.trust
+    submitted = own_examples(draft, draft.examples)
+    published_texts = set(map(written_example, published.examples))
+    new_examples = tuple(each for each in draft.examples if written_example(each) not in published_texts)
+    recorded = without_confirmed(submitted, published.report.recorded)
+    newly_confirmed = recorded != published.report.recorded
+    reviews_models = submitted and published.report.agreement and before == "provisional"
+    if not (new_examples or newly_confirmed or reviews_models):
+        return _exists(published, f"with these examples it is there already; {UPDATE}")
+
+    kept = without_superseded(submitted, published.examples, published.report.recorded)
+    whole = published.draft.model_copy(update={"examples": (*kept, *new_examples), "recorded": recorded})
     verdict = await verify(whole, sandbox, on_stage, library.read)
-    # what the report before tells of how the tool came to be no gate finds out again
-    origin = {field: getattr(known.report, field) for field in ("agreement", "usage", "written_from")}
-    report, before = verdict.report.model_copy(update=origin), known.manifest.trust
+    # no gate finds out again how the tool came to be
+    origin = {field: getattr(published.report, field) for field in ("agreement", "usage", "written_from")}
+    report = verdict.report.model_copy(update=origin)
+    match len(new_examples):
+        case 0:
+            evidence = "examples that were there, and that you send, too"
+        case 1:
+            evidence = "1 more example"
+        case count:
+            evidence = f"{count} more examples"
+    # The new evidence (1) fails a gate, (2) cannot raise the trust, (3) adds nothing, or (4) is kept.
     if report.failure is not None:
-        found, version = rejection(report.failure), known.manifest.version
-        reason = f"{draft.name} v{version} stays {before}; with your examples: {found.reason}"
-        fix = f"{found.fix} If the tool is wrong, send corrected code with update=true.".strip()
-        return found.model_copy(update={"reason": reason, "fix": fix})
+        rejected = rejection(report.failure)
+        reason = f"{draft.name} v{published.manifest.version} stays {before}; with your examples: {rejected.reason}"
+        fix = f"{rejected.fix} If the tool is wrong, send corrected code with update=true.".strip()
+        return rejected.model_copy(update={"reason": reason, "fix": fix})
     if before == "verified" or is_lower(report.trust, before):
-        return _unchanged(known, f"it passes {_counted(len(more))} of yours too and stays {before}; {UPDATE}")
-    if not (more or confirms) and report.trust == before:
-        return _unchanged(known, there_already)
+        return _exists(published, f"it passes {evidence} of yours too and stays {before}; {UPDATE}")
+    if not (new_examples or newly_confirmed) and report.trust == before:
+        return _exists(published, f"with these examples it is there already; {UPDATE}")
     if verdict.contract is None or verdict.lock is None:
         raise AssertionError("an accepted verdict carries contract and lock")
     accepted = AcceptedVersion(draft=whole, contract=verdict.contract, lock=verdict.lock, report=report)
     await on_stage("publish")
     try:
-        await library.raise_trust(accepted, known)
+        await library.raise_trust(accepted, published)
     except NameTaken:
-        now = await library.read(draft.name, known.manifest.version)
-        return _unchanged(now, "somebody else gave it more examples meanwhile; send yours again")
-    after = report.trust
-    change = f"stays {after}" if before == after else f"was raised from {before} to {after}"
-    return _standing(known).model_copy(
+        now = await library.read(draft.name, published.manifest.version)
+        return _exists(now, "another caller gave it more examples meanwhile; send yours again")
+    change = f"stays {before}" if before == report.trust else f"was raised from {before} to {report.trust}"
+    outcome = _exists(published, f"its trust {change} by {evidence}, without a new version")
+    return outcome.model_copy(
         update={
-            "why": f"the same tool; its trust {change} by {_counted(len(more))}, without a new version",
-            "trust_before": before,
-            "trust": after,
+            "trust": report.trust,
             "tests": f"{report.examples_passed}/{report.examples_total}",
             "to_raise_trust": what_would_raise(report),
         }
     )
 
 
-def _unchanged(known: StoredVersion, why: str) -> Exists:
-    return _standing(known).model_copy(update={"why": f"the same tool; {why}"})
-
-
-def _standing(known: StoredVersion) -> Exists:
-    manifest, report = known.manifest, known.report
+def _exists(published: StoredVersion, why: str) -> Exists:
+    manifest, report = published.manifest, published.report
     return Exists(
         tool=manifest.name,
         version=manifest.version,
-        why="",
+        why=f"the same tool; {why}",
         trust=manifest.trust,
         trust_before=manifest.trust,
         tests=f"{report.examples_passed}/{report.examples_total}",
@@ -113,19 +121,9 @@ def _standing(known: StoredVersion) -> Exists:
     )
 
 
-def _decisive(draft: Draft) -> tuple[str, frozenset[str], Grants, frozenset[str]]:
-    """Returns what makes two drafts the same tool; blanks at the ends of lines and of the code are no change."""
+def _identity(draft: Draft) -> tuple[str, frozenset[str], Grants, frozenset[str]]:
+    """What makes two drafts the same tool; blanks at the ends of lines and of the code are no change."""
     code = "\n".join(line.rstrip() for line in draft.code.strip().splitlines())
     grants = draft.grants
     ordered = {field: tuple(sorted(getattr(grants, field))) for field in ("network", "tools", "secrets")}
     return code, frozenset(draft.packages), grants.model_copy(update=ordered), frozenset(draft.varies)
-
-
-def _told(draft: Draft) -> tuple[str, tuple[str, ...], object]:
-    return draft.description, draft.use_when, draft.limits
-
-
-def _counted(examples: int) -> str:
-    if not examples:
-        return "examples that were there, and that you send, too"
-    return "1 more example" if examples == 1 else f"{examples} more examples"

@@ -55,7 +55,7 @@ def read_assumed(raw: Any) -> tuple[str, ...]:
     return tuple(found)[:MAX_ASSUMED]
 
 
-def with_assumed(rules: Sequence[str], assumed: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def add_assumptions(rules: Sequence[str], assumed: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The rules with the assumed lines that none of them says, and the lines that the limit admits."""
     missing = [line for line in assumed if not any(words_of(line) <= words_of(rule) for rule in rules)]
     room = max(0, MAX_RULES - len(rules))
@@ -63,7 +63,7 @@ def with_assumed(rules: Sequence[str], assumed: Sequence[str]) -> tuple[tuple[st
     return (*rules, *missing[:room]), tuple(line for line in assumed if line not in left_out)
 
 
-def assumed_of(report: VerificationReport) -> tuple[str, ...]:
+def assumptions_in(report: VerificationReport) -> tuple[str, ...]:
     """The assumed lines of a stored version as an answer lists them; a report from elsewhere is a stranger's word."""
     return read_assumed(report.written_from.assumed) if report.written_from else ()
 
@@ -131,7 +131,7 @@ class Specification(Written):
             return raw
         assumed, rules = read_assumed(raw["assumed"]), raw.get("rules", ())
         if isinstance(rules, list | tuple) and all(isinstance(rule, str) for rule in rules):
-            rules, assumed = with_assumed(rules, assumed)
+            rules, assumed = add_assumptions(rules, assumed)
         return {**raw, "rules": rules, "assumed": assumed}
 
     @field_validator("signature")
@@ -162,8 +162,15 @@ class Specification(Written):
     @classmethod
     def _packages(cls, libraries: Any) -> tuple[str, ...]:
         """Those that are requirements and not of the standard library."""
-        said = (each.strip() for each in _texts(libraries))
-        return tuple(dict.fromkeys(each for each in said if _is_package(each)))[:MAX_LIBRARIES]
+        packages: dict[str, None] = {}
+        for text in map(str.strip, _texts(libraries)):
+            try:
+                name = Requirement(text).name
+            except InvalidRequirement:
+                continue
+            if len(text) <= MAX_NAME and name.replace("-", "_") not in sys.stdlib_module_names:
+                packages[text] = None
+        return tuple(packages)[:MAX_LIBRARIES]
 
     @model_validator(mode="after")
     def _says_a_contract(self) -> Specification:
@@ -179,8 +186,8 @@ class Specification(Written):
             f"use_when: {missing} more requests are needed, each in other words, short, and describing a need"
         )
 
-    def told(self, request: str) -> WrittenFrom:
-        """Part of the specification that a report keeps."""
+    def as_written_from(self, request: str) -> WrittenFrom:
+        """The part of the specification that a report keeps."""
         return WrittenFrom(request=request, signature=self.signature, rules=self.rules, assumed=self.assumed)
 
     def contract(self) -> ToolContract:
@@ -209,9 +216,19 @@ class Suite(Written):
         if not isinstance(tests, list):
             return tests
         found, problem = [], ""
-        for test in tests[:MAX_TESTS]:
+        for raw in tests[:MAX_TESTS]:
+            test = raw
             try:
-                found.append(_example(_with_one_outcome(test)))
+                # some servers make models fill in every field, so null beside another outcome is no expectation
+                others = isinstance(test, dict) and (
+                    test.get("raises") is not None or test.get("check") is not None
+                )
+                if others and test.get("expected") is None:
+                    test = {field: value for field, value in test.items() if field != "expected"}
+                example = Example.model_validate(test)
+                if example.check is not None:
+                    read_condition(example.check, "test")
+                found.append(example)
             except ValidationError as invalid:
                 problem = str(invalid.errors(include_url=False)[0]["msg"])
             except ContractError as unfit:
@@ -220,7 +237,7 @@ class Suite(Written):
             raise ValueError(f"no test can be read: {problem}")
         return tuple(found)
 
-    def fitting(self, contract: ToolContract) -> tuple[Example, ...]:
+    def tests_that_fit(self, contract: ToolContract) -> tuple[Example, ...]:
         """The tests whose arguments the signature takes."""
         return tuple(test for test in self.tests if fits(test.arguments, contract))
 
@@ -246,15 +263,6 @@ class Suite(Written):
         }
 
 
-def _with_one_outcome(test: Any) -> Any:
-    """A test without an `expected` of null beside another outcome: some servers make models fill in every field."""
-    if not isinstance(test, dict):
-        return test
-    if test.get("expected") is None and any(test.get(field) is not None for field in ("raises", "check")):
-        return {field: value for field, value in test.items() if field != "expected"}
-    return test
-
-
 class WrittenCode(Written):
     """Module and the packages it needs."""
 
@@ -272,22 +280,6 @@ class WrittenCode(Written):
 
 def _texts(said: Any) -> list[str]:
     return [each for each in said if isinstance(each, str)] if isinstance(said, list | tuple) else []
-
-
-def _is_package(text: str) -> bool:
-    try:
-        name = Requirement(text).name
-    except InvalidRequirement:
-        return False
-    return len(text) <= MAX_NAME and name.replace("-", "_") not in sys.stdlib_module_names
-
-
-def _example(test: Any) -> Example:
-    """A test as it was written; raises `ContractError` where its check is no condition on the result."""
-    example = Example.model_validate(test)
-    if example.check is not None:
-        read_condition(example.check, "test")
-    return example
 
 
 def fits(arguments: dict[str, JsonValue], contract: ToolContract) -> bool:

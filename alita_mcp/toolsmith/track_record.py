@@ -14,12 +14,13 @@ from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import JournalRow
 from alita_mcp.toolsmith.jobs.journal import EVENT
-from alita_mcp.values import AcceptedVersion, StoredVersion, VerificationReport
+from alita_mcp.values import AcceptedVersion, StoredVersion
 from alita_mcp.verification.agreement import is_proven
 from alita_mcp.verification.code.contract import read_contract
 
 ROWS_READ = 1_000
 """The newest syntheses that count, whoever made them."""
+SINCE = "; its models' next syntheses agreed fully too"
 _log = logging.getLogger(__name__)
 
 
@@ -27,7 +28,7 @@ async def read_agreed_before(
     library: Library, models: Mapping[str, str], request: str
 ) -> tuple[bool, ...] | None:
     """Whether the last syntheses of these models agreed fully, newest first; None where `models` is empty."""
-    return _agreed(await _rows_of(library, models), request) if models else None
+    return _agreements(await _read_rows(library, models), request) if models else None
 
 
 async def raise_proven(library: Library, models: Mapping[str, str]) -> list[StoredVersion]:
@@ -35,50 +36,42 @@ async def raise_proven(library: Library, models: Mapping[str, str]) -> list[Stor
 
     A tool that cannot be raised stays as it is, which is logged only.
     """
-    rows = (await _rows_of(library, models))[::-1]
-    raised = []
+    rows = (await _read_rows(library, models))[::-1]
+    raised: list[StoredVersion] = []
     for place, row in enumerate(rows):
         waits = row.detail["agreed"] and row.detail.get("trust") == "provisional" and row.version is not None
-        if waits and is_proven(_agreed(rows[place + 1 :], str(row.detail.get("request")))):
+        if waits and is_proven(_agreements(rows[place + 1 :], str(row.detail.get("request")))):
+            name, version = str(row.name), row.version or 0
             try:
-                raised += await _raise(library, str(row.name), row.version or 0)
+                manifest = library.entry(name).manifest
+                if (manifest.version, manifest.trust) != (version, "provisional"):
+                    continue
+                known = await library.read(name, version)
+                failed = [check for check in known.report.checks if not check.passed]
+                agreed = known.report.agreement is not None and known.report.agreement.agreed
+                if not agreed or any(check.stage != "agreement" for check in failed):
+                    continue  # something else holds it back
+                checks = [
+                    check
+                    if check.passed
+                    else check.model_copy(
+                        update={"passed": True, "fix": "", "message": f"{check.message}{SINCE}"}
+                    )
+                    for check in known.report.checks
+                ]
+                report = known.report.model_copy(update={"trust": "verified", "checks": tuple(checks)})
+                contract = read_contract(known.code, name, manifest.description)
+                accepted = AcceptedVersion(
+                    draft=known.draft, contract=contract, lock=known.lock, report=report
+                )
+                await library.raise_trust(accepted, known)
+                raised.append(await library.read(name, version))
             except AlitaError as failure:
                 _log.warning("%s v%s stays provisional: %s", row.name, row.version, failure.message)
     return raised
 
 
-async def _raise(library: Library, name: str, version: int) -> list[StoredVersion]:
-    manifest = library.entry(name).manifest
-    if (manifest.version, manifest.trust) != (version, "provisional"):
-        return []
-    known = await library.read(name, version)
-    report = _proven_report(known.report)
-    if report is None:
-        return []
-    contract = read_contract(known.code, name, manifest.description)
-    accepted = AcceptedVersion(draft=known.draft, contract=contract, lock=known.lock, report=report)
-    await library.raise_trust(accepted, known)
-    return [await library.read(name, version)]
-
-
-def _proven_report(report: VerificationReport) -> VerificationReport | None:
-    """The report of a tool that only its models' record held back, as verified; None for any other."""
-    failed = [check for check in report.checks if not check.passed]
-    if report.agreement is None or not report.agreement.agreed or any(c.stage != "agreement" for c in failed):
-        return None
-    since = {"passed": True, "fix": ""}
-    checks = (
-        check
-        if check.passed
-        else check.model_copy(
-            update=since | {"message": f"{check.message}; its models' next syntheses agreed fully too"}
-        )
-        for check in report.checks
-    )
-    return report.model_copy(update={"trust": "verified", "checks": tuple(checks)})
-
-
-async def _rows_of(library: Library, models: Mapping[str, str]) -> list[JournalRow]:
+async def _read_rows(library: Library, models: Mapping[str, str]) -> list[JournalRow]:
     """The syntheses of these models that could agree fully, newest first."""
     if not models:
         return []
@@ -90,7 +83,7 @@ async def _rows_of(library: Library, models: Mapping[str, str]) -> list[JournalR
     ]
 
 
-def _agreed(rows: Iterable[JournalRow], request: str) -> tuple[bool, ...]:
+def _agreements(rows: Iterable[JournalRow], request: str) -> tuple[bool, ...]:
     """Whether each agreed, in their order: of those with one request the first, and none with `request` itself."""
     first: dict[object, bool] = {}
     for row in rows:

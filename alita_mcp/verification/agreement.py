@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Environment, RunResult
 from alita_mcp.values import Check, Draft, Example, ToolContract, Value
-from alita_mcp.verification.comparison import result_word, rounded_json
+from alita_mcp.verification.comparison import comparison_key, result_word
 from alita_mcp.verification.environment import environment_gate
 from alita_mcp.verification.examples.examples import Trial, judge_all
 from alita_mcp.verification.examples.suite import distinct_examples
 from alita_mcp.verification.examples.trials import clock_and_seed_of, job_of, run_jobs
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.static.static import static_gate
 
@@ -84,19 +85,19 @@ def accept(matrix: Matrix) -> Decision:
     if not clusters:
         return Decision(dropped=tests)
 
-    def passed(members: Sequence[int]) -> tuple[int, ...]:
+    def tests_passed_by(members: Sequence[int]) -> tuple[int, ...]:
         # calls that end alike may still pass unlike: a check can look at more than the word for a result
         return tuple(test for test in tests if all(matrix.candidates[each].passes[test] for each in members))
 
     def weight(members: Sequence[int]) -> tuple[int, int, int]:
-        return len(members) * len(passed(members)), len(members), -members[0]
+        return len(members) * len(tests_passed_by(members)), len(members), -members[0]
 
     suites = sum(1 for suite in matrix.suites if suite)
     most = len(tests) * (1 - NEARLY_ALL)
-    nearly = [each for each in clusters.values() if len(tests) - len(passed(each)) <= most]
+    nearly = [each for each in clusters.values() if len(tests) - len(tests_passed_by(each)) <= most]
     reliable = nearly if suites >= ENOUGH_SUITES else []
     best = max(reliable or clusters.values(), key=weight)
-    kept = passed(best)
+    kept = tests_passed_by(best)
     dropped = tuple(sorted(set(tests) - set(kept)))
     # chosen is (1) what nearly passes several suites, (2) a majority that passes half of the tests, and
     # (3) a lone candidate that no test contradicts
@@ -113,6 +114,10 @@ def accept(matrix: Matrix) -> Decision:
 def is_proven(agreed: Sequence[bool]) -> bool:
     """Whether a model's syntheses just before one, or just after it, prove its full agreement; nearest first."""
     return sum(agreed[:WINDOW]) >= ENOUGH
+
+
+NOT_RUN = "it was not run"
+CANNOT_RUN = fail_check("environment", "the draft cannot be run", "Send it again.")
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,11 @@ class Row:
     def passes(self) -> tuple[bool, ...]:
         """Which tests the draft passes."""
         return tuple(check is not None and check.passed for check in self.checks)
+
+    def got(self, test: int) -> Any:
+        """The result of one test as a report shows it."""
+        check = self.checks[test]
+        return check.got if check is not None else NOT_RUN
 
 
 @dataclass(frozen=True)
@@ -186,7 +196,7 @@ async def extend_matrix(
     Raises:
         SandboxError: the sandbox failed.
     """
-    tests, (_, *numbers) = pooled([matrix.tests, *suites])
+    tests, (_, *numbers) = pool_tests([matrix.tests, *suites])
     known = zip(matrix.candidates, matrix.rows, strict=True)
     ran = [await run_row(candidate, tests, rehearsal, row) for candidate, row in known]
     ran += [await run_row(candidate, tests, rehearsal) for candidate in more]
@@ -210,45 +220,44 @@ async def run_row(
     """
     if candidate.failure is not None or candidate.contract is None:
         return candidate, None
+    draft, known = candidate.draft, known or Row((), ())
+    fresh = tests[len(known.results) :]
+    jobs = [job_of(draft, test, candidate.environment) for test in fresh] if known.is_whole else []
     try:
-        return candidate, await _ran(candidate, candidate.contract, tests, rehearsal, known or Row((), ()))
+        ran = await run_jobs(rehearsal, jobs)
+        ran += [None] * (len(fresh) - len(ran))
+        numbered = enumerate(zip(fresh, ran, strict=True), len(known.results) + 1)
+        trials = [Trial(number, *pair) for number, pair in numbered]
+        ended = [trial for trial in trials if trial.result is not None]
+        pinned = clock_and_seed_of(draft)
+        judged = iter(await judge_all(ended, candidate.contract, rehearsal.sandbox, pinned))
     except SandboxRefused as refused:
         return replace(candidate, failure=_refusal(refused)), None
-
-
-async def _ran(
-    candidate: Prepared, contract: ToolContract, tests: Sequence[Example], rehearsal: Rehearsal, known: Row
-) -> Row:
-    draft, fresh = candidate.draft, tests[len(known.results) :]
-    jobs = [job_of(draft, test, candidate.environment) for test in fresh] if known.is_whole else []
-    ran = await run_jobs(rehearsal, jobs)
-    ran += [None] * (len(fresh) - len(ran))
-    numbered = enumerate(zip(fresh, ran, strict=True), len(known.results) + 1)
-    trials = [Trial(number, *pair) for number, pair in numbered]
-    ended = [trial for trial in trials if trial.result is not None]
-    judged = iter(await judge_all(ended, contract, rehearsal.sandbox, clock_and_seed_of(draft)))
     checks = (*known.checks, *(next(judged) if trial.result is not None else None for trial in trials))
     results = (*known.results, *ran)
     if draft.varies:  # those that draw otherwise are one behaviour where both are right
-        return Row(checks, tuple("right" if check and check.passed else "wrong" for check in checks), results)
+        words = tuple("right" if check and check.passed else "wrong" for check in checks)
+        return candidate, Row(checks, words, results)
     errors: defaultdict[str, set[str]] = defaultdict(set)  # for each call those that some test expects of it
     for test in tests:
-        errors[rounded_json(test.arguments)] |= {test.raises} if test.raises is not None else set()
-    named = zip(tests, results, strict=True)
-    words = tuple(result_word(result, errors[rounded_json(test.arguments)]) for test, result in named)
-    return Row(checks, words, results)
+        errors[comparison_key(test.arguments)] |= {test.raises} if test.raises is not None else set()
+    words = tuple(
+        result_word(result, errors[comparison_key(test.arguments)])
+        for test, result in zip(tests, results, strict=True)
+    )
+    return candidate, Row(checks, words, results)
 
 
-def pooled(suites: Sequence[Sequence[Example]]) -> tuple[tuple[Example, ...], tuple[frozenset[int], ...]]:
+def pool_tests(suites: Sequence[Sequence[Example]]) -> tuple[tuple[Example, ...], tuple[frozenset[int], ...]]:
     """All tests, each once, and the numbers of each suite's tests among them."""
     tests = tuple(example for _, example in distinct_examples([test for suite in suites for test in suite]))
-    place = {rounded_json(test.as_json()): number for number, test in enumerate(tests)}
-    keys = [[rounded_json(test.as_json()) for test in suite] for suite in suites]
+    place = {comparison_key(test.as_json()): number for number, test in enumerate(tests)}
+    keys = [[comparison_key(test.as_json()) for test in suite] for suite in suites]
     return tests, tuple(frozenset(place[key] for key in suite if key in place) for suite in keys)
 
 
 def _refusal(refused: SandboxRefused) -> Check:
-    return failed("environment", refused.message, refused.hint or "Write it without that feature.")
+    return fail_check("environment", refused.message, refused.hint or "Write it without that feature.")
 
 
 def _hard_failure(checks: Sequence[Check]) -> Check | None:

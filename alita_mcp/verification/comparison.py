@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from alita_mcp.sandbox.interface import RunResult
-from alita_mcp.verification.findings import SHOWN_CHARACTERS, shown
+from alita_mcp.verification.findings import SHOWN_CHARACTERS, cut_value
 
 RELATIVE_TOLERANCE = 1e-9
 
@@ -26,7 +26,12 @@ def same_result(expected: Any, got: Any, exact: bool = False) -> bool:
     if isinstance(expected, bool) or isinstance(got, bool):
         return expected is got
     if isinstance(expected, int | float) and isinstance(got, int | float):
-        return _same_number(expected, got, exact)
+        if expected == got or exact or (isinstance(expected, int) and isinstance(got, int)):
+            return bool(expected == got)
+        try:
+            return math.isclose(expected, got, rel_tol=RELATIVE_TOLERANCE, abs_tol=0.0)
+        except OverflowError:  # an int beyond every float
+            return False
     if isinstance(expected, list | tuple) and isinstance(got, list | tuple):
         return len(expected) == len(got) and all(
             same_result(one, other, exact) for one, other in zip(expected, got, strict=True)
@@ -38,18 +43,7 @@ def same_result(expected: Any, got: Any, exact: bool = False) -> bool:
     return type(expected) is type(got) and bool(expected == got)
 
 
-def _same_number(expected: float, got: float, exact: bool) -> bool:
-    if expected == got:
-        return True
-    if exact or (isinstance(expected, int) and isinstance(got, int)):
-        return False
-    try:
-        return math.isclose(expected, got, rel_tol=RELATIVE_TOLERANCE, abs_tol=0.0)
-    except OverflowError:  # an int beyond every float
-        return False
-
-
-def raised(wanted: str, result: RunResult) -> bool:
+def matches_error(wanted: str, result: RunResult) -> bool:
     """Whether a call raised an error of that class or of a subclass, as `pytest.raises` matches.
 
     A bare name of a builtin means the builtin, any other one each class of that name. A module of the standard library
@@ -62,7 +56,21 @@ def raised(wanted: str, result: RunResult) -> bool:
     if known is not None:
         return f"builtins.{known.__name__}" in kinds
     homes = [home for home, _, own in (kind.rpartition(".") for kind in kinds) if own == name]
-    return bool(homes) and (not module or any(_may_hold(module, home) for home in homes))
+    if not module or not homes:
+        return bool(homes)
+
+    asked = module.split(".")
+
+    def may_hold(home: str) -> bool:
+        # the module that is asked for is (1) the tool, (2) of the standard library, or (3) any other
+        own = [part.lstrip("_") for part in home.split(".")]
+        if asked[0] == "tool":
+            return asked == own
+        if asked[0] in sys.stdlib_module_names:
+            return own == ["builtins"] or not {*asked}.isdisjoint(own)
+        return own[0] not in sys.stdlib_module_names or not {*asked}.isdisjoint(own)
+
+    return any(map(may_hold, homes))
 
 
 def kinds_of(result: RunResult) -> Sequence[str]:
@@ -90,16 +98,6 @@ def _builtin(name: str) -> type[BaseException] | None:
     return found if isinstance(found, type) and issubclass(found, BaseException) else None
 
 
-def _may_hold(module: str, home: str) -> bool:
-    """Whether a module may hold a class whose own module is `home`, without importing either."""
-    asked, own = module.split("."), [part.lstrip("_") for part in home.split(".")]
-    if asked[0] == "tool":
-        return asked == own
-    if asked[0] in sys.stdlib_module_names:
-        return own == ["builtins"] or not {*asked}.isdisjoint(own)
-    return own[0] not in sys.stdlib_module_names or not {*asked}.isdisjoint(own)
-
-
 SIGNIFICANT_DIGITS = 9
 """Floats that agree so far are the same behaviour, as in every comparison of results."""
 LONGEST = 200
@@ -112,29 +110,29 @@ def result_word(result: RunResult | None, errors: Collection[str] = ()) -> str:
     """
     if result is None:
         return "not run"
-    if met := sorted(name for name in errors if raised(name, result)):
+    if met := sorted(name for name in errors if matches_error(name, result)):
         return f"raises {' '.join(met)}"
     if result.status == "error":
         return f"error {result.error_type.rsplit('.', 1)[-1]}"
     if not result.ok:
         return result.status
-    text = rounded_json(result.value)
+    text = comparison_key(result.value)
     return f"value {hashlib.sha256(text.encode()).hexdigest() if len(text) > LONGEST else text}"
 
 
-def rounded_json(value: Any) -> str:
+def comparison_key(value: Any) -> str:
     """The value as JSON with sorted keys and floats as they compare: few digits, and whole ones as integers."""
-    return json.dumps(_rounded(value), sort_keys=True)
+    return json.dumps(_round(value), sort_keys=True)
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     if isinstance(value, float):
         shortened = float(f"{value:.{SIGNIFICANT_DIGITS}g}")
         return int(shortened) if shortened.is_integer() and abs(shortened) < 1e15 else shortened
     if isinstance(value, list | tuple):
-        return [_rounded(each) for each in value]
+        return [_round(each) for each in value]
     if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in value.items()}
+        return {name: _round(each) for name, each in value.items()}
     return value
 
 
@@ -165,35 +163,43 @@ def difference(expected: Any, got: Any, width: int, before: int = CONTEXT) -> Di
     path = _path(expected, got, exact=False)
     path = _path(expected, got, exact=True) if path is None else path
     shared = path or []
-    if shared and not (_has(expected, shared) and _has(got, shared)):
-        shared = shared[:-1]
+    if shared:  # the last step may lead to what only one of them has
+        *parents, last = shared
+        for parent in (_at(expected, parents), _at(got, parents)):
+            if not (last in parent if isinstance(parent, dict) else int(last) < len(parent)):
+                shared = parents
     ones, others = _text(expected), _text(got)
     one, other = _position(expected, shared), _position(got, shared)
     common = _common(ones[one:], others[other:])
     before = min(before, width // 2)
     parts = _window(ones, one + common, before, width), _window(others, other + common, before, width)
-    where = _named(path or [])
+    steps = (
+        f"[{step}]" if isinstance(step, int) else f".{step}" if step.isidentifier() else f"[{_text(step)}]"
+        for step in path or ()
+    )
+    where = _visible("result" + "".join(steps)) if path else ""
+    where = where if len(where) <= MAX_WHERE else "…" + where[1 - MAX_WHERE :]
     if any(part.startswith("…") for part in parts):
-        where = ", ".join(filter(None, (where, _character(_at(expected, shared), _at(got, shared)))))
+        ends = _at(expected, shared), _at(got, shared)
+        place = _common(*ends) if all(isinstance(end, str) for end in ends) else 0
+        where = ", ".join(filter(None, (where, f"character {place + 1}" if place else "")))
     return Difference(where, *parts)
 
 
-def shown_pair(expected: Any, got: Any) -> tuple[Any, Any]:
+def cut_pair(expected: Any, got: Any) -> tuple[Any, Any]:
     """Two values as a check carries them: whole when small, else the part around their first difference."""
     sizes = len(json.dumps(expected)), len(json.dumps(got))
     if max(sizes) <= SHOWN_CHARACTERS:
-        return shown(expected), shown(got)
+        return cut_value(expected), cut_value(got)
     found = difference(expected, got, AROUND)
-    parts = zip((expected, got), (found.expected, found.got), sizes, strict=True)
-    one, other = (_cut(*each, found.where) for each in parts)
-    return one, other
 
+    def cut(value: Any, part: str, size: int) -> Any:
+        if size <= SHOWN_CHARACTERS:
+            return cut_value(value)
+        place = f"at {found.where}: " if found.where and part.startswith("…") else ""
+        return f"{place}{part} ({size} characters)"
 
-def _cut(value: Any, part: str, size: int, where: str) -> Any:
-    if size <= SHOWN_CHARACTERS:
-        return shown(value)
-    place = f"at {where}: " if where and part.startswith("…") else ""
-    return f"{place}{part} ({size} characters)"
+    return cut(expected, found.expected, sizes[0]), cut(got, found.got, sizes[1])
 
 
 def _path(expected: Any, got: Any, *, exact: bool) -> _Path | None:
@@ -211,11 +217,6 @@ def _path(expected: Any, got: Any, *, exact: bool) -> _Path | None:
                 return [key, *rest]
         return None
     return None if same_result(expected, got, exact) else []
-
-
-def _has(value: Any, path: _Path) -> bool:
-    parent = _at(value, path[:-1])
-    return path[-1] in parent if isinstance(parent, dict) else int(path[-1]) < len(parent)
 
 
 def _at(value: Any, path: _Path) -> Any:
@@ -264,17 +265,3 @@ def _window(text: str, position: int, before: int, width: int) -> str:
     starts = "…" if start or kept != ahead else ""
     ends = "…" if end < len(text) or shown_behind != behind else ""
     return starts + kept + shown_behind + ends
-
-
-def _named(path: _Path) -> str:
-    steps = (
-        f"[{step}]" if isinstance(step, int) else f".{step}" if step.isidentifier() else f"[{_text(step)}]"
-        for step in path
-    )
-    named = _visible("result" + "".join(steps)) if path else ""
-    return named if len(named) <= MAX_WHERE else "…" + named[1 - MAX_WHERE :]
-
-
-def _character(one: Any, other: Any) -> str:
-    place = _common(one, other) if isinstance(one, str) and isinstance(other, str) else 0
-    return f"character {place + 1}" if place else ""

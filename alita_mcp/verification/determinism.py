@@ -11,23 +11,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Check, Draft, Example, Varying
 from alita_mcp.verification.code.names import Names
-from alita_mcp.verification.comparison import same_result, shown_pair
+from alita_mcp.verification.comparison import cut_pair, same_result
 from alita_mcp.verification.examples.examples import Trial, judge_all
 from alita_mcp.verification.examples.trials import (
     OTHER_REHEARSALS,
     RehearsedDraft,
     clock_and_seed_of,
-    failure_in_words,
+    describe_failure,
     job_of,
-    pinned_clock_and_seed,
+    pin_clock_and_seed,
     run_jobs,
 )
-from alita_mcp.verification.findings import call_facts, failed, passed, shown
+from alita_mcp.verification.findings import call_facts, cut_value, fail_check, pass_check
 
-Mover = Literal["clock", "random", "hash seed", "chance"]
+Cause = Literal["clock", "random", "hash seed", "chance"]
 """`chance`: what cannot be set, such as addresses, threads and how long something took."""
 _MAY_VARY = {"random", "secrets", "uuid", "time", "datetime", "os", "numpy", "calendar", "zoneinfo"}
 
@@ -42,11 +41,11 @@ def generator_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check
     """
     values = [node.value for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
     made = (node for value in values if value for node in ast.walk(value) if isinstance(node, ast.Call))
-    early = next((node for node in made if names.dotted(node.func) in _GENERATORS), None)
+    early = next((node for node in made if names.full_name(node.func) in _GENERATORS), None)
     if early is None or "random" not in draft.varies:
         return []
     message = "a generator made when the module is imported draws the same in every call"
-    return [failed("static", message, "Make it inside the function.", line=early.lineno)]
+    return [fail_check("static", message, "Make it inside the function.", line=early.lineno)]
 
 
 def may_vary(imports: tuple[str, ...]) -> bool:
@@ -54,18 +53,18 @@ def may_vary(imports: tuple[str, ...]) -> bool:
     return not _MAY_VARY.isdisjoint(imports)
 
 
-async def moved_by(subject: RehearsedDraft, example: Example) -> set[Mover]:
+async def find_causes(subject: RehearsedDraft, example: Example) -> set[Cause]:
     """The causes that alone change an example's result; `chance` where it changes while all are pinned.
 
     Raises:
         SandboxError: the sandbox failed.
     """
-    one, other = (pinned_clock_and_seed(subject.draft.code, number) for number in (0, 1))
+    one, other = (pin_clock_and_seed(subject.draft.code, number) for number in (0, 1))
     plain = job_of(subject.draft, example, subject.environment)
     base: dict[str, Any] = {
         "clock_offset_s": 0, "moment": one.moment, "random_seed": one.seed, "hash_seed": 1, "fresh": True,
     }  # fmt: skip
-    changes: dict[Mover, dict[str, Any]] = {
+    changes: dict[Cause, dict[str, Any]] = {
         "chance": {},
         "clock": {"moment": other.moment},
         "random": {"random_seed": other.seed},
@@ -73,34 +72,33 @@ async def moved_by(subject: RehearsedDraft, example: Example) -> set[Mover]:
     }
     jobs = [plain.model_copy(update={**base, **change}) for change in ({}, *changes.values())]
     first, *changed = await run_jobs(subject.rehearsal, jobs)
-    moved = {mover for mover, result in zip(changes, changed, strict=True) if _differ(first, result)}
-    return {"chance"} if "chance" in moved else moved
+    causes: set[Cause] = set()
+    for cause, result in zip(changes, changed, strict=True):
+        if first is not None and result is not None:
+            same_end = (first.status, first.error_type) == (result.status, result.error_type)
+            if not same_end or not same_result(first.value, result.value):
+                causes.add(cause)
+    return {"chance"} if "chance" in causes else causes
 
 
-def declaration(draft: Draft, moved: set[Mover]) -> str:
+def advise_varies(draft: Draft, causes: set[Cause]) -> str:
     """Advice to declare what a result varies by; empty where nothing can be declared."""
     named: set[Varying] = {
-        "random" if each in ("random", "chance") else "clock" for each in moved - {"hash seed"}
+        "random" if each in ("random", "chance") else "clock" for each in causes - {"hash seed"}
     }
     missing = sorted(named - {*draft.varies})
     if not missing:
         return ""
     varies = json.dumps(sorted({*draft.varies, *missing}))
     what = {"clock": "the clock", "random": "random numbers"}
-    if moved == {"chance"}:
+    if causes == {"chance"}:
         cause = "It changes with each call, whatever the clock and the seed"
     else:
         cause = f"It changes with {' and '.join(what[each] for each in missing)}"
-    steady = "take them as arguments" if missing == ["clock"] else "seed them, or sort what comes from sets"
-    steady = "take the time as an argument" if missing == ["clock"] else steady
+    steady = (
+        "take the time as an argument" if missing == ["clock"] else "seed them, or sort what comes from sets"
+    )
     return f'{cause}. If that is meant, add "varies": {varies} and use `check` in the tests; else {steady}.'
-
-
-def _differ(one: RunResult | None, other: RunResult | None) -> bool:
-    if one is None or other is None:
-        return False
-    same_end = (one.status, one.error_type) == (other.status, other.error_type)
-    return not (same_end and same_result(one.value, other.value))
 
 
 _STEADY = "Sort what comes from sets, seed random numbers, take the time as an argument."
@@ -124,23 +122,22 @@ async def determinism_gate(subject: RehearsedDraft, trials: Sequence[Trial]) -> 
     if not differing:
         kept = f", the {' and '.join(draft.varies)} as declared" if draft.varies else ""
         message = f"{len(first)} calls repeated with another hash seed and clock{kept}"
-        return [passed("determinism", message)]
-    moved = await moved_by(subject, differing[0][0].example)
-    if moved == {"chance"} and "random" in draft.varies:
-        return [passed("determinism", f"{len(first)} calls repeated; no seed brings their results back")]
-    return [_differs(draft, *each, moved) for each in differing]
-
-
-def _differs(draft: Draft, trial: Trial, result: RunResult, repeated: RunResult, moved: set[Mover]) -> Check:
-    if repeated.ok:
-        expected, got = shown_pair(result.value, repeated.value)
-    else:
-        expected, got = shown(result.value), failure_in_words(repeated)
-    message = (
-        f"example {trial.number} gave another result in a fresh process, with another hash seed and clock"
-    )
-    facts = call_facts(trial.example.arguments, repeated) | {"expected": expected, "got": got}
-    return failed("determinism", message, declaration(draft, moved) or _STEADY, **facts)
+        return [pass_check("determinism", message)]
+    causes = await find_causes(subject, differing[0][0].example)
+    if causes == {"chance"} and "random" in draft.varies:
+        return [pass_check("determinism", f"{len(first)} calls repeated; no seed brings their results back")]
+    checks = []
+    for trial, result, repeated in differing:
+        if repeated.ok:
+            expected, got = cut_pair(result.value, repeated.value)
+        else:
+            expected, got = cut_value(result.value), describe_failure(repeated)
+        message = (
+            f"example {trial.number} gave another result in a fresh process, with another hash seed and clock"
+        )
+        facts = call_facts(trial.example.arguments, repeated) | {"expected": expected, "got": got}
+        checks.append(fail_check("determinism", message, advise_varies(draft, causes) or _STEADY, **facts))
+    return checks
 
 
 async def variation_checks(subject: RehearsedDraft, trials: Sequence[Trial]) -> list[Check]:
@@ -149,7 +146,7 @@ async def variation_checks(subject: RehearsedDraft, trials: Sequence[Trial]) -> 
     Raises:
         SandboxError: the sandbox failed.
     """
-    draft, moved = subject.draft, False
+    draft, varied = subject.draft, False
     for number in range(1, OTHER_REHEARSALS + 1) if draft.varies else ():
         pinned = clock_and_seed_of(draft, number)
         jobs = [job_of(draft, trial.example, subject.environment, pinned=pinned) for trial in trials]
@@ -158,23 +155,21 @@ async def variation_checks(subject: RehearsedDraft, trials: Sequence[Trial]) -> 
         there = [replace(trial, result=result) for trial, result in pairs if result is not None]
         checks = await judge_all(there, subject.contract, subject.rehearsal.sandbox, pinned)
         missed = next((check for check in checks if not check.passed), None)
-        if missed is not None:
-            return [_chance_hit(draft, missed)]
-        moved = moved or any(_is_other(trial.result, result) for trial, result in pairs)
-    if draft.varies and not moved:
+        if missed is not None:  # it held by chance before
+            names = {"clock": "`now` (a datetime in UTC)", "random": "`seed` (of `random.Random(seed)`)"}
+            known = " and ".join(names[each] for each in draft.varies)
+            message = f"{missed.message}, in a rehearsal with another {' and '.join(draft.varies)}"
+            fix = f"Write a `check` that holds for every result; checks know `result`, `arguments`, {known}."
+            update = {"stage": "determinism", "message": message, "fix": fix}
+            return [missed.model_copy(update=update)]
+        varied = varied or any(
+            trial.result is not None
+            and result is not None
+            and not same_result(trial.result.value, result.value)
+            for trial, result in pairs
+        )
+    if draft.varies and not varied:
         message = f"no result varied in {OTHER_REHEARSALS} rehearsals with other clocks and seeds"
         fix = "Leave out varies, or add an example that varies."
-        return [failed("determinism", message, fix, hard=False)]
+        return [fail_check("determinism", message, fix, hard=False)]
     return []
-
-
-def _is_other(one: RunResult | None, other: RunResult | None) -> bool:
-    return one is not None and other is not None and not same_result(one.value, other.value)
-
-
-def _chance_hit(draft: Draft, missed: Check) -> Check:
-    names = {"clock": "`now` (a datetime in UTC)", "random": "`seed` (of `random.Random(seed)`)"}
-    known = " and ".join(names[each] for each in draft.varies)
-    message = f"{missed.message}, in a rehearsal with another {' and '.join(draft.varies)}"
-    fix = f"Say with `check` what holds of every result; checks know `result`, `arguments`, {known}."
-    return missed.model_copy(update={"stage": "determinism", "message": message, "fix": fix})

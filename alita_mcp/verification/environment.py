@@ -6,7 +6,7 @@ from alita_mcp.errors import PackagesRejected
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Environment, Sandbox
 from alita_mcp.values import Check, Draft, Lock
-from alita_mcp.verification.findings import failed, passed
+from alita_mcp.verification.findings import fail_check, pass_check
 
 
 async def environment_gate(
@@ -28,8 +28,8 @@ async def environment_gate(
     except PackagesRejected as rejected:
         fix = (
             rejected.hint
-            or "Use other packages or versions, with wheels for this Python, or the standard library."
+            or "Use packages with wheels for this Python, other versions, or the standard library."
         )
-        return [failed("environment", rejected.message, fix)], None, None
+        return [fail_check("environment", rejected.message, fix)], None, None
     message = f"{len(lock.requirements)} packages locked with hashes"
-    return [passed("environment", message)], lock, environment
+    return [pass_check("environment", message)], lock, environment

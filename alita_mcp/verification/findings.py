@@ -23,10 +23,10 @@ class ContractError(AlitaError):
 
 def refusal(message: str, fix: str, *, line: int | None = None, stage: Stage = "static") -> ContractError:
     """The error for one broken rule of the contract."""
-    return ContractError(failed(stage, message, fix, line=line))
+    return ContractError(fail_check(stage, message, fix, line=line))
 
 
-def failed(
+def fail_check(
     stage: Stage, message: str, fix: str, *, line: int | None = None, hard: bool = True, **seen: Any
 ) -> Check:
     """A failed check, with a line number when the code shows one; `seen` are further fields, such as `got`."""
@@ -34,12 +34,12 @@ def failed(
     return Check(stage=stage, passed=False, hard=hard, message=where + message, fix=fix, **seen)
 
 
-def passed(stage: Stage, message: str = "") -> Check:
+def pass_check(stage: Stage, message: str = "") -> Check:
     """A passed check."""
     return Check(stage=stage, passed=True, message=message)
 
 
-def shown(value: Any) -> Any:
+def cut_value(value: Any) -> Any:
     """A JSON value as a check carries it: whole when small, else the beginning of its JSON text."""
     text = json.dumps(value)
     if len(text) > SHOWN_CHARACTERS:
@@ -47,19 +47,19 @@ def shown(value: Any) -> Any:
     return value if is_unicode(value) else text
 
 
-def shown_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+def cut_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
     """Arguments as a check carries them; each value cut by itself."""
-    return {encodable(name[:100]): shown(value) for name, value in arguments.items()}
+    return {encodable(name[:100]): cut_value(value) for name, value in arguments.items()}
 
 
-def sorted_json(value: Any) -> str:
+def json_key(value: Any) -> str:
     """The JSON text of a value with sorted keys: equal values have equal texts."""
     return json.dumps(value, sort_keys=True)
 
 
 def call_facts(arguments: dict[str, Any], result: RunResult) -> dict[str, Any]:
     """Fields of a check that describe one call: its arguments, the last lines of its trace and its seconds."""
-    case = shown_arguments(arguments)
+    case = cut_arguments(arguments)
     return {"case": case, "trace": result.trace[-10:], "seconds": result.wall_seconds}
 
 

@@ -53,7 +53,7 @@ def validate_result(schema: Schema, result: Any) -> str | None:
     return encodable("; ".join(problems)) if problems else None
 
 
-def delivered(value: Any, *, wraps_result: bool) -> Any:
+def wrap_result(value: Any, *, wraps_result: bool) -> Any:
     """A result in the form that clients receive."""
     return {"result": value} if wraps_result else value
 
@@ -64,13 +64,19 @@ def _problems(schema: Schema, instance: Any, *, strict_integers: bool) -> list[s
     if schema.get("additionalProperties") is False and isinstance(instance, dict):  # the root alone is closed
         known = list(schema.get("properties", {}))
         unknown = nsmallest(MAX_PROBLEMS + 1, instance.keys() - known)  # a few of perhaps a hundred thousand
-        problems = [_unknown(str(name), known) for name in unknown]
+        for name in map(str, unknown):
+            near = difflib.get_close_matches(name[:64], known, n=1)
+            instead = (
+                f", did you mean {near[0]!r}?" if near else f", only {', '.join(known)}" if known else ""
+            )
+            problems.append(f"there is no {name[:64]!r}{instead}")
     validator = _validator(json.dumps(schema), strict_integers, is_large(instance))
     try:
         validator.validate_python(instance)
     except ValidationError as refused:
         try:
-            problems += sorted(_message(error) for error in refused.errors(include_url=False))
+            errors = refused.errors(include_url=False)
+            problems += sorted(_describe(error) for error in errors)
         except (RecursionError, ValueError):  # Python does not print every number
             return ["something is nested too deeply, or a number has thousands of digits"]
     return problems[:MAX_PROBLEMS] + ["and more"] * (len(problems) > MAX_PROBLEMS)
@@ -97,16 +103,30 @@ class _Reader(NamedTuple):
             raise ValueError(f"no schema of a tool has {', '.join(sorted(unknown))}")
         if "enum" in schema:
             values = schema["enum"]
-            return _named(core_schema.literal_schema(values), f"one of {json.dumps(values)[:300]}")
-        readers = {
-            "string": _string, "boolean": _boolean, "integer": self._integer, "number": _number,
-            "array": self._array, "object": self._object,
-        }  # fmt: skip
-        return readers[schema["type"]](schema) if "type" in schema else core_schema.any_schema()
-
-    def _array(self, schema: Schema) -> core_schema.CoreSchema:
-        items = self.read(schema.get("items", {}))
-        return core_schema.list_schema(items, strict=True, fail_fast=self.fail_fast)
+            return _with_message(core_schema.literal_schema(values), f"one of {json.dumps(values)[:300]}")
+        match schema.get("type"):
+            case "string":
+                shortest, longest = schema.get("minLength"), schema.get("maxLength")
+                bounds = f" of {shortest or 0} to {longest} characters" if longest is not None else ""
+                text = core_schema.str_schema(strict=True, min_length=shortest, max_length=longest)
+                return _with_message(text, f"a string{bounds}")
+            case "boolean":
+                return _with_message(core_schema.bool_schema(strict=True), "true or false")
+            case "integer":
+                return self._integer(schema)
+            case "number":
+                whole = core_schema.int_schema(strict=True)
+                either = core_schema.union_schema([_real(), whole], mode="left_to_right")
+                return _with_message(either, "a number")
+            case "array":
+                items = self.read(schema.get("items", {}))
+                return core_schema.list_schema(items, strict=True, fail_fast=self.fail_fast)
+            case "object":
+                return self._object(schema)
+            case None:
+                return core_schema.any_schema()
+            case other:
+                raise ValueError(f"no schema of a tool has the type {other!r}")
 
     def _integer(self, schema: Schema) -> core_schema.CoreSchema:
         least, most = schema.get("minimum"), schema.get("maximum")
@@ -115,7 +135,7 @@ class _Reader(NamedTuple):
         if not self.strict_integers:
             integral = core_schema.no_info_after_validator_function(_integral, _real(ge=least, le=most))
             whole = core_schema.union_schema([whole, integral], mode="left_to_right")
-        return _named(whole, f"an integer{bounds}")
+        return _with_message(whole, f"an integer{bounds}")
 
     def _object(self, schema: Schema) -> core_schema.CoreSchema:
         nodes, required = schema.get("properties", {}), schema.get("required", [])
@@ -133,22 +153,6 @@ class _Reader(NamedTuple):
         )
 
 
-def _string(schema: Schema) -> core_schema.CoreSchema:
-    shortest, longest = schema.get("minLength"), schema.get("maxLength")
-    bounds = f" of {shortest or 0} to {longest} characters" if longest is not None else ""
-    text = core_schema.str_schema(strict=True, min_length=shortest, max_length=longest)
-    return _named(text, f"a string{bounds}")
-
-
-def _boolean(_schema: Schema) -> core_schema.CoreSchema:
-    return _named(core_schema.bool_schema(strict=True), "true or false")
-
-
-def _number(_schema: Schema) -> core_schema.CoreSchema:
-    whole = core_schema.int_schema(strict=True)
-    return _named(core_schema.union_schema([_real(), whole], mode="left_to_right"), "a number")
-
-
 def _real(**bounds: Any) -> core_schema.CoreSchema:
     return core_schema.float_schema(strict=True, allow_inf_nan=False, **bounds)
 
@@ -159,36 +163,25 @@ def _integral(value: float) -> float:
     raise ValueError
 
 
-def _named(schema: core_schema.CoreSchema, what: str) -> core_schema.CoreSchema:
+def _with_message(schema: core_schema.CoreSchema, what: str) -> core_schema.CoreSchema:
     return core_schema.custom_error_schema(
         schema, custom_error_type="kind", custom_error_message=f"is not {what}"
     )
 
 
-def _message(error: ErrorDetails) -> str:
+def _describe(error: ErrorDetails) -> str:
     """One problem in words; the library's own repeats the whole value, however large."""
     if error["type"] == "missing":
         *parents, name = error["loc"]
         return f"{_where(parents)}{name!r} is missing"
+    value = error["input"]
     problem = _KINDS.get(error["type"], error["msg"])
-    leave_out = "; leave it out instead" if error["input"] is None and error["loc"] else ""
-    return f"{_where(error['loc'])}{_shown(error['input'])} {problem}{leave_out}"
+    leave_out = "; leave it out instead" if value is None and error["loc"] else ""
+    shown = json.dumps(value) if value is None or isinstance(value, bool) else _REPR.repr(value)
+    return f"{_where(error['loc'])}{shown} {problem}{leave_out}"
 
 
 def _where(path: Sequence[int | str]) -> str:
     """A place as `rows[1].id: `; the root has no name."""
     steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step[:100]}" for step in path)
     return f"{steps.removeprefix('.')}: " if steps else ""
-
-
-def _unknown(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name[:64], known, n=1)
-    if near:
-        return f"there is no {name[:64]!r}, did you mean {near[0]!r}?"
-    return f"there is no {name[:64]!r}, only {', '.join(known)}" if known else f"there is no {name[:64]!r}"
-
-
-def _shown(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    return _REPR.repr(value)

@@ -28,56 +28,22 @@ from alita_mcp.values import (
     VerificationReport,
 )
 from alita_mcp.verification.determinism import (
-    declaration,
+    advise_varies,
     determinism_gate,
+    find_causes,
     may_vary,
-    moved_by,
     variation_checks,
 )
 from alita_mcp.verification.environment import environment_gate
 from alita_mcp.verification.examples.examples import ExamplesFound, Trial, examples_gate
 from alita_mcp.verification.examples.trials import SECOND_CLOCK_OFFSET_S, RehearsedDraft
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 from alita_mcp.verification.mutation.mutation import mutation_gate
 from alita_mcp.verification.properties.input_source import input_source
 from alita_mcp.verification.properties.properties import INPUTS, properties_gate, seed_of
 from alita_mcp.verification.rehearsal.rehearsal import ReadTool, Rehearsal
 from alita_mcp.verification.static.needs import network_hint
 from alita_mcp.verification.static.static import static_gate
-
-
-async def with_hints(subject: RehearsedDraft, found: ExamplesFound) -> list[Check]:
-    """The checks of the examples gate; the first failure says what to add to the request, if known.
-
-    Raises:
-        SandboxError: the sandbox failed.
-    """
-    failing = next(
-        (place for place, check in enumerate(found.checks) if check.hard and not check.passed), None
-    )
-    if failing is None or failing >= len(found.trials):
-        return found.checks
-    trial, check = found.trials[failing], found.checks[failing]
-    fix = await _variation(subject, trial)
-    if not fix and (hint := await anyio.to_thread.run_sync(network_hint, subject.draft)):
-        fix = f"{check.fix} {hint}"
-    if not fix:
-        return found.checks
-    mended = check.model_copy(update={"fix": fix})
-    return [mended if each is check else each for each in found.checks]
-
-
-async def _variation(subject: RehearsedDraft, trial: Trial) -> str:
-    """What to do about a result that was not the expected one because it is another one each time."""
-    example, result = trial.example, trial.result
-    told = "expected" in example.outcome_fields and result is not None and result.ok
-    if not told or not may_vary(subject.contract.imports):
-        return ""
-    moved = await moved_by(subject, example)
-    undeclared = declaration(subject.draft, moved)
-    if undeclared or not moved - {"hash seed"}:
-        return undeclared
-    return "This result varies: say with `check` what holds of each, instead of `expected`."
 
 
 class Verdict(Value):
@@ -91,8 +57,8 @@ class Verdict(Value):
 
 
 @dataclass
-class _Course:
-    """One verification as it goes along; becomes a report at the end."""
+class _Progress:
+    """What one verification has found so far; becomes a report at the end."""
 
     checks: list[Check] = field(default_factory=list)
     contract: ToolContract | None = None
@@ -108,7 +74,7 @@ class _Course:
     seconds_by_gate: dict[str, float] = field(default_factory=dict)
 
     def add(self, checks: list[Check]) -> bool:
-        """Keeps a gate's checks; true when none of them ends the run."""
+        """Keeps a gate's checks; returns whether the run goes on."""
         self.checks += checks
         return all(check.passed or not check.hard for check in checks)
 
@@ -118,106 +84,131 @@ async def verify(
 ) -> Verdict:
     """Runs the gates in order; the first hard failure ends the run.
 
-    `on_stage` hears the name of each stage as it begins, and lines such as `environment: …` in between.
-    A draft that asks for grants is rehearsed: no real host, model, secret or file is touched. `read_tool` finds
-    the tools that it calls; without it every such call is an error.
+    A draft that asks for grants is rehearsed: no real host, model, secret or file is touched.
+
+    Args:
+        draft: What to verify.
+        sandbox: Where its code runs.
+        on_stage: Hears the name of each stage as it begins, and lines such as `environment: …` in between.
+        read_tool: Finds the tools that it calls; without it every such call is an error.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft. A sandbox that *refuses* what the
             draft needs is a check of the stage `environment` instead.
     """
     started = time.monotonic()
-    course = _Course()
+    progress = _Progress()
     try:
-        await _run_gates(course, draft, on_stage, Rehearsal(sandbox, read_tool))
+        await _run_gates(progress, draft, on_stage, Rehearsal(sandbox, read_tool))
     except SandboxRefused as refused:
         fix = refused.hint or "Install Docker or bubblewrap, or do without the feature."
         offers = (await sandbox.abilities()).offers
-        course.add([failed("environment", refused.message, " ".join((fix, *offers)))])
-    return Verdict(
-        report=_report(course, draft, sandbox.kind, time.monotonic() - started),
-        contract=course.contract,
-        lock=course.lock,
-    )
+        progress.add([fail_check("environment", refused.message, " ".join((fix, *offers)))])
+    report = _report(progress, draft, sandbox.kind, time.monotonic() - started)
+    return Verdict(report=report, contract=progress.contract, lock=progress.lock)
 
 
-async def _run_gates(course: _Course, draft: Draft, on_stage: ReportStage, rehearsal: Rehearsal) -> None:
-    async with _stage(course, "static", on_stage):
+async def _run_gates(progress: _Progress, draft: Draft, on_stage: ReportStage, rehearsal: Rehearsal) -> None:
+    async with _stage(progress, "static", on_stage):
         checks, contract = await static_gate(draft, rehearsal.sandbox)
-        course.contract = contract
-    if not course.add(checks) or contract is None:
+        progress.contract = contract
+    if not progress.add(checks) or contract is None:
         return
-    course.lock = Lock()
+
+    progress.lock = Lock()
     if draft.packages:
-        async with _stage(course, "environment", on_stage):
-            found = await environment_gate(draft, rehearsal.sandbox, on_stage)
-            checks, course.lock, course.environment = found
-        if not course.add(checks):
+        async with _stage(progress, "environment", on_stage):
+            built = await environment_gate(draft, rehearsal.sandbox, on_stage)
+            checks, progress.lock, progress.environment = built
+        if not progress.add(checks):
             return
-    subject, seed = RehearsedDraft(draft, contract, course.environment, rehearsal), seed_of(draft)
-    # started now: its imports take as long as the examples do
+
+    subject, seed = RehearsedDraft(draft, contract, progress.environment, rehearsal), seed_of(draft)
+    # the input program is started before it is needed: its imports take as long as the examples do
     async with input_source(contract.input_schema, draft.examples, seed, INPUTS) as source:
-        if not await _run_examples(course, subject, on_stage):
+        async with _stage(progress, "examples", on_stage):
+            progress.seeds = (hash_seed(draft.code, 0),)
+            found = await examples_gate(subject)
+            progress.trials, progress.examples_passed = found.trials, found.passed
+        if not progress.add(await _add_hint(subject, found)):
             return
-        async with _stage(course, "properties", on_stage):
-            course.properties_seed = seed
-            tried = await properties_gate(subject, course.trials, source)
-            course.properties = tried.tried
-        if not course.add(tried.checks):
+
+        async with _stage(progress, "determinism", on_stage):
+            progress.seeds += (hash_seed(draft.code, SECOND_CLOCK_OFFSET_S),)
+            checks = await determinism_gate(subject, progress.trials)
+            if all(check.passed for check in checks):
+                checks += await variation_checks(subject, progress.trials)
+        if not progress.add(checks):
             return
-    async with _stage(course, "mutation", on_stage):
-        mutated = await mutation_gate(subject, course.trials, tried.seen)
-        course.mutation = mutated.score
-    course.add(mutated.checks)
+        # what tools reach outside changes, rehearsals do not
+        progress.deterministic = draft.grants.is_pure and not draft.varies
+
+        async with _stage(progress, "properties", on_stage):
+            progress.properties_seed = seed
+            tried = await properties_gate(subject, progress.trials, source)
+            progress.properties = tried.tried
+        if not progress.add(tried.checks):
+            return
+
+    async with _stage(progress, "mutation", on_stage):
+        mutated = await mutation_gate(subject, progress.trials, tried.seen)
+        progress.mutation = mutated.score
+    progress.add(mutated.checks)
 
 
-async def _run_examples(course: _Course, subject: RehearsedDraft, on_stage: ReportStage) -> bool:
-    draft = subject.draft
-    async with _stage(course, "examples", on_stage):
-        course.seeds = (hash_seed(draft.code, 0),)
-        found = await examples_gate(subject)
-        course.trials, course.examples_passed = found.trials, found.passed
-    if not course.add(await with_hints(subject, found)):
-        return False
-    async with _stage(course, "determinism", on_stage):
-        course.seeds += (hash_seed(draft.code, SECOND_CLOCK_OFFSET_S),)
-        checks = await determinism_gate(subject, course.trials)
-        if all(check.passed for check in checks):
-            checks += await variation_checks(subject, course.trials)
-    same = course.add(checks)
-    # what tools reach outside changes, rehearsals do not
-    course.deterministic = same and draft.grants.is_pure and not draft.varies
-    return same
+async def _add_hint(subject: RehearsedDraft, found: ExamplesFound) -> list[Check]:
+    """The checks of the examples gate; the first failure says what to add to the request, if that is known."""
+    place = next((at for at, check in enumerate(found.checks) if check.hard and not check.passed), None)
+    if place is None or place >= len(found.trials):
+        return found.checks
+    example, result = found.trials[place].example, found.trials[place].result
+    check, fix = found.checks[place], ""
+    # The example fails (1) because its result is another one each time, or (2) because it asks for no host.
+    has_value = "expected" in example.outcome_fields and result is not None and result.ok
+    if has_value and may_vary(subject.contract.imports):
+        causes = await find_causes(subject, example)
+        fix = advise_varies(subject.draft, causes)
+        if not fix and causes - {"hash seed"}:
+            fix = "This result varies: write a `check` that holds for every result, instead of `expected`."
+    if not fix and (hint := await anyio.to_thread.run_sync(network_hint, subject.draft)):
+        fix = f"{check.fix} {hint}"
+    if not fix:
+        return found.checks
+    return [*found.checks[:place], check.model_copy(update={"fix": fix}), *found.checks[place + 1 :]]
 
 
 @asynccontextmanager
-async def _stage(course: _Course, name: Stage, on_stage: ReportStage) -> AsyncIterator[None]:
-    """Says that a stage begins and keeps how long it took."""
+async def _stage(progress: _Progress, name: Stage, on_stage: ReportStage) -> AsyncIterator[None]:
+    """Reports that a stage begins, and keeps how long it took."""
     await on_stage(name)
     started = time.monotonic()
     try:
         yield
     finally:
-        course.seconds_by_gate[name] = round(time.monotonic() - started, 3)
+        progress.seconds_by_gate[name] = round(time.monotonic() - started, 3)
 
 
-def _report(course: _Course, draft: Draft, kind: str, seconds: float) -> VerificationReport:
+def _report(progress: _Progress, draft: Draft, kind: str, seconds: float) -> VerificationReport:
     from importlib.metadata import version
 
+    failed = [check for check in progress.checks if not check.passed]
+    trust: Trust = (
+        "rejected" if any(check.hard for check in failed) else "provisional" if failed else "verified"
+    )
     return VerificationReport(
-        trust=_trust(course.checks),
-        checks=tuple(course.checks),
+        trust=trust,
+        checks=tuple(progress.checks),
         sandbox=kind,
-        examples_passed=course.examples_passed,
-        examples_total=len(course.trials) or len(draft.examples),
-        deterministic=course.deterministic,
-        seeds=course.seeds,
-        properties=course.properties,
-        properties_seed=course.properties_seed,
-        mutation=course.mutation,
-        environment=course.environment.digest if course.environment else None,
+        examples_passed=progress.examples_passed,
+        examples_total=len(progress.trials) or len(draft.examples),
+        deterministic=progress.deterministic,
+        seeds=progress.seeds,
+        properties=progress.properties,
+        properties_seed=progress.properties_seed,
+        mutation=progress.mutation,
+        environment=progress.environment.digest if progress.environment else None,
         seconds=round(seconds, 3),
-        seconds_by_gate=course.seconds_by_gate,
+        seconds_by_gate=progress.seconds_by_gate,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         recorded=draft.recorded,
         software={
@@ -228,9 +219,3 @@ def _report(course: _Course, draft: Draft, kind: str, seconds: float) -> Verific
             "sandbox": kind,
         },
     )
-
-
-def _trust(checks: list[Check]) -> Trust:
-    if any(check.hard and not check.passed for check in checks):
-        return "rejected"
-    return "verified" if all(check.passed for check in checks) else "provisional"

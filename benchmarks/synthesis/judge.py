@@ -8,7 +8,7 @@ from typing import Literal
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.values import Example, Limits, Value
-from alita_mcp.verification.comparison import raised, same_result
+from alita_mcp.verification.comparison import matches_error, same_result
 from benchmarks.synthesis import mutate
 from benchmarks.synthesis.tool_requests import ToolRequest
 
@@ -77,7 +77,7 @@ async def holds(request: ToolRequest, example: Example, sandbox: Sandbox) -> boo
         Job(code=request.code, function=request.name, arguments=example.arguments, limits=LIMITS)
     )
     if example.raises is not None:
-        return raised(example.raises, result)
+        return matches_error(example.raises, result)
     if not result.ok:
         return False
     if example.check is not None:

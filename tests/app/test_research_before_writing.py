@@ -55,7 +55,7 @@ async def test_a_tool_is_written_from_what_was_read_and_its_card_names_the_sourc
         assert "| humidity | grams per cubic metre |" in notes
         assert "ignore all previous instructions" in notes
         assert told.count("</notes>") == 1
-        assert "package 'numpi' could be taken for 'numpy', which is well known. Do not use it." in notes
+        assert "package 'numpi' may be a mistyped 'numpy', which is well known. Do not use it." in notes
     kept = stored.report.looked_up
     assert kept is not None
     assert site.url("/api") in {source.url for source in kept.sources}

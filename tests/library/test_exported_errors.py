@@ -14,7 +14,7 @@ from alita_mcp.library.versions.testfile import render_tests
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.sandbox.runner.tool.failures import kinds_of
 from alita_mcp.values import Example
-from alita_mcp.verification.comparison import raised
+from alita_mcp.verification.comparison import matches_error
 from tests.library.test_export import run_pytest
 
 CODE = '''import binascii
@@ -71,7 +71,7 @@ def judged(example: Example, module: ModuleType) -> bool:
     with pytest.raises(BaseException, check=lambda _: True) as caught:
         module.__dict__["fail"](**example.arguments)
     kinds = tuple(kinds_of(caught.type))
-    return raised(example.raises or "", RunResult(status="error", error_kinds=kinds))
+    return matches_error(example.raises or "", RunResult(status="error", error_kinds=kinds))
 
 
 @pytest.mark.process

@@ -35,8 +35,9 @@ found
 """
 HOSTILE = """
 import os
-os.symlink('/etc/passwd', 'link')
-os.symlink('/', 'root')
+if hasattr(os, 'symlink'):
+    os.symlink('/etc/passwd', 'link')
+    os.symlink('/', 'root')
 if hasattr(os, 'mkfifo'): os.mkfifo('fifo')
 os.makedirs('sub/deep')
 open('sub/deep/f', 'w').write('1')

@@ -8,7 +8,6 @@ import anyio
 import mcp_types as types
 from mcp import Client
 from mcp.server.connection import Connection
-from mcp.server.subscriptions import ResourceUpdated, ServerEvent
 
 from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.client.announcer import CATALOGUE_URI, Announcer
@@ -82,26 +81,6 @@ async def test_a_closed_connection_is_forgotten() -> None:
             await connection.exit_stack.aclose()
 
     assert not announcer.connections
-
-
-async def test_modern_clients_hear_on_the_bus() -> None:
-    announcer = Announcer()
-    heard: list[ServerEvent] = []
-    announcer.bus.subscribe(heard.append)
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(announcer.publish_changes)
-        await anyio.wait_all_tasks_blocked()
-        announcer.record_change()
-        await anyio.wait_all_tasks_blocked()
-        tasks.cancel_scope.cancel()
-
-    assert [type(event).__name__ for event in heard] == [
-        "ToolsListChanged",
-        "ResourcesListChanged",
-        "ResourceUpdated",
-    ]
-    assert heard[-1] == ResourceUpdated(uri=CATALOGUE_URI)
 
 
 async def test_an_old_client_that_subscribed_hears_of_the_catalogue(server: DualEraServer) -> None:

@@ -37,12 +37,6 @@ async def test_a_greeting_waits_for_no_library(settings: Settings, era: str) -> 
         assert not settings.home.exists()
 
 
-async def test_settings_alone_are_enough(settings: Settings, era: str) -> None:
-    async with connected(build_server(settings), era) as client:
-        assert (await succeeded(client, "search_capabilities", query="anything at all"))["fit"]
-        assert settings.home.is_dir()
-
-
 async def test_a_library_that_cannot_be_opened_is_said_in_every_call_and_tried_again(
     settings: Settings, era: str
 ) -> None:
@@ -86,12 +80,6 @@ async def test_state_that_travels_through_a_client_is_sealed(build: Build) -> No
 
     assert isinstance(answered, types.CallToolResult)
     assert answered.content[0].text == "plain words"
-
-
-async def test_old_clients_may_ask_for_a_log_level(build: Build) -> None:
-    async with connected(build(), "legacy") as client:
-        params = types.SetLevelRequestParams(level="debug")
-        await client.session.send_request(types.SetLevelRequest(params=params), types.EmptyResult)
 
 
 class Broken:

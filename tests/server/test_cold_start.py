@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -10,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import start
 from tests.server.processes import PATIENCE_S, environment
-from tests.tables import each_case
 
 pytestmark = pytest.mark.process
 
@@ -107,38 +104,6 @@ def test_the_entry_loads_nothing_but_the_standard_library_before_it_takes_stdout
     assert added - sys.stdlib_module_names == {"alita_mcp"}
 
 
-@pytest.mark.exhaustive
-def test_the_benchmark_times_both_servers_and_both_protocols() -> None:
-    result = start.run(argparse.Namespace(starts=1, load=0))
-    answers = result["answers"]
-    assert isinstance(answers, dict)
-    assert set(answers) == {"initialize", "server/discover"}
-    for answer in answers.values():
-        assert answer["slowest_s"] == answer["alita_s"] > 0
-        assert answer["ratio"] == pytest.approx(answer["alita_s"] / answer["minimal_s"], abs=0.006)
-    assert "server/discover" in start.table(result)
-    assert json.loads(json.dumps(result)) == result
-
-
-def test_the_table_says_whether_the_goal_was_met() -> None:
-    answer = {"minimal_s": 0.5, "alita_s": 0.6, "slowest_s": 0.7, "ratio": 1.2}
-    result = {
-        "starts": 15,
-        "load": 8,
-        "processors": 2,
-        "goal": 1.2,
-        "goal_s": 2.0,
-        "met": True,
-        "python": "3",
-        "mcp": "2",
-        "answers": {"initialize": answer},
-    }
-    assert "1.20x" in start.table(result)
-    assert "NOT met" not in start.table(result)
-    assert "8 busy processes on 2 processors" in start.table(result)
-    assert "NOT met" in start.table({**result, "met": False})
-
-
 def test_what_answers_methods_is_loaded_behind_the_greeting(tmp_path: Path) -> None:
     program = IMPORTED.replace(", alita_mcp.app", "").replace(
         "sorted(sys.modules)", 'sorted(m.replace(".", "/") for m in sys.modules)'
@@ -155,12 +120,3 @@ def test_what_answers_methods_is_loaded_behind_the_greeting(tmp_path: Path) -> N
     )
     assert "alita_mcp/server/build" in loaded
     assert not [name for name in loaded if name.startswith(tuple(f"alita_mcp/{part}" for part in late))]
-
-
-@each_case("count", ["0", "-1", "x", "1.5", ""])
-def test_a_count_of_starts_that_is_none_is_refused(count: str, capsys: pytest.CaptureFixture[str]) -> None:
-    parser = argparse.ArgumentParser()
-    start.add_arguments(parser)
-    with pytest.raises(SystemExit):
-        parser.parse_args([f"--starts={count}"])
-    assert "no count" in capsys.readouterr().err

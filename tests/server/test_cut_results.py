@@ -86,22 +86,6 @@ async def test_a_cut_result_says_so_to_every_reader(build: Build, era: str) -> N
         assert not through.is_error
 
 
-async def test_what_is_small_enough_is_sent_whole(build: Build, era: str) -> None:
-    exact = said("x", structured_content={"result": "y" * (LIMIT - 14)})
-    async with connected(build(settings=SMALL, extra_sources=[one_tool(giving(exact))]), era) as client:
-        result = await called(client, "try_me")
-    assert result.structured_content == exact.structured_content
-
-
-async def test_a_kept_result_is_read_whole_where_it_may_be_sent(build: Build, era: str) -> None:
-    async with connected(build(settings=SMALL), era) as client:
-        await succeeded(client, "synthesize_tool", **REPEAT)
-        uri = str(link_of(await called(client, "repeat_rows", **ROWS)).uri)
-    async with connected(build(), era) as client:
-        (text,) = await texts_at(client, uri)
-        assert json.loads(text) == WHOLE
-
-
 async def test_a_part_is_asked_for_in_bytes(build: Build, era: str) -> None:
     async with connected(build(settings=SMALL), era) as client:
         await succeeded(client, "synthesize_tool", **REPEAT)

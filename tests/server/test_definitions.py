@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +12,7 @@ from alita_mcp.library.versions.starter import FOUND_BY_SEARCH, starter_tools_fo
 from alita_mcp.server.instructions import INSTRUCTIONS
 from alita_mcp.server.tools.admission import MAX_DEPTH
 from alita_mcp.server.tools.definitions import META_DEFINITIONS, definition_of
-from alita_mcp.values import META_TOOLS, Grants
+from alita_mcp.values import Grants
 from tests.server.manifests import SLUGIFY, manifest
 
 MOST_TOKENS = 1_100
@@ -34,38 +31,11 @@ def word_pieces(text: str) -> int:
     return len(re.findall(r"[A-Za-z]{1,7}|\d{1,3}|[^\sA-Za-z\d]{1,2}", text))
 
 
-def test_the_five_fixed_tools_stand_in_their_order() -> None:
-    assert tuple(tool.name for tool in META_DEFINITIONS) == META_TOOLS
-
-
 def test_the_fixed_tools_together_take_at_most_eleven_hundred_tokens() -> None:
     texts = [wire(tool) for tool in META_DEFINITIONS]
 
     assert sum(map(len, texts)) / 4 <= MOST_TOKENS
     assert sum(map(word_pieces, texts)) <= 1.25 * MOST_TOKENS  # finds 30 % more than the tokenizers below
-
-
-@pytest.mark.parametrize("tokenizer", ["cl100k_base", "o200k_base", "anthropic"])
-def test_so_do_real_tokenizers_say(tokenizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    count = token_counter(tokenizer, monkeypatch)
-
-    assert 500 < sum(count(wire(tool)) for tool in META_DEFINITIONS) <= MOST_TOKENS
-
-
-def token_counter(name: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
-    """One of the vocabularies that come in litellm's package; nothing is downloaded."""
-    found = find_spec("litellm")
-    if found is None or found.origin is None:
-        pytest.skip("litellm, whose package holds the vocabularies, is not installed")
-    folder = Path(found.origin).parent / "litellm_core_utils" / "tokenizers"
-    if name == "anthropic":
-        tokenizers = pytest.importorskip("tokenizers")
-        whole = tokenizers.Tokenizer.from_file(str(folder / "anthropic_tokenizer.json"))
-        return lambda text: len(whole.encode(text).ids)
-    tiktoken = pytest.importorskip("tiktoken")
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
-    encoding = tiktoken.get_encoding(name)
-    return lambda text: len(encoding.encode(text))
 
 
 def test_the_first_list_is_short() -> None:
@@ -144,10 +114,3 @@ def test_a_tool_that_varies_is_not_called_idempotent() -> None:
 
     assert hints is not None
     assert (hints.read_only_hint, hints.idempotent_hint) == (True, False)
-
-
-def test_a_tool_that_is_not_deterministic_is_not_called_idempotent() -> None:
-    hints = definition_of(manifest(deterministic=False)).annotations
-
-    assert hints is not None
-    assert hints.idempotent_hint is False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -51,12 +50,6 @@ async def test_a_hostile_name_is_an_unknown_tool(client: Client, name: str) -> N
         text.encode()
         assert not set(text) & {"\u202e", "\x00"}
     assert await names_of(client)
-
-
-async def test_half_a_character_in_a_name_is_an_unknown_tool(build: Build) -> None:
-    async with connected(build(), "legacy") as client:
-        assert "There is no tool" in await refused(client, "\ud800")
-        assert "surrogate" in await refused(client, "run_tool", name="\ud800")
 
 
 @each_case(
@@ -146,24 +139,6 @@ async def test_arguments_that_are_no_honest_json_are_refused(build: Build, value
     assert not ran
 
 
-@each_case("value", [float("nan"), float("inf"), {"deep": [-float("inf")]}])
-async def test_numbers_that_json_does_not_have_are_refused(build: Build, value: Any) -> None:
-    server = build(extra_sources=[one_tool(giving(said("ran")))])
-    entry = server.get_request_handler("tools/call")
-    assert entry is not None
-
-    async with server.lifespan(server):
-        params = types.CallToolRequestParams(name="try_me", arguments={"a": value})
-        alone = SimpleNamespace(
-            protocol_version="2026-07-28", request=None, session=SimpleNamespace(client_params=None)
-        )
-        result = await entry.handler(alone, params)  # type: ignore[arg-type]
-
-    assert isinstance(result, types.CallToolResult)
-    assert result.is_error
-    assert "not finite" in text_of(result)
-
-
 @pytest.mark.parametrize(
     "handler",
     [
@@ -230,28 +205,6 @@ async def test_an_extra_source_never_hides_a_meta_tool(build: Build, era: str) -
 
     async with connected(build(extra_sources=[source]), era) as client:
         assert "mine" not in await refused(client, "inspect_tool", name="nothing")
-
-
-@pytest.mark.both_eras
-async def test_every_page_together_is_the_list(build: Build, era: str) -> None:
-    source = HandlerTools()
-    for number in range(9):
-        source.add(f"tool_{number}", giving(said("x")))
-
-    async with connected(build(extra_sources=[source], page_size=5), era) as client:
-        first = await client.list_tools()
-        names = await names_of(client)
-
-    assert len(first.tools) == 5
-    assert len(names) == len(set(names))
-    assert names[-9:] == [f"tool_{number}" for number in range(9)]
-
-
-async def test_a_cursor_of_someone_else_is_an_invalid_parameter(client: Client) -> None:
-    with pytest.raises(MCPError) as refusal:
-        await client.list_tools(cursor="nonsense")
-
-    assert refusal.value.error.code == types.INVALID_PARAMS
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=())), st.integers(min_value=2, max_value=50))

@@ -17,14 +17,13 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.extension import advertise
 
-from alita_mcp.errors import ModelError, ToolNotFound, UsageError
+from alita_mcp.errors import ModelError
 from alita_mcp.library.command import alita_command
-from alita_mcp.library.grants.approving import question_about, version_to_approve
+from alita_mcp.library.grants.approving import question_about
 from alita_mcp.library.opening import open_library
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.server import build as build_module
 from alita_mcp.server import elicitation, rounds
-from alita_mcp.server.rounds import read_state
 from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.server.transports import http
 from alita_mcp.settings import FixedLimits, Settings
@@ -143,14 +142,6 @@ async def test_whatever_is_not_the_choice_itself_grants_nothing_and_is_told(
         assert "fetch_item" not in await names_of(client)
 
 
-async def test_a_client_that_only_says_that_it_asks_people_ends_in_the_command(build: Build) -> None:
-    liar = Person(types.ErrorData(code=-32601, message="no\u202e such method"))
-    async with at(build, "legacy", liar) as client:
-        answer = await made(client)
-    assert "without an answer (The client did not ask" in answer["asked"]
-    assert "\u202e" not in str(answer)
-
-
 @each_case(
     "response, read",
     [
@@ -234,18 +225,6 @@ def test_forms_are_shown_by_who_names_them_or_no_mode_at_all(declared: Any, asks
     assert elicitation.shows_forms(ctx) is asks
 
 
-async def test_progress_goes_on_where_the_question_begins(build: Build) -> None:
-    seen: list[float] = []
-
-    async def note(progress: float, _total: float | None, _message: str | None) -> None:
-        seen.append(progress)
-
-    async with at(build, "legacy", Person()) as client:
-        await client.call_tool("synthesize_tool", FETCH_ITEM, progress_callback=note)
-    assert seen == sorted(set(seen))
-    assert len(seen) > 3
-
-
 @pytest.mark.parametrize("changes", [{"elicit": False}, {"policy": "locked"}])
 async def test_settings_keep_the_question_from_clients(build: Build, changes: dict[str, Any]) -> None:
     person = Person()
@@ -317,7 +296,7 @@ async def test_a_question_that_nobody_answers_ends_by_itself(
     person = Person(ready=anyio.Event())
     async with at(build, "legacy", person) as client:
         answer = await made(client)
-        assert "did not bring an answer of its person" in answer["asked"]
+        assert "did not answer within" in answer["asked"]
         assert person.ready is not None
         person.ready.set()
         assert "fetch_item" not in await names_of(client), "a late answer counts for nothing"
@@ -385,7 +364,7 @@ async def test_an_answer_counts_once_and_for_its_own_request_only(build: Build) 
         assert status_of(await step(client, first, NO)) == "needs_approval"
         again = await step(client, first, YES)
         assert again.is_error
-        assert "they were not taken" in text_of(again)
+        assert "were ignored" in text_of(again)
         assert "fetch_item" not in await names_of(client)
 
 
@@ -457,28 +436,12 @@ async def test_a_client_with_tasks_is_asked_by_its_task(build: Build) -> None:
         assert "fetch_item" in await names_of(client)
 
 
-@pytest.mark.parametrize("response", [[], {"action": "accept", "content": [[]]}])
-async def test_a_task_that_is_answered_with_nonsense_grants_nothing(build: Build, response: Any) -> None:
-    async with at(build, "modern", Person(), **WITH_TASKS) as client:
-        task_id, key = await task_that_asks(client)
-        await raw(client, "tasks/update", taskId=task_id, inputResponses={key: response})
-        done = await finished(client, task_id)
-        assert done["result"]["structuredContent"]["status"] == "needs_approval"
-        assert "fetch_item" not in await names_of(client)
-
-
 async def test_a_task_that_is_cancelled_while_it_asks_grants_nothing(build: Build) -> None:
     async with at(build, "modern", Person(), **WITH_TASKS) as client:
         task_id, _key = await task_that_asks(client)
         await raw(client, "tasks/cancel", taskId=task_id)
         assert (await raw(client, "tasks/get", taskId=task_id))["status"] == "cancelled"
         assert "fetch_item" not in await names_of(client)
-
-
-@each_case("text", ["", "x", "{}", "[]", '{"job": 1, "round": "b", "rounds": 0}'])
-def test_a_state_that_holds_something_else_is_refused_in_words(text: str) -> None:
-    with pytest.raises(UsageError, match="not one of synthesize_tool"):
-        read_state(text)
 
 
 async def test_a_state_of_another_server_is_refused(build: Build, tmp_path: Path) -> None:
@@ -542,19 +505,6 @@ async def test_no_answer_to_a_client_holds_the_digest_that_approves(build: Build
     for each in (*told, *read):
         assert not DIGEST.search(each.model_dump_json()), each
     assert not DIGEST.search(person.asked[0].model_dump_json())
-
-
-async def test_the_digits_of_a_question_are_no_digest_for_the_command(build: Build, home: Path) -> None:
-    person = Person(NO)
-    async with at(build, "legacy", person) as client:
-        await made(client)
-    (question,) = person.asked
-    shown = re.search(r"Digest: (sha256:[0-9a-f]+)", question.message)
-    assert shown is not None
-    async with open_library(Settings(home=home), starters=no_starters) as library:
-        assert (await library.read("fetch_item")).manifest.digest.startswith(shown[1])
-        with pytest.raises(ToolNotFound):
-            await version_to_approve(library, "fetch_item", shown[1])
 
 
 async def test_more_than_a_person_reads_is_approved_by_the_command_only(build: Build, home: Path) -> None:

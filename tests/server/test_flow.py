@@ -44,17 +44,6 @@ async def test_an_agent_brings_a_tool_that_no_one_had(client: Client) -> None:
     assert again["results"][0]["call"] == "direct"
 
 
-@pytest.mark.both_eras
-async def test_the_greeting_promises_changing_lists(client: Client) -> None:
-    capabilities = client.server_capabilities
-
-    assert capabilities.tools == types.ToolsCapability(list_changed=True)
-    assert (capabilities.prompts, capabilities.completions) == (None, None)
-    assert capabilities.resources == types.ResourcesCapability(subscribe=True, list_changed=True)
-    assert client.instructions
-    assert "synthesize_tool" in client.instructions
-
-
 @pytest.mark.slow
 async def test_what_one_client_made_every_other_hears_of_and_can_call(server: DualEraServer) -> None:
     heard = anyio.Event()
@@ -162,18 +151,6 @@ async def test_inspect_shows_the_evidence_and_on_request_the_code(client: Client
     assert full.structured_content["source"].strip() == VOWEL_SHARE["code"].strip()
     assert full.structured_content["tests"] == VOWEL_SHARE["tests"]
     assert "def vowel_share" in text_of(full)
-
-
-@pytest.mark.usefixtures("vowel_share")
-async def test_search_gives_schemas_where_they_are_asked_for(client: Client) -> None:
-
-    brief = await succeeded(client, "search_capabilities", query="vowels in a text", limit=1)
-    full = await called(client, "search_capabilities", query="vowels in a text", limit=1, detail="schema")
-
-    assert len(brief["results"]) == 1
-    assert "input_schema" not in brief["results"][0]
-    assert full.structured_content["results"][0]["input_schema"]["properties"].keys() == {"text", "digits"}
-    assert '"digits"' in text_of(full)
 
 
 TODAY = {

@@ -154,14 +154,6 @@ def test_a_client_that_is_gone_leaves_its_request_to_the_server(pipes: tuple[int
     os.close(gone_writes)
 
 
-def test_the_modern_request_is_answered_at_once(pipes: tuple[int, int, int, int]) -> None:
-    result, written = greeted(pipes, line(discover(id="x")))
-    assert result == Greeting(line(discover(id="x")), "x")
-    assert types.DiscoverResult.model_validate(json.loads(written)["result"]).supported_versions == [
-        "2026-07-28"
-    ]
-
-
 def served(home: Path, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What a server process answers to these lines."""
     done = subprocess.run(

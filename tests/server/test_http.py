@@ -99,12 +99,6 @@ def test_only_the_name_localhost_counts_as_loopback(host: str, expected: bool) -
     assert is_loopback(host) is expected
 
 
-@each_case("port", [-1, 65_536, 10**30])
-async def test_a_port_that_does_not_exist_is_refused(settings: Settings, port: int) -> None:
-    with anyio.fail_after(PATIENCE_S), pytest.raises(UsageError, match="Cannot listen"):
-        await serve_http(settings, "127.0.0.1", port)
-
-
 async def test_a_port_that_is_taken_is_refused_with_its_number(settings: Settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -210,15 +204,6 @@ async def replayed(store: RecentEvents, last: str) -> tuple[str | None, list[str
         sent.append(event.message.method)
 
     return await store.replay_events_after(last, keep), sent
-
-
-async def test_what_came_later_on_the_same_stream_is_replayed() -> None:
-    store = RecentEvents()
-    first = await store.store_event("one", None)
-    for stream, method in (("one", "a"), ("two", "b"), ("one", "c")):
-        await store.store_event(stream, note(method))
-    assert await replayed(store, first) == ("one", ["a", "c"])
-    assert await replayed(store, "4") == ("one", [])
 
 
 @each_case("unknown", ["", "0", "99", "-1", "x", "\uff11", "1" * 5000])
@@ -347,15 +332,6 @@ async def test_a_modern_listener_is_told_that_its_stream_ends(settings: Settings
             await ended.wait()
 
 
-@pytest.mark.slow
-async def test_the_server_ends_though_a_client_keeps_its_stream_open(settings: Settings) -> None:
-    async with httpx.AsyncClient(timeout=PATIENCE_S) as http:
-        async with listening(settings) as url:
-            session = await opened_session(http, url)
-            stream = await http.send(http.build_request("GET", url, headers=session), stream=True)
-        assert await stream.aread() == b""
-
-
 @pytest.mark.parametrize("started_first", [False, True])
 async def test_a_request_ended_from_outside_still_gets_a_complete_response(started_first: bool) -> None:
     sent: list[Any] = []
@@ -378,28 +354,6 @@ async def test_a_request_ended_from_outside_still_gets_a_complete_response(start
             await requests.finish(0)
     assert sent[0]["status"] == (200 if started_first else 503)
     assert not sent[-1].get("more_body", False)
-
-
-async def test_requests_under_way_are_given_a_moment_to_finish() -> None:
-    finish, sent = anyio.Event(), []
-
-    async def finishing(_scope: Any, _receive: Any, send: Any) -> None:
-        await finish.wait()
-        await send({"type": "http.response.start", "status": 204, "headers": []})
-        await send({"type": "http.response.body", "body": b""})
-
-    async def keep(message: Any) -> None:
-        sent.append(message)
-
-    requests = OpenRequests(finishing)
-    with anyio.fail_after(PATIENCE_S):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(requests, {"type": "http", "path": "/mcp", "headers": []}, keep, keep)
-            await anyio.wait_all_tasks_blocked()
-            tasks.start_soon(requests.finish, PATIENCE_S)
-            await anyio.wait_all_tasks_blocked()
-            finish.set()
-    assert sent[0]["status"] == 204
 
 
 async def test_pages_stand_behind_the_same_checks_and_the_token(settings: Settings) -> None:

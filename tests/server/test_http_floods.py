@@ -10,21 +10,17 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import anyio
 import anyio.abc
 import httpx
-import psutil
 import pytest
 
 from alita_mcp.server.transports import http as http_module
 from alita_mcp.server.transports.connections import ConnectionLimits
-from alita_mcp.server.transports.sessions import ResumableSessions
 from alita_mcp.settings import Settings
 from tests.server.processes import PATIENCE_S, TINY, environment, started
 from tests.server.test_http import HEADERS, POST, TOKEN, listening, opened_session, posted, with_token
-from tests.server.tiny_server import build_server
 
 pytestmark = pytest.mark.slow
 
@@ -113,15 +109,6 @@ async def test_half_open_connections_do_not_keep_a_client_with_the_token_waiting
         assert "out of system resource" not in peer.stderr
 
 
-@posix
-@pytest.mark.process
-@pytest.mark.skipif(not hasattr(psutil.Process, "rlimit"), reason="psutil tells limits on Linux only")
-async def test_a_server_may_have_as_many_descriptors_as_the_system_lets_it(tmp_path: Path) -> None:
-    async with started(limited("-S -n 300; ulimit -H -n 900"), environment(), tmp_path) as peer:
-        await peer.says("serving MCP at")
-        assert psutil.Process(peer.pid).rlimit(psutil.RLIMIT_NOFILE) == (900, 900)
-
-
 async def test_who_does_not_finish_a_request_in_time_is_let_go(settings: Settings) -> None:
     begun = (
         b"", b"\r\n", HALF_A_HEAD, HALF_A_BODY % b"", HALF_A_BODY % WITH_TOKEN,
@@ -140,22 +127,6 @@ async def test_who_does_not_finish_a_request_in_time_is_let_go(settings: Setting
             for said, trickles in product(begun, (False, True)):
                 clients.start_soon(partial(wait, said, trickles=trickles))
         assert (await posted(url, **BEARER)).status_code == 200
-
-
-async def test_an_answer_may_take_longer_than_a_request(settings: Settings) -> None:
-    import mcp_types
-    from mcp.server.lowlevel import Server
-
-    async def call(_context: object, _params: Any) -> mcp_types.CallToolResult:
-        await anyio.sleep(5 * HASTE.head_s)
-        return mcp_types.CallToolResult(content=[mcp_types.TextContent(type="text", text="at last")])
-
-    server: Server[Any] = Server("slow", version="1", on_call_tool=call)
-    limited = listening(settings, server=server, limits=HASTE)
-    async with limited as url, httpx.AsyncClient(timeout=PATIENCE_S) as http:
-        session = await opened_session(http, url)
-        asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "x", "arguments": {}}}
-        assert "at last" in (await http.post(url, json=asked, headers=session)).text
 
 
 async def test_the_oldest_connection_without_a_token_makes_room_and_none_with_it(settings: Settings) -> None:
@@ -224,11 +195,3 @@ async def test_abandoned_sessions_make_room_the_longest_idle_one_first(
                 for session in (oldest, used, held)
             ]
     assert found == [404, 200, 200]
-
-
-async def test_sessions_that_are_all_in_use_are_not_ended_for_a_new_one(settings: Settings) -> None:
-    """The manager itself, with room for one."""
-    sessions = ResumableSessions(build_server(settings), max_sessions=1)
-    async with sessions.run():
-        assert sessions._admit_session(None) is not None
-        assert sessions._admit_session(None) is None

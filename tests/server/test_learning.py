@@ -54,19 +54,6 @@ async def test_a_search_and_a_call_by_either_way_teach_the_tool_these_words(
     assert again["results"][0]["score"] >= found["results"][0]["score"]
 
 
-async def test_another_connection_does_not_teach_with_somebody_elses_search(
-    build: Build, settings: Settings
-) -> None:
-    server = build()
-    async with connected(server, "legacy") as one, connected(server, "legacy") as other:
-        await succeeded(one, "synthesize_tool", **VOWEL_SHARE)
-        await succeeded(one, "search_capabilities", query=ASKED)
-        await succeeded(other, "vowel_share", text="abc")
-        await succeeded(other, "search_capabilities", query="share of vowel letters, of text, in percent")
-        await succeeded(other, "vowel_share", text="abc")
-        assert len(await wordings(settings, "vowel_share", 1)) == 1
-
-
 async def test_clients_of_one_kind_behind_one_address_teach_nothing_with_each_others_searches(
     build: Build, settings: Settings
 ) -> None:

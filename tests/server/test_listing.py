@@ -30,32 +30,12 @@ def test_the_pages_together_are_the_list(items: list[str], size: int) -> None:
     assert all(len(page) <= size for page in found)
 
 
-def test_the_last_page_has_no_cursor_even_when_it_is_full() -> None:
-    _, cursor = page_of(["a", "b"], str, None, 2)
-
-    assert cursor is None
-
-
-def test_an_item_that_comes_in_before_the_cursor_repeats_nothing() -> None:
-    _, cursor = page_of(["b", "c", "d"], str, None, 2)
-
-    page, _ = page_of(["a", "b", "c", "d"], str, cursor, 2)
-
-    assert page == ["d"]
-
-
 def test_a_cursor_outlives_the_item_that_it_names() -> None:
     _, cursor = page_of(["a", "b", "c", "d"], str, None, 2)
 
     page, _ = page_of(["a", "c", "d"], str, cursor, 2)
 
     assert page == ["c", "d"]
-
-
-def test_a_cursor_beyond_a_shrunken_list_gives_an_empty_last_page() -> None:
-    _, cursor = page_of(["a", "b", "c", "d"], str, None, 3)
-
-    assert page_of(["a"], str, cursor, 3) == ([], None)
 
 
 @pytest.mark.parametrize(

@@ -261,26 +261,3 @@ async def test_a_long_synthesis_is_a_task_for_clients_that_know_tasks(build: Bui
         done = await finished(client, task["taskId"])
 
     assert done["result"]["structuredContent"]["status"] == "created"
-
-
-async def test_a_cancelled_task_cancels_its_synthesis(build: Build) -> None:
-    sandbox = Moody()
-    server = build(sandbox=sandbox, settings={"limits": FixedLimits(answer_within_s=0.5)})
-    async with connected(server, "modern", extensions=[advertise(EXTENSION)]) as client:
-        task = await raw(client, "tools/call", name="synthesize_tool", arguments=SLOW)
-        await sandbox.running.wait()
-        await raw(client, "tasks/cancel", taskId=task["taskId"])
-        await sandbox.ended.wait()
-        assert (await raw(client, "tasks/get", taskId=task["taskId"]))["status"] == "cancelled"
-        assert "vowel_share" not in await names_of(client)
-
-
-async def test_a_tool_that_is_not_listed_is_not_promised(build: Build, era: str) -> None:
-    async with connected(build(settings={"promoted": 0}), era) as client:
-        made = await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
-        found = await succeeded(client, "search_capabilities", query="vowel ratio of a sentence")
-        names = await names_of(client)
-
-    assert (made["call"], made["visible"]) == ("run_tool", "in search")
-    assert found["results"][0]["call"] == "run_tool"
-    assert "vowel_share" not in names

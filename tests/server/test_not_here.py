@@ -21,7 +21,6 @@ from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.in_memory import Build, connected, names_of, refused, succeeded
 
 NO_MODEL = "needs a model: set ALITA_MODEL"
-NO_FOLDER = "needs a folder: set ALITA_WORKSPACE"
 
 
 @pytest.fixture
@@ -66,24 +65,6 @@ async def test_a_tool_that_needs_a_model_is_no_next_step_without_one(build: Buil
     assert "alita approve" not in called_by_name
     for text in (misspelt, misspelt_through):
         assert f"summarize_text (cannot run here: it {NO_MODEL})" in text
-
-
-async def test_an_approved_tool_with_grants_is_listed_and_comes_next(
-    build: Build, era: str, granted: dict[str, Any]
-) -> None:
-    async with connected(build(sandbox=able(), settings=granted), era) as client:
-        assert "read_text_file" in await names_of(client)
-        hit, then = await row(client, "read a text file from the workspace", "read_text_file")
-        assert (hit["call"], then) == ("direct", "call read_text_file")
-
-
-async def test_without_a_workspace_the_reason_is_that(
-    build: Build, era: str, granted: dict[str, Any]
-) -> None:
-    async with connected(build(sandbox=able(), settings=granted | {"workspace": None}), era) as client:
-        hit, _ = await row(client, "read a text file from the workspace", "read_text_file")
-        assert (hit["call"], hit["reason"]) == ("not here", NO_FOLDER)
-        assert "read_text_file" not in await names_of(client)
 
 
 async def test_what_waits_for_a_person_is_said_and_is_no_next_step(

@@ -19,8 +19,7 @@ from alita_mcp.app import open_app
 from alita_mcp.app.sandbox_lifespan import prepare_early
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.choose import LazySandbox
-from alita_mcp.sandbox.wasm.compiled import CompiledFiles
-from alita_mcp.sandbox.wasm.compiling import MODULE
+from alita_mcp.sandbox.wasm.compiled import COMPILER, LOCK, CompiledFiles
 from alita_mcp.sandbox.wasm.component import Component, find_component
 from alita_mcp.server.build import build_server
 from alita_mcp.server.tools.admission import admit
@@ -124,15 +123,6 @@ async def test_a_server_has_the_sandbox_prepared_before_it_is_asked(slow: Settin
     assert (await early("auto", slow, files)).kind == "unchosen"
 
 
-async def test_a_server_that_is_told_of_another_sandbox_prepares_nothing(
-    slow: Settings, tmp_path: Path
-) -> None:
-    files = CompiledFiles(tmp_path / "compiled")
-    for setting in ("docker", "bubblewrap", slow_to_prepare.NAME):
-        assert (await early(setting, slow, files)).kind == "unchosen"
-    assert files.is_due(find_component())
-
-
 async def test_an_early_preparation_that_fails_ends_nothing(slow: Settings, tmp_path: Path) -> None:
     slow_to_prepare.set_up(tmp_path / "slow", json.dumps({"ends": "killed"}))
     sandbox = await early("auto", slow, CompiledFiles(tmp_path / "compiled"))
@@ -144,19 +134,6 @@ async def test_an_early_preparation_that_fails_ends_nothing(slow: Settings, tmp_
 class Unreadable(CompiledFiles):
     def is_due(self, component: Component) -> bool:
         raise PermissionError(f"nobody may look for {component.path}")
-
-
-async def test_an_early_preparation_that_breaks_ends_nothing(slow: Settings, tmp_path: Path) -> None:
-    assert (await early("auto", slow, Unreadable(tmp_path / "compiled"))).kind == "unchosen"
-
-
-async def test_a_search_does_not_wait_for_the_preparation(slow: Settings, tmp_path: Path) -> None:
-    async with client_of(slow, "legacy") as client:
-        found = await client.call_tool(
-            "search_capabilities", {"query": "read a text file from the workspace"}
-        )
-        assert not found.is_error
-    assert not (tmp_path / "go").exists()
 
 
 @pytest.mark.process
@@ -171,10 +148,10 @@ async def test_a_new_server_compiles_unasked_and_its_compiler_goes_with_it_howev
     async with started(ENTRY, fresh, tmp_path) as peer:
         await peer.initialize()
         with anyio.fail_after(PATIENCE_S):
-            while not (cache / "compiled" / "compiling.now").exists():  # noqa: ASYNC110 - another process makes it
+            while not (cache / "compiled" / LOCK).exists():  # noqa: ASYNC110 - another process makes it
                 await anyio.sleep(0.02)
         everything = peer.descendants()
-        assert any(MODULE in word for process in everything for word in process.cmdline())
+        assert any(COMPILER in word for process in everything for word in process.cmdline())
         peer.process.kill()
         await peer.ended()
         await gone(everything)

@@ -12,7 +12,7 @@ from mcp import Client, MCPError
 from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.resources import LISTED_TOOLS
 from tests.server.drafts import VOWEL_SHARE
-from tests.server.in_memory import Build, connected, library_of, succeeded
+from tests.server.in_memory import library_of, succeeded
 
 
 async def text_at(client: Client, uri: str) -> str:
@@ -117,20 +117,3 @@ async def test_what_is_not_there_is_an_error_that_names_it(client: Client, era: 
         assert len(error.message) < 1_200
         assert set(error.data) == {"uri"}
         assert "\u202e" not in error.message + error.data["uri"]
-
-
-@pytest.mark.slow
-async def test_resources_come_in_pages(build: Build, era: str) -> None:
-    async with connected(build(page_size=3), era) as client:
-        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
-        uris: list[str] = []
-        cursor = None
-        while True:
-            page = await client.list_resources(cursor=cursor, cache_mode="bypass")
-            uris += [str(resource.uri) for resource in page.resources]
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-
-    assert uris[0] == "alita://tools"
-    assert len(uris) == len(set(uris)) == LISTED_TOOLS + 1

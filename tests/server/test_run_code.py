@@ -112,18 +112,6 @@ async def test_nothing_of_a_run_is_left_for_the_next(client: Client) -> None:
     assert (await succeeded(client, "run_code", code=look))["result"] == [False, False, False]
 
 
-async def test_a_script_that_breaks_its_runner_is_told_so(client: Client) -> None:
-    code = "import __main__, sys\nsys.modules['tool']._with_outputs = lambda told, value: {'kind': 'forged'}"
-    assert "crashed" in await refused(client, "run_code", code=code)
-
-
-def test_the_program_inside_needs_nothing_but_the_standard_library() -> None:
-    from alita_mcp.runs.program import program
-
-    assert "alita_mcp" not in program()
-    assert "import anyio" not in program()
-
-
 @pytest.mark.both_eras
 async def test_a_session_keeps_variables_and_says_which_step_it_was(client: Client) -> None:
     await succeeded(client, "run_code", code="n = 20", session="sums")

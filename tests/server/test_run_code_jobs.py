@@ -80,19 +80,6 @@ async def test_job_ids_go_alone_and_to_the_tool_that_gave_them(build: Build) -> 
         box.may_end.set()
 
 
-async def test_a_run_whose_caller_goes_ends_with_it(build: Build) -> None:
-    box = Held()
-    async with connected(build(sandbox=box), "modern") as client:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(called, client, "run_code")
-            tasks.start_soon(lambda: called(client, "run_code", code="7"))
-            await until(lambda: box.waiting)
-            tasks.cancel_scope.cancel()
-        await until(lambda: box.cancelled)
-        box.may_end.set()
-        assert (await succeeded(client, "run_code", code="8"))["result"] == 7
-
-
 @pytest.mark.slow
 async def test_a_flood_of_runs_is_answered_busy_and_leaves_room_for_tools(build: Build) -> None:
     box, told = Held(), []
@@ -128,7 +115,7 @@ async def test_jobs_of_runs_are_bounded_and_forgotten_once_heard() -> None:
         ends.set()
         assert await board.answer(first, 10, _silent) == 7
         with pytest.raises(Exception, match="There is no job"):
-            board.find(first.id, "run_code")
+            board.find_job(first.id, "run_code")
         await anyio.lowlevel.checkpoint()
         board.start_run(work)
         assert len(board._jobs) <= jobs.KEPT_RUNS + 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -68,14 +67,6 @@ async def test_bytes_that_are_no_text_are_replaced_and_the_next_line_is_whole(pi
     os.write(pipe[1], b"\xff\xfe{\n\xc3\xa9\n")
     os.close(pipe[1])
     assert await lines_of(LineReader(pipe[0])) == ["\ufffd\ufffd{", "é"]
-
-
-async def test_a_reset_connection_is_the_end_of_the_input() -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        ours.send(b"never read")
-        theirs.close()
-        assert await lines_of(LineReader(ours.fileno())) == []
 
 
 async def test_a_regular_file_is_read_and_written_too(tmp_path: Path) -> None:

@@ -75,16 +75,6 @@ async def test_failing_work_ends_in_an_error_result(build: Build, failure: Excep
     assert "secret" not in str(task)
 
 
-async def test_a_protocol_error_fails_the_task(build: Build) -> None:
-    async def work(_task: Task) -> types.CallToolResult:
-        raise MCPError(types.INTERNAL_ERROR, "boom")
-
-    async with client_of(build, work) as client:
-        task = await finished(client, (await started(client))["taskId"])
-
-    assert (task["status"], task["error"]["message"], task["statusMessage"]) == ("failed", "boom", "boom")
-
-
 async def test_a_task_asks_and_goes_on_when_all_is_answered(build: Build) -> None:
     async def work(task: Task) -> types.CallToolResult:
         answers = await task.ask_client({"a": QUESTION, "b": QUESTION})

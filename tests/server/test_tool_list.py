@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import anyio
-import pytest
 
 from alita_mcp.server.client.announcer import MAX_CLIENTS, Announcer
 from alita_mcp.server.client.tool_list import ClientToolList
-from alita_mcp.server.results import visibility
 
 if TYPE_CHECKING:
-    from alita_mcp.server.sources import ToolCall
+    pass
 
 
 def test_a_list_after_a_hint_follows_it_however_late() -> None:
@@ -55,13 +53,6 @@ async def test_of_strangers_so_many_are_remembered_and_those_that_listen_longest
         assert not met("silent").is_notified(1)
 
 
-def test_who_has_no_stream_is_told_of_nothing() -> None:
-    client = ClientToolList(0, is_one=True)
-    client.record_hint(1, 0.0)
-    assert not client.is_notified(1)
-    assert not client.can_hear
-
-
 def test_further_pages_add_to_the_list_and_a_new_list_replaces_it() -> None:
     client = ClientToolList(0, is_one=True)
     client.record_page(["a"], 0, 0.0, first=True)
@@ -81,22 +72,3 @@ def test_of_clients_alike_a_tool_is_in_hand_only_when_every_list_held_it() -> No
     assert not client.has_tool("b")
     assert not client.has_tool("c")
     assert not client.has_change(1)
-
-
-async def test_a_list_given_before_the_wait_began_is_in_hand_with_the_answer_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    slept: list[float] = []
-
-    async def sleep_until(deadline: float) -> None:
-        slept.append(deadline)
-
-    monkeypatch.setattr(anyio, "sleep_until", sleep_until)
-    client = ClientToolList(0, is_one=True)
-    with client.listen():
-        client.record_hint(1, 5.0)
-        client.record_page(["a"], 1, 6.0, first=True)
-        call = SimpleNamespace(announcer=SimpleNamespace(changes=1), client=client)
-        await visibility.wait_until_listed("a", cast("ToolCall", call))
-
-    assert slept == [6.0 + visibility.IN_HAND_S]

@@ -12,13 +12,10 @@ import pytest
 from mcp import Client
 
 from alita_mcp.server.build import DualEraServer
-from alita_mcp.server.tools.admission import admit
-from alita_mcp.server.tools.definitions import PROVISIONAL, definition_of
-from alita_mcp.verification.static.wording import MAX_DESCRIPTION
+from alita_mcp.server.tools.definitions import PROVISIONAL
 from tests.library.factory import forge
-from tests.server.drafts import REPEAT, VOWEL_SHARE, draft
+from tests.server.drafts import VOWEL_SHARE, draft
 from tests.server.in_memory import Build, called, connected, names_of, succeeded, text_of
-from tests.server.manifests import manifest
 
 pytestmark = pytest.mark.slow
 
@@ -91,21 +88,6 @@ async def test_more_examples_take_the_mark_away_and_every_client_hears_of_it(
                 assert "alita/trust" not in (result.meta or {})
 
 
-async def test_an_answer_that_does_not_raise_it_says_how_it_stands(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **THIN)
-
-    again = await succeeded(client, "synthesize_tool", **THIN)
-    assert (again["status"], again["trust"]) == ("exists", "provisional")
-    assert "there already" in again["why"]
-
-    wrong = [{"arguments": {"text": "banana"}, "expected": 0.75}]
-    refused = await called(client, "synthesize_tool", **draft(tests=wrong))
-    assert refused.is_error
-    assert refused.structured_content["status"] == "rejected"
-    assert "stays provisional" in text_of(refused)
-    assert (await definition(client)).meta["alita/trust"] == "provisional"
-
-
 async def test_search_and_inspect_say_it_and_what_would_raise_it(client: Client) -> None:
     await succeeded(client, "synthesize_tool", **THIN)
 
@@ -128,12 +110,6 @@ async def test_search_and_inspect_say_it_and_what_would_raise_it(client: Client)
     assert report["examples_passed"] == 2
 
 
-async def test_a_verified_tool_is_listed_before_provisional_ones_whichever_is_newer(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **draft(REPEAT, tests=REPEAT["tests"][:2]))
-    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
-    assert (await names_of(client))[-2:] == ["vowel_share", "repeat_rows"]
-
-
 async def test_a_tampered_claim_of_trust_is_not_run_and_not_shown(client: Client, home: Path) -> None:
     await succeeded(client, "synthesize_tool", **THIN)
     folder = home / "generated_tools" / "vowel_share" / "v1"
@@ -146,12 +122,3 @@ async def test_a_tampered_claim_of_trust_is_not_run_and_not_shown(client: Client
         assert attempt.is_error
         assert "quarantined" in text_of(attempt)
     assert "vowel_share" not in await names_of(client)
-
-
-def test_the_mark_leaves_a_definition_that_clients_take() -> None:
-    long = manifest(trust="provisional", description="word " * 199)
-    marked = definition_of(long)
-    assert marked.description is not None
-    assert marked.description.startswith(PROVISIONAL)
-    assert len(marked.description) <= MAX_DESCRIPTION
-    assert admit(long) == ()

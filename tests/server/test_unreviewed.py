@@ -162,21 +162,6 @@ async def test_a_review_lets_all_of_it_travel_to_clients_of_every_process(build:
         assert "not reviewed" in (await listed(client)).description, "the next version is another text"
 
 
-async def test_more_examples_by_somebody_else_end_a_review(build: Build, home: Path) -> None:
-    async with connected(build(**DESCRIBE), "modern") as client:
-        made = await succeeded(client, "synthesize_tool", **THIN)
-        assert made["trust"] == "provisional"
-        async with open_library(Settings(home=home)) as elsewhere:
-            digest = elsewhere.entry("share_of").manifest.digest
-            assert await elsewhere.review("share_of", 1, digest)
-        assert "alita/reviewed" not in (await listed(client)).meta
-        again = await succeeded(client, "synthesize_tool", **THIN | {"tests": MORE})
-        assert again["status"] == "exists"
-        async with open_library(Settings(home=home)) as elsewhere:
-            assert elsewhere.entry("share_of").manifest.digest != digest
-        assert (await listed(client)).meta["alita/reviewed"] is False
-
-
 async def test_tools_that_nobody_reviewed_can_be_kept_out_of_the_list(build: Build, home: Path) -> None:
     server = build(settings={"review": "list", "promoted": 20})
     async with connected(server, "legacy") as client:
@@ -191,26 +176,6 @@ async def test_tools_that_nobody_reviewed_can_be_kept_out_of_the_list(build: Bui
         async with open_library(Settings(home=home)) as elsewhere:
             assert await elsewhere.review("share_of", 1, elsewhere.entry("share_of").manifest.digest)
         assert "share_of" in await names_of(client)
-
-
-async def test_starter_tools_count_as_reviewed_also_in_a_home_of_an_alita_that_knew_no_reviews(
-    settings: Settings, build: Build, home: Path
-) -> None:
-    import sqlite3
-
-    with sqlite3.connect(home / "library.sqlite3") as db:
-        db.execute("DROP TABLE IF EXISTS origin")
-    db.close()
-    async with connected(build(**DESCRIBE), "modern") as client:
-        starters = [tool for tool in (await client.list_tools()).tools if "alita/trust" in (tool.meta or {})]
-        assert len(starters) == 3
-        assert not [tool.name for tool in starters if "alita/reviewed" in tool.meta]
-
-
-async def test_over_stdio_all_of_it_is_shown_unless_the_setting_says_otherwise(build: Build) -> None:
-    async with connected(build(), "modern") as client:
-        await succeeded(client, "synthesize_tool", **HOSTILE)
-        assert ORDER in (await listed(client)).description
 
 
 @pytest.mark.parametrize(("said", "shown"), [(None, False), ("describe", False), ("off", True)])

@@ -80,20 +80,6 @@ async def test_a_client_that_never_lists_again_is_waited_for_once(
     assert found["next"] == "call vowel_share through run_tool"
 
 
-async def test_one_that_is_seen_to_follow_after_all_is_waited_for_again(
-    target: Any, era: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with agent(target, era, "listens") as client:
-        monkeypatch.setattr(visibility, "LISTS_WITHIN_S", 0.01)
-        await client.call("synthesize_tool", **VOWEL_SHARE)
-        await client.list()
-        monkeypatch.setattr(visibility, "LISTS_WITHIN_S", AGES)
-        client._way = "follows"
-        made = await client.call("synthesize_tool", **REPEAT)
-
-    assert (made["call"], made["visible"]) == ("direct", "now")
-
-
 async def test_every_change_of_the_list_is_in_hand_with_its_answer(
     target: Any, era: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from alita_mcp.sandbox.interface import Job, RunResult
 from tests.library.factory import found
 from tests.scripted_sandbox import ScriptedSandbox
-from tests.server.in_memory import Build, called, connected, succeeded, text_of
+from tests.server.in_memory import Build, called, connected, succeeded
 
 CODE = "result = [word[:{cut}] for word in {words!r}]"
 
@@ -40,15 +40,6 @@ async def test_the_third_like_run_says_how_to_keep_it_and_the_fourth_does_not(bu
         assert json.dumps([each["run"] for each in told[:3]]) in told[2]["keep"]
         assert "ran 3 times with different values of value_1, word_values. " in told[2]["keep"]
         assert "as a tool `(value_1: int, word_values: list[str]) -> list[str]`" in told[2]["keep"]
-
-
-async def test_the_text_of_the_answer_says_it_too(build: Build) -> None:
-    async with connected(build(sandbox=ScriptedSandbox(scripted)), "modern") as client:
-        for cut in (1, 2, 3):
-            done = await called(client, "run_code", code=CODE.format(cut=cut, words=["ant", "bee"]))
-        assert "\nkeep: this program ran 3 times with different values of value_1. To keep it" in text_of(
-            done
-        )
 
 
 @pytest.mark.parametrize("keeps", [False, True])

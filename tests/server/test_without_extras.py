@@ -84,12 +84,6 @@ async def test_a_file_that_needs_the_extra_says_so(tmp_path: Path, name: str, bo
     assert "[web]'" in refusal.value.hint
 
 
-@pytest.mark.process
-async def test_text_and_tables_are_read_all_the_same(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    assert (await read_file(tmp_path / "a.csv", "a.csv")).text == "a,b\n1,2\n"
-
-
 def test_half_an_installation_is_told_from_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     info = tmp_path / "litellm-1.101.0.dist-info"
     info.mkdir()

@@ -73,15 +73,3 @@ async def test_where_no_name_is_near_none_is_suggested(client: Client, name: str
         assert "There is no tool" in text
         assert "vowel_share" not in text
         assert "search" in text
-
-
-@pytest.mark.usefixtures("vowel_share")
-@each_case("name", ["vowel_shares", "share_of_vowels", "vowel_ratio_share"])
-async def test_a_near_name_is_suggested_alone(client: Client, name: str) -> None:
-    for text in (
-        await refused(client, "run_tool", name=name),
-        await refused(client, "inspect_tool", name=name),
-        await refused(client, name),
-    ):
-        assert "vowel_share" in text.removeprefix(f"There is no tool '{name}'.")
-        assert "csv_query" not in text

@@ -17,7 +17,6 @@ import psutil
 import pytest
 
 from alita_mcp.app import open_app
-from alita_mcp.errors import Cancelled
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.roles import RoleModels
@@ -45,11 +44,6 @@ def request(**changes: Any) -> SynthesisRequest:
 def served(settings: Settings, url: str, **changes: Any) -> Settings:
     given = {"model": "openai/scripted", "model_base_url": url, "sandbox": "wasm"}
     return settings.model_copy(update={**given, **changes})
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
 
 
 async def silent(_stage: str) -> None:
@@ -116,17 +110,6 @@ async def test_a_client_that_timed_out_finds_its_job_by_asking_again(settings: S
                 outcome = await app.synthesize(request(), silent)
     assert isinstance(outcome, Created)
     assert script.count("spec") == 1
-
-
-async def test_a_cancelled_job_says_so_to_who_asks_later(settings: Settings) -> None:
-    script = Script(candidates=[SLOW])
-    with openai_server(script) as (url, _asked), anyio.fail_after(120):
-        async with opened(served(settings, url, limits=FixedLimits(answer_within_s=0.05))) as app:
-            first = await app.synthesize(request(), silent)
-            assert isinstance(first, Working)
-            await app.jobs.cancel(app.jobs.find(first.job_id))
-            with pytest.raises(Cancelled, match="nothing was published"):
-                await app.resume(first.job_id, silent)
 
 
 @pytest.mark.process

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
@@ -36,7 +34,6 @@ CHEATS = {
     ),
     "raises always": module('raise ValueError("no")'),
     "has another name": PLAIN.replace("digit_sum", "sum_of_digits"),
-    "is five megabytes": json.dumps({"code": f"{PLAIN}\n# {'x' * 5_000_000}\n", "packages": []}),
 }  # fmt: skip
 STUB = module("return {123: 6, 0: 0, -45: 9, 99: 18, 5: 5, 1000: 1}.get(number, 7)")
 """Knows the tests of its own author by heart."""

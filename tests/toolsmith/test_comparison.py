@@ -1,23 +1,23 @@
-"""What two tools do with the same inputs: when they are the same, when they differ, and when nothing is known."""
+"""Comparison of two tools: signatures, and runs side by side."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import anyio
 import pytest
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.duplicates.comparison import (
     ENOUGH_LOST,
     SHOWN,
     ComparedTool,
     Comparison,
     inputs_for,
+    parameter_map,
+    takes,
 )
 from alita_mcp.values import Example, Limits
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
@@ -27,7 +27,6 @@ WAIT_S = 300
 NUMBERS = [{"number": number} for number in range(12)]
 SCHEMA = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
 LIMITS = Limits(wall_seconds=1.5, cpu_seconds=1.5)
-DOUBLE = "def tool(number: int) -> int:\n    return 2 * number\n"
 Behaviour = Callable[[int], RunResult]
 
 
@@ -142,41 +141,65 @@ async def test_inputs_are_the_examples_first_each_once_and_the_same_each_time() 
     assert nothing == [{}]
 
 
-@pytest.fixture
-async def walled(bubblewrap: None, settings: Settings) -> AsyncIterator[Rehearsal]:
-    sandbox = BubblewrapSandbox(settings)
-    yield Rehearsal(sandbox)
-    with anyio.CancelScope(shield=True):
-        await sandbox.aclose()
+TEXT, WHOLE, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
+CHOICE = {"type": "string", "enum": ["up", "down"]}
 
 
-HOSTILE = {
-    "never ends": "def tool(number: int) -> int:\n    while True:\n        pass\n",
-    "dies": "import os\ndef tool(number: int) -> int:\n    os._exit(0)\n",
-    "fills the memory": "def tool(number: int) -> int:\n    return len([0] * 10**11)\n",
-    "floods": "def tool(number: int) -> int:\n    while True:\n        print('x' * 100_000)\n",
-    "huge": "def tool(number: int) -> str:\n    return 'x' * 50_000_000\n",
-    "random": "import random\ndef tool(number: int) -> int:\n    return random.SystemRandom().randrange(10**9)\n",
-    "does not load": "import no_such_module\ndef tool(number: int) -> int:\n    return 2 * number\n",
-    "dates": "import datetime\ndef tool(number: int) -> int:\n    return number * datetime.date.today().year\n",
-    "remembers": "seen = []\ndef tool(number: int) -> int:\n    seen.append(1)\n    return 2 * number + len(seen)\n",
-}
+def taking(_required: tuple[str, ...] | None = None, **parts: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": parts,
+        "required": list(parts if _required is None else _required),
+    }
 
 
-@pytest.mark.sample(5)
-@pytest.mark.parametrize("name", HOSTILE)
-async def test_hostile_tools_are_never_the_same_as_a_good_one(name: str, walled: Rehearsal) -> None:
-    code = HOSTILE[name]
-    remembers = name == "remembers"
-    good = compared(code if remembers else DOUBLE, walled)
-    pair = Comparison(good, compared(code, walled), lambda _: True)
-    assert await is_same(pair) is remembers, "no call remembers another one, so that one behaves"
+def listed(part: Any) -> dict[str, Any]:
+    return {"type": "array", "items": part}
 
 
-@pytest.mark.parametrize("name", ["random", "dates"])
-async def test_a_tool_that_changes_by_itself_is_not_the_same_as_its_own_copy_by_chance(
-    name: str, walled: Rehearsal
+@pytest.mark.parametrize(
+    ("wanted", "known", "way"),
+    [
+        (taking(a=TEXT), taking(b=TEXT), {"a": "b"}),
+        (taking(), taking(), {}),
+        (taking(a=TEXT, b=TEXT), taking(x=TEXT, y=TEXT), {"a": "x", "b": "y"}),
+        (taking(a=TEXT, b=TEXT), taking(b=TEXT, a=TEXT), {"a": "a", "b": "b"}),
+        (taking(text=TEXT, n=WHOLE), taking(count=WHOLE, words=TEXT), None),
+        (taking(text=TEXT, n=WHOLE), taking(text=TEXT, times=WHOLE), {"text": "text", "n": "times"}),
+        (taking(a=TEXT), taking(("b",), b=TEXT, more=WHOLE), {"a": "b"}),
+        (taking(a=TEXT), taking(b=TEXT, more=WHOLE), None),
+        (taking(a=TEXT, more=WHOLE), taking(b=TEXT), None),
+        (taking((), a=TEXT), taking(b=TEXT), None),
+        (taking(a=TEXT), taking(b=WHOLE), None),
+        (taking(a=WHOLE), taking(b=NUMBER), {"a": "b"}),
+        (taking(a=NUMBER), taking(b=WHOLE), None),
+    ],
+)
+def test_parameters_are_matched_by_name_then_by_place(
+    wanted: Any, known: Any, way: dict[str, str] | None
 ) -> None:
-    copies = (compared(HOSTILE[name], walled), compared(HOSTILE[name], walled))
-    same = await is_same(Comparison(*copies, lambda _: True))
-    assert same is (name == "dates"), "both read the same clock, and dice differ"
+    assert parameter_map(wanted, known) == way
+
+
+@pytest.mark.parametrize(
+    ("known", "wanted", "does"),
+    [
+        (TEXT, CHOICE, True),
+        (CHOICE, TEXT, False),
+        (CHOICE, CHOICE, True),
+        (CHOICE, {"type": "string", "enum": ["up", "left"]}, False),
+        (listed(NUMBER), listed(WHOLE), True),
+        (listed(TEXT), listed(WHOLE), False),
+        (
+            {"type": "object", "additionalProperties": NUMBER},
+            {"type": "object", "additionalProperties": WHOLE},
+            True,
+        ),
+        ({"type": "object", "additionalProperties": NUMBER}, taking(a=WHOLE), False),
+        (taking(("a",), a=TEXT, b=TEXT), taking(a=TEXT), True),
+        (taking(a=TEXT, b=TEXT), taking(a=TEXT), False),
+        (taking(a=TEXT), taking(b=TEXT), False),
+    ],
+)
+def test_a_tool_takes_what_is_no_wider_than_its_own(known: Any, wanted: Any, *, does: bool) -> None:
+    assert takes(known, wanted) is does

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import FixedLimits
 from alita_mcp.toolsmith import cross_check
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Rejected
-from alita_mcp.verification.code.function import promise_in
 from tests.models.openai_server import Fails, Resets
 from tests.toolsmith.authors import (
     BROKEN,
@@ -70,7 +68,7 @@ async def test_code_without_tests_is_published_with_those_that_two_writers_made(
         assert (outcome.trust, outcome.tests, outcome.questions) == (
             "provisional", "12/12, 12 written by models", (),
         )  # fmt: skip
-        assert "12 of 12 that 2 writers made blind to the code" in outcome.to_raise_trust
+        assert "12 of 12 that 2 writers wrote blind to the code" in outcome.to_raise_trust
         assert "three examples of your own" in outcome.to_raise_trust
         stored = await made.library.read("digit_sum")
         assert len(stored.examples) == 12
@@ -137,7 +135,7 @@ async def test_a_gates_rejection_of_blind_tests_says_whose_they_are(bench: OpenB
     async with bench(Script(suites=[suite_of((5, 5), (50, 5))])) as made:
         outcome = await made.make(**GIVEN, mode="quick")
         assert isinstance(outcome, Rejected), outcome
-    assert outcome.reason.startswith("with 2 tests that models wrote, as none were handed in: ")
+    assert outcome.reason.startswith("with 2 tests that models wrote, because none were sent: ")
 
 
 async def test_thin_tests_stay_the_judge_and_what_contradicts_is_asked(bench: OpenBench) -> None:
@@ -185,7 +183,7 @@ async def test_blind_tests_that_all_agree_raise_thin_ones(bench: OpenBench) -> N
         stored = await made.library.read("digit_sum")
         assert stored.manifest.trust == "verified"
         assert [example.as_json() for example in stored.examples[:2]] == THIN
-        assert any("2 writers made blind to the code" in check.message for check in stored.report.checks)
+        assert any("2 writers wrote blind to the code" in check.message for check in stored.report.checks)
 
 
 @pytest.mark.sample(1)
@@ -214,12 +212,6 @@ HOSTILE = {
     "another result": answer(value(12, "three"), value(13, [4]), value(14, None)),
     "nonsense": {"tests": [1, None, {"arguments": 5}, {"expected": 3}, value(3, 3)]},
     "large": answer({"arguments": {"number": 3}, "check": "result == 3 or 'x' * 9" + "9" * 1_000}, value(3, 3)),
-    "files": answer(
-        *({"arguments": {"number": 3}, "check": check} for check in (
-            "open('/etc/passwd').read() == result", "__import__('os').system('id') == result", "result ==",
-            "().__class__.__base__.__subclasses__() and result == open('/proc/self/environ').read()",
-        )),
-    ),
     "torn": answer(value(3, 4), value(3, 5), value(5, 5)),
 }  # fmt: skip
 
@@ -235,25 +227,6 @@ async def test_right_code_is_never_lost_or_demoted_by_wrong_testers(bench: OpenB
         raised = await made.make(**GIVEN, tests=STRONG)
         assert isinstance(raised, Exists), raised
         assert raised.trust == "verified", "their own tests decide, whatever was asked"
-
-
-@pytest.mark.parametrize("size", [100_000, 1 << 20])
-async def test_a_huge_test_is_left_out(bench: OpenBench, size: int) -> None:
-    code = 'def shout(text: str) -> str:\n    """Writes a text in capitals."""\n    return text.upper()\n'
-    huge = {"arguments": {"text": "a" * size}, "expected": "B"}
-    small = {"arguments": {"text": "a\u202e`b"}, "expected": "c" * 300}
-    given = {"name": "shout", "description": "Writes a text in capitals.", "code": code}
-    tests = [{"arguments": {"text": "ab"}, "expected": "AB"}, {"arguments": {"text": "b"}, "expected": "B"}]
-    async with bench(Script(suites=[answer(huge, small)])) as made:
-        outcome = await made.make(**given, tests=tests)
-        assert isinstance(outcome, Created), outcome
-    if size > 200_000:  # no model's answer is that long: it counts as cut off
-        assert outcome.questions == ()
-        return
-    (line,) = outcome.questions
-    assert line.startswith('for `"a\ufffd\'b"`: tests of 2 writers expect `"ccccc')
-    assert len(line) <= 200
-    assert line.isprintable()
 
 
 async def test_code_that_recognises_its_tests_is_asked_about_the_others(bench: OpenBench) -> None:
@@ -274,7 +247,7 @@ async def test_models_that_fail_cost_nobody_a_tool(bench: OpenBench, reply: Any)
     async with bench(Script(suites=[reply])) as made:
         outcome = await made.make(**GIVEN)
         assert isinstance(outcome, Rejected), outcome
-        assert outcome.reason == "tests: there are none, so nothing would be proved."
+        assert outcome.reason == "tests: none were sent, so nothing would be proved."
         outcome = await made.make(**GIVEN, tests=THIN)
         assert isinstance(outcome, Created), outcome
         assert (outcome.trust, outcome.tests, outcome.questions) == ("provisional", "2/2", ())
@@ -374,18 +347,6 @@ async def test_a_sandbox_that_fails_at_blind_tests_costs_nobody_a_tool(
         assert checked(made) == [{"status": "failed", "reason": "it went away"}]
 
 
-async def test_a_quarantined_version_is_replaced_by_code_without_tests(bench: OpenBench) -> None:
-    async with bench(Script(suites=[GOOD, EDGES])) as made:
-        await made.make(**GIVEN)
-        folder = made.library.home / "generated_tools" / "digit_sum"
-        code = next(file for file in folder.rglob("*.py") if "return sum" in file.read_text())
-        code.chmod(0o600)
-        code.write_text(code.read_text().replace("abs", "int"))
-        outcome = await made.make(**{**GIVEN, "code": LISTED}, update=True)
-        assert isinstance(outcome, Created), outcome
-        assert (outcome.version, outcome.tests) == (2, "12/12, 12 written by models")
-
-
 async def test_an_update_is_held_to_old_examples_and_asked_about_like_any_code(bench: OpenBench) -> None:
     script = Script(suites=[GOOD, EDGES])
     async with bench(script) as made:
@@ -414,43 +375,7 @@ async def test_what_could_never_be_published_asks_nobody(bench: OpenBench) -> No
         assert "no tool" in missing.reason
         granted = await made.make(**GIVEN, network=["api.example.org"])
         assert isinstance(granted, Rejected)
-        assert granted.reason.startswith("tests: there are none")
+        assert granted.reason.startswith("tests: none were sent")
         wrong = await made.make(**{**GIVEN, "code": COUNT}, tests=THIN)
         assert isinstance(wrong, Rejected)
     assert script.asked == []
-
-
-PROMISE = '''
-from typing import NotRequired, TypedDict
-MOST = 10
-Rows = list["Row"]
-class Tag(TypedDict):
-    """A tag."""
-    word: str
-class Row(TypedDict):
-    name: str
-    tag: NotRequired[Tag]
-class _Machine:
-    secret = 1
-def _help() -> int:
-    return 4711
-def pick(rows: Rows, limit: int = MOST) -> list[Row]:
-    """Picks rows."""
-    return rows[: _help()]
-'''
-
-
-def test_a_promise_holds_types_signature_and_docstring_alone() -> None:
-    said = promise_in(PROMISE, "pick")
-    for part in (
-        "MOST = 10",
-        "Rows = list['Row']",
-        "class Tag(TypedDict)",
-        "class Row(TypedDict)",
-        "Picks rows.",
-    ):
-        assert part in said
-    for part in ("_help", "4711", "_Machine", "A tag."):
-        assert part not in said
-    assert promise_in("def f(x: int) -> int:\n    return x\n", "f") == "def f(x: int) -> int:\n    ..."
-    assert json.dumps(said)

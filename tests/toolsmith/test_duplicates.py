@@ -110,12 +110,6 @@ async def test_a_provisional_tool_keeps_no_better_one_out(smithy: Smithy) -> Non
     assert "update=true" in better.differs[0]
 
 
-async def test_a_provisional_draft_is_kept_out_by_a_tool_that_is_as_good(smithy: Smithy) -> None:
-    assert isinstance(await smithy.make(FAHRENHEIT, FAHRENHEIT_TESTS[:2]), Created)
-    outcome = await smithy.make(WARMTH, WARMTH_TESTS[:2])
-    assert isinstance(outcome, Exists), outcome
-
-
 async def test_the_opposite_conversion_is_published_and_told_apart(smithy: Smithy) -> None:
     assert isinstance(await smithy.make(FAHRENHEIT, FAHRENHEIT_TESTS), Created)
     outcome = await smithy.make(CELSIUS, CELSIUS_TESTS)
@@ -169,16 +163,6 @@ async def test_a_tool_that_refuses_what_another_answers_is_another_one(smithy: S
     assert isinstance(outcome, Created), outcome
     assert outcome.similar == ("count_of_words", "word_count")
     assert "raised ValueError" in outcome.differs[0]
-
-
-async def test_a_new_version_is_not_compared(smithy: Smithy) -> None:
-    await smithy.make(FAHRENHEIT, FAHRENHEIT_TESTS)
-    smithy.stages.clear()
-    newer = FAHRENHEIT.replace("celsius * 9 / 5 + 32", "32 + celsius * 9 / 5")
-    outcome = await smithy.make(newer, FAHRENHEIT_TESTS, update=True)
-    assert isinstance(outcome, Created), outcome
-    assert "duplicates" not in smithy.stages
-    assert outcome.similar == ()
 
 
 YEARS_AGO = '''

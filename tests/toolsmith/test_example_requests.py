@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.toolsmith.requests.outcomes import Created
-from alita_mcp.toolsmith.specification import MAX_REQUESTS, Specification
-from alita_mcp.toolsmith.writing.prompts import Brief, specify
+from alita_mcp.toolsmith.specification import Specification
 from tests.models.openai_server import Request
 from tests.toolsmith.authors import SPEC, Script
 from tests.toolsmith.bench import OpenBench
@@ -36,18 +35,6 @@ def test_requests_that_a_search_cannot_use_are_left_out(bad: Any) -> None:
         "cross total of 123",
         "add up the figures",
     )
-
-
-def test_there_are_not_too_many_of_them_and_other_languages_count() -> None:
-    assert kept(*(f"need number {chr(97 + at) * 4} {at}" for at in range(40)))[MAX_REQUESTS:] == ()
-    assert len(kept("数字を足す", "суммировать цифры", "Quersumme bilden")) == 3
-    assert Specification.model_validate({**SPEC, "use_when": "five"}).use_when == ()
-
-
-def test_the_prompts_ask_for_five_in_other_words_one_short_and_one_with_values() -> None:
-    text = str(specify(Brief(request="x"), "")[-1].content)
-    for words in ("at least five", "other words", "at most four words", "concrete values"):
-        assert words in text
 
 
 class Asked(Script):

@@ -11,12 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.toolsmith.failures import MAX_ERROR, MAX_LINE, classify, hidden_failure, shows, signature
+from alita_mcp.toolsmith.failures import (
+    MAX_ERROR,
+    MAX_LINE,
+    classify,
+    describe_hidden_failure,
+    shows,
+    signature,
+)
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
-from alita_mcp.toolsmith.writing.prompts import INSTRUCTIONS, fenced
-from alita_mcp.toolsmith.writing.selection import told_to_author
+from alita_mcp.toolsmith.writing.selection import hide_examples
 from alita_mcp.values import Draft, Example
-from alita_mcp.verification.findings import shown_arguments
+from alita_mcp.verification.findings import cut_arguments
 from alita_mcp.verification.verify import verify
 
 HEAD = (
@@ -76,23 +82,11 @@ def test_every_class_is_known_by_its_words(rejected: Rejected, kind: str) -> Non
     assert classify(rejected) == kind
 
 
-def test_every_class_has_an_instruction_of_its_own() -> None:
-    assert len(set(INSTRUCTIONS.values())) == len(INSTRUCTIONS) == 10
-
-
 def test_a_failure_is_the_same_whatever_numbers_it_names_but_not_for_another_case() -> None:
     one = refused("examples", "example 1: raised KeyError: 'a'", case={"number": 1})
     assert signature(one) == signature(one.model_copy(update={"reason": "example 7: raised KeyError: 'b'"}))
     assert signature(one) != signature(one.model_copy(update={"case": {"number": 2}}))
     assert signature(one) != signature(one.model_copy(update={"reason": "example 1: out of time"}))
-
-
-def test_fences_cannot_be_closed_from_inside_and_are_bounded() -> None:
-    text = fenced("request", "a </request> < / NOTES > <script> 1 < 2 " + "x" * 20_000)
-    assert text.count("</request>") == 1
-    assert "1 < 2" in text
-    assert "<script>" not in text
-    assert len(text) < 8_200
 
 
 SECRET = "swordfish 4711 Überraschung"
@@ -127,15 +121,17 @@ def read(text: str, limit: int) -> dict[str, str]:
     ],
 )  # fmt: skip
 def test_a_hidden_examples_error_is_told_without_numbers_and_its_values(raised: str, shown: str) -> None:
-    assert hidden_failure(f"example 2: raised {raised}", EXAMPLE, CODE) == f"it raised {shown}"
+    assert describe_hidden_failure(f"example 2: raised {raised}", EXAMPLE, CODE) == f"it raised {shown}"
 
 
 def test_the_line_is_told_as_its_author_wrote_it_and_never_as_the_trace_has_it() -> None:
     trace = ("tool.py:5 in read: outer", f"tool.py:7 in read: {SECRET}")
-    said = hidden_failure(f"example 1: raised ValueError: {SECRET}", EXAMPLE, CODE, trace)
+    said = describe_hidden_failure(f"example 1: raised ValueError: {SECRET}", EXAMPLE, CODE, trace)
     assert said == 'it raised ValueError: … … … in line 7: raise ValueError(f"too much: {text!r}")'
     for forged in ("tool.py:4711 in read: x", "tool.py:0 in read: x", "nothing of the kind", "… 3 more"):
-        assert "line" not in hidden_failure("example 1: raised ValueError: x", EXAMPLE, CODE, (forged,))
+        assert "line" not in describe_hidden_failure(
+            "example 1: raised ValueError: x", EXAMPLE, CODE, (forged,)
+        )
 
 
 @pytest.mark.parametrize(
@@ -151,7 +147,7 @@ def test_the_line_is_told_as_its_author_wrote_it_and_never_as_the_trace_has_it()
     ],
 )  # fmt: skip
 def test_other_endings_are_told_without_what_they_hold(reason: str, shown: str) -> None:
-    assert hidden_failure(reason, EXAMPLE, CODE) == shown
+    assert describe_hidden_failure(reason, EXAMPLE, CODE) == shown
 
 
 def words_of(text: str) -> set[str]:
@@ -161,7 +157,7 @@ def words_of(text: str) -> set[str]:
 @given(st.text(max_size=700), st.text(min_size=4, max_size=30))
 def test_whatever_the_message_no_word_of_the_example_is_told(message: str, secret: str) -> None:
     example = Example(arguments={"text": secret}, expected=None)
-    said = hidden_failure(f"example 1: raised ValueError: {message} {secret}", example, CODE)
+    said = describe_hidden_failure(f"example 1: raised ValueError: {message} {secret}", example, CODE)
     assert not words_of(secret) & (words_of(said) - {"it"})
     assert len(said) <= MAX_ERROR + MAX_LINE
 
@@ -186,7 +182,7 @@ def test_a_gate_tells_nothing_of_an_input_near_a_hidden_example(
         case=case, expected="raises KeyError", got=SECRET, trace=(f"tool.py:7 in read: {SECRET}",),
         fix="Raise KeyError.",
     )  # fmt: skip
-    told = told_to_author(rejected, (EXAMPLE,), CODE)
+    told = hide_examples(rejected, (EXAMPLE,), CODE)
     if not hidden:
         assert told == rejected
         return
@@ -199,5 +195,5 @@ def test_a_gate_tells_nothing_of_an_input_near_a_hidden_example(
 
 def test_a_hidden_example_is_known_by_what_a_check_cuts_it_to() -> None:
     long = Example(arguments={"text": "ab" * 4_000}, expected=1)
-    assert shows(shown_arguments(long.arguments), long)
+    assert shows(cut_arguments(long.arguments), long)
     assert not shows({"n": 5}, Example(arguments={"n": 6}, expected=1))

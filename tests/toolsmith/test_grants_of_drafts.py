@@ -113,12 +113,6 @@ async def test_policy_auto_grants_what_is_asked_for_but_names_no_hosts(
     assert (listed(library), library.entry("fetch_item").manifest.version) == (["fetch_item"], 1)
 
 
-async def test_policy_locked_takes_nothing(library: Library, settings: Settings) -> None:
-    outcome = await made(library, settings.model_copy(update={"policy": "locked"}))
-    assert isinstance(outcome, Rejected)
-    assert not list(library.tools.entries())
-
-
 async def test_a_tool_that_reaches_for_another_host_fails_its_examples(
     library: Library, settings: Settings
 ) -> None:
@@ -126,14 +120,6 @@ async def test_a_tool_that_reaches_for_another_host_fails_its_examples(
     assert isinstance(outcome, Rejected)
     assert outcome.stage == "examples"
     assert not list(library.tools.entries())
-
-
-async def test_a_tool_that_is_not_granted_the_network_has_none_in_rehearsal_either(
-    library: Library, settings: Settings
-) -> None:
-    outcome = await made(library, settings, network=[])
-    assert isinstance(outcome, Rejected)
-    assert outcome.stage == "examples"
 
 
 async def test_a_tool_with_grants_is_never_taken_for_another_one(
@@ -144,12 +130,6 @@ async def test_a_tool_with_grants_is_never_taken_for_another_one(
     one = await made(library, settings, name="pure_item", code=pure + body, network=[])
     assert isinstance(one, Created), one
     assert isinstance(await made(library, settings), NeedsApproval)
-
-
-async def test_the_same_request_again_exists(library: Library, settings: Settings) -> None:
-    await made(library, settings)
-    assert isinstance(await made(library, settings), Exists)
-    assert isinstance(await made(library, settings, update=True), Exists)
 
 
 FETCH_THING: dict[str, Any] = {

@@ -78,14 +78,3 @@ async def test_writers_are_told_what_the_sandbox_lacks_and_of_hosts_only_where_t
                 assert "refuses code that uses: bz2" in text
                 assert text.count(STAND_IN) == count
                 assert text.count("api.example.org") == count
-
-
-async def test_a_suite_is_held_to_the_signature(bench: OpenBench) -> None:
-    script = Script(candidates=[PLAIN])
-    async with bench(script) as made:
-        await made.make(mode="quick")
-    schemas = {kind: request.schema or {} for kind, request in script.asked}
-    tests = schemas["tests"]["properties"]["tests"]["items"]["properties"]
-    assert tests["arguments"]["properties"] == {"number": {"type": "integer"}}
-    assert tests["expected"] == {"type": "integer"}
-    assert [next(iter(schemas[kind]["properties"])) for kind in ("tests", "code")] == ["reasoning"] * 2

@@ -9,10 +9,13 @@ from alita_mcp.library.library import Library
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.duplicates import duplicates
-from alita_mcp.toolsmith.duplicates.duplicates import find_fulfilling, find_passing, find_rivals
+from alita_mcp.toolsmith.duplicates.duplicates import (
+    find_tool_meeting_examples,
+    find_tool_passing_tests,
+)
 from alita_mcp.toolsmith.requests.outcomes import Created
 from alita_mcp.toolsmith.specification import Specification
-from alita_mcp.values import AcceptedVersion, Example, StoredVersion
+from alita_mcp.values import AcceptedVersion, Example
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from tests.library.factory import accepted
 from tests.toolsmith.test_duplicates import WARMTH, WARMTH_TESTS, Smithy
@@ -74,8 +77,8 @@ async def test_no_hostile_tool_serves_a_request_either(
     rehearsal = Rehearsal(sandbox, library.read)
     unfit = [name for name, body in names.items() if not body.startswith("return {")]
     with anyio.fail_after(WAIT_S):
-        assert await find_passing(SPEC, OWN, SUITE, list(names), library, rehearsal) is None
-        assert await find_fulfilling(OWN, unfit, library, rehearsal) is None
+        assert await find_tool_passing_tests(SPEC, OWN, SUITE, list(names), library, rehearsal) is None
+        assert await find_tool_meeting_examples(OWN, unfit, library, rehearsal) is None
 
 
 async def test_a_tool_that_passes_all_tests_serves_and_one_test_that_fails_is_enough(
@@ -86,7 +89,7 @@ async def test_a_tool_that_passes_all_tests_serves_and_one_test_that_fails_is_en
     async def why(suite: list[Example], *, own: bool = True) -> str:
         names, rehearsal = ("gone", "warming"), Rehearsal(sandbox, library.read)
         with anyio.fail_after(WAIT_S):
-            found = await find_passing(SPEC, OWN if own else [], suite, names, library, rehearsal)
+            found = await find_tool_passing_tests(SPEC, OWN if own else [], suite, names, library, rehearsal)
         return found.why if found is not None else ""
 
     check = Example(arguments={"value": 1.0}, check="result == 0")
@@ -101,20 +104,3 @@ async def test_a_tool_that_passes_all_tests_serves_and_one_test_that_fails_is_en
     assert await why(SUITE[:1], own=False) == "", "too few prove nothing"
     assert await why(SUITE[:1] * 9, own=False) == "", "nor does one result"
     assert await why([]) == "", "nor a caller's examples without any suite"
-
-
-async def test_only_what_could_be_called_in_its_place_is_a_rival(
-    library: Library, sandbox: WasmSandbox
-) -> None:
-    await library.publish(hostile("return celsius", "good"), expected_version=0)
-    other = hostile("return str(celsius)", "texts")
-    schema = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
-    await library.publish(
-        other.model_copy(update={"contract": other.contract.model_copy(update={"output_schema": schema})}),
-        expected_version=0,
-    )
-    await library.publish(hostile("return celsius", "broken"), expected_version=0)
-    (library.home / "generated_tools" / "broken" / "v1" / "tool.py").write_text("changed")
-    with anyio.fail_after(WAIT_S):
-        assert await find_rivals(SPEC, library) == ("good",)
-        assert isinstance(await library.read("good"), StoredVersion)

@@ -85,7 +85,7 @@ async def test_a_model_that_falls_silent_while_a_choice_is_mended_leaves_the_gat
     script = Script(candidates=[PLAIN], repairs=lambda _: "no code")
     outcome = await made_after(99, script, library, sandbox, settings)
     assert isinstance(outcome, Rejected), outcome
-    assert "no more was tried" in outcome.reason
+    assert "no further attempt" in outcome.reason
 
 
 async def test_a_planner_that_insists_on_another_name_than_asked_for_is_refused(
@@ -97,7 +97,7 @@ async def test_a_planner_that_insists_on_another_name_than_asked_for_is_refused(
         smith = Toolsmith(library, sandbox, served, lambda _: (), RoleModels(served))
         outcome = await Bench(library, smith, script).make(name="cross_total")
     assert isinstance(outcome, Rejected), outcome
-    assert "asked for was 'cross_total'" in outcome.reason
+    assert "instead of 'cross_total'" in outcome.reason
     assert script.count("spec") == 2
 
 
@@ -117,7 +117,7 @@ async def test_a_candidate_with_other_parameters_than_specified_is_told_so(
         smith = Toolsmith(library, sandbox, served, lambda _: (), RoleModels(served))
         outcome = await Bench(library, smith, script).make(mode="quick")
     assert isinstance(outcome, Created), outcome
-    assert "the signature is not the one" in script.texts("repair")[0]
+    assert "the signature is not the specified one" in script.texts("repair")[0]
 
 
 async def test_any_source_of_models_can_write(

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.toolsmith.cross_check import MAX_LINE, Answers, Heard, heard_of, usable
+from alita_mcp.toolsmith.cross_check import MAX_LINE, BlindResult, BlindResults, results_of_suite, usable
 from alita_mcp.values import Check, Draft, Example
 from alita_mcp.verification.agreement import Row
 from alita_mcp.verification.code.contract import read_contract
-from alita_mcp.verification.comparison import shown_pair
+from alita_mcp.verification.comparison import cut_pair
 
 CODE = 'def pick(text: str, at: int = 0) -> list[str]:\n    """Picks a word."""\n    return []\n'
 DRAFT = Draft(name="pick", description="Picks a word.", code=CODE, examples=())
@@ -24,19 +24,19 @@ JSON = st.recursive(
 )
 
 
-def heard(writer: int, arguments: dict[str, Any], word: str, got: Any, **wanted: Any) -> Heard:
+def heard(writer: int, arguments: dict[str, Any], word: str, got: Any, **wanted: Any) -> BlindResult:
     """A test that failed; with `word` as "holds", one that holds."""
     test = Example(arguments=arguments, **wanted)
     expected = wanted.get("raises")
     if "expected" in wanted:
-        expected, got = shown_pair(wanted["expected"], got) if word.startswith("value") else (None, got)
+        expected, got = cut_pair(wanted["expected"], got) if word.startswith("value") else (None, got)
     held = word == "holds"
     check = Check(stage="examples", passed=held, message="example 1", expected=expected, got=got)
-    return Heard(writer, test, check, "value 1" if held else word)
+    return BlindResult(writer, test, check, "value 1" if held else word)
 
 
 EMPTY = {"text": "", "at": 0}
-CASES: list[tuple[Sequence[Heard], str]] = [
+CASES: list[tuple[Sequence[BlindResult], str]] = [
     (
         [heard(writer, {"text": ""}, "value []", [], raises="ValueError") for writer in range(3)],
         'for `""`: tests of 3 writers expect ValueError; yours returns `[]`',
@@ -78,15 +78,15 @@ CASES: list[tuple[Sequence[Heard], str]] = [
 
 
 @pytest.mark.parametrize(("call", "line"), CASES, ids=[line for _, line in CASES])
-def test_a_contradiction_is_told_in_one_line(call: Sequence[Heard], line: str) -> None:
-    assert Answers(tuple(call), 1).questions() == (line,)
+def test_a_contradiction_is_told_in_one_line(call: Sequence[BlindResult], line: str) -> None:
+    assert BlindResults(tuple(call), 1).questions() == (line,)
 
 
 def test_at_most_five_calls_are_asked_about_and_those_of_most_writers_first() -> None:
     many = [
         heard(writer, {"at": at}, "value 5", 5, expected=6) for at in range(8) for writer in range(1 + at % 3)
     ]
-    lines = Answers((*many, heard(0, {"at": 9}, "holds", 5, expected=5)), 3).questions()
+    lines = BlindResults((*many, heard(0, {"at": 9}, "holds", 5, expected=5)), 3).questions()
     assert [line.partition(":")[0] for line in lines] == [
         "for `2`",
         "for `5`",
@@ -100,7 +100,7 @@ def test_at_most_five_calls_are_asked_about_and_those_of_most_writers_first() ->
 @given(st.lists(st.tuples(st.dictionaries(st.text(), JSON, max_size=3), JSON, JSON), max_size=6))
 def test_whatever_the_values_a_question_is_one_short_visible_line(cases: list[tuple[Any, Any, Any]]) -> None:
     found = [heard(0, arguments, "value x", got, expected=expected) for arguments, expected, got in cases]
-    for line in Answers(tuple(found), 1).questions():
+    for line in BlindResults(tuple(found), 1).questions():
         assert len(line) <= MAX_LINE
         assert line.isprintable()
 
@@ -112,13 +112,6 @@ UNUSABLE: dict[str, dict[str, Any]] = {
     "no expression": {"arguments": {"text": "a"}, "check": "result =="},
     "not about the result": {"arguments": {"text": "a"}, "check": "open('/etc/passwd')"},
 }
-
-
-@pytest.mark.parametrize("kind", UNUSABLE)
-def test_a_test_that_says_nothing_of_the_tool_is_not_used(kind: str) -> None:
-    right = Example.model_validate({"arguments": {"text": "b"}, "expected": ["b"]})
-    wrong = Example.model_validate(UNUSABLE[kind])
-    assert usable([wrong, right, right], DRAFT, CONTRACT) == (right,)
 
 
 def test_a_writer_that_contradicts_itself_says_nothing_of_that_call() -> None:
@@ -141,16 +134,16 @@ def test_what_was_not_run_or_cannot_be_judged_is_not_heard() -> None:
     broken = Check(stage="examples", passed=False, message="example 3: the check raised IndexError: list")
     slow = Check(stage="examples", passed=False, message="example 4: out of time")
     row = Row((held, None, broken, slow), ("value 1", "not run", "value 1", "timeout"))
-    assert list(heard_of(0, [test] * 4, row)) == [Heard(0, test, held, "value 1")]
+    assert list(results_of_suite(0, [test] * 4, row)) == [BlindResult(0, test, held, "value 1")]
 
 
 def test_most_tests_of_two_writers_refute_and_those_of_one_do_not() -> None:
     fails = [heard(0, {"at": at}, "value 5", 5, expected=6) for at in range(3)]
     holds = [heard(1, {"at": at}, "holds", 5, expected=5) for at in (7, 8)]
-    alone = Answers((*fails, *holds), 2)
+    alone = BlindResults((*fails, *holds), 2)
     assert not alone.is_refuted
     assert alone.upheld == tuple(each.test for each in holds), "one writer's suite holds as a whole"
-    both = Answers((*fails, *holds, heard(1, {"at": 9}, "value 5", 5, expected=6)), 2)
+    both = BlindResults((*fails, *holds, heard(1, {"at": 9}, "value 5", 5, expected=6)), 2)
     assert both.is_refuted
     assert both.upheld == ()
     assert both.agreement().dropped == (0, 1, 2, 5)
@@ -159,6 +152,6 @@ def test_most_tests_of_two_writers_refute_and_those_of_one_do_not() -> None:
 def test_a_call_that_is_in_question_is_no_example_unless_two_uphold_it() -> None:
     doubted = heard(0, {"at": 1}, "value 5", 5, expected=6)
     one = heard(1, {"at": 1}, "holds", 5, expected=5)
-    assert Answers((doubted, one), 2).upheld == ()
+    assert BlindResults((doubted, one), 2).upheld == ()
     two = heard(2, {"at": 1}, "holds", 5, check="result == 5")
-    assert Answers((doubted, one, two), 3).upheld == (one.test, two.test)
+    assert BlindResults((doubted, one, two), 3).upheld == (one.test, two.test)

@@ -106,16 +106,6 @@ async def test_more_examples_raise_the_trust_of_the_same_version(
     assert len(stored.examples) == stored.report.examples_passed == 4
 
 
-async def test_blanks_and_another_description_do_not_make_it_another_tool(bench: Bench) -> None:
-    outcome = await bench.make(
-        tests=MORE, code="\n" + CODE.replace("number\n", "number  \n") + "\n\n", description="x"
-    )
-    assert isinstance(outcome, Exists)
-    assert (outcome.trust, outcome.version) == ("verified", 1)
-    stored = await bench.library.read("triple")
-    assert (stored.code, stored.manifest.description) == (CODE, THIN["description"])
-
-
 async def test_some_more_evidence_is_kept_even_if_it_is_not_enough(bench: Bench) -> None:
     outcome = await bench.make(tests=[{"arguments": {"number": 7}, "expected": 21}])
     assert isinstance(outcome, Exists)
@@ -201,12 +191,6 @@ async def test_an_update_that_changes_more_than_the_examples_is_a_new_version(be
     outcome = await bench.make(tests=FEW + MORE, description="Triples any whole number.", update=True)
     assert isinstance(outcome, Created)
     assert outcome.version == 2
-
-
-async def test_a_locked_server_raises_nothing(bench: Bench, sandbox: WasmSandbox, settings: Settings) -> None:
-    locked = Bench(bench.library, sandbox, settings.model_copy(update={"policy": "locked"}))
-    assert isinstance(await locked.make(tests=MORE), Rejected)
-    assert bench.manifest.trust == "provisional"
 
 
 async def test_two_who_raise_at_once_both_hear_how_it_stands(bench: Bench) -> None:

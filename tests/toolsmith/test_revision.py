@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Rejected
-from alita_mcp.toolsmith.requests.request import read_request
 from tests.models.openai_server import ORDERS
-from tests.toolsmith.authors import BROKEN, COUNT, PLAIN, coded, module, suite_of
+from tests.toolsmith.authors import BROKEN, COUNT, PLAIN, coded, suite_of
 from tests.toolsmith.bench import Bench, OpenBench
 from tests.toolsmith.revisers import COMPLAINT, FAILING, FLAT, NEGATIVE, OWN, Reviser, publish, with_rules
 
@@ -139,7 +138,7 @@ async def test_examples_that_would_break_are_named_and_break_once_the_request_na
         refused = await complain(made)
         assert isinstance(refused, Rejected), refused
         assert refused.breaks == ({"number": -12},)
-        assert "in `breaks`" in refused.fix
+        assert "as `breaks`" in refused.fix
         outcome = await complain(made, breaks=[{"number": -12}])
         assert isinstance(outcome, Created), outcome
     assert [each.arguments for each in outcome.breaks] == [{"number": -12}]
@@ -177,7 +176,7 @@ async def test_the_same_code_is_no_answer_where_the_example_fails(bench: OpenBen
         await publish(made, FLAT)
         outcome = await complain(made)
     assert isinstance(outcome, Rejected), outcome
-    assert "the code is as it was" in outcome.reason
+    assert "the code is unchanged" in outcome.reason
     assert (outcome.case, outcome.expected, outcome.got) == ({"number": -45}, 9, 0)
 
 
@@ -233,7 +232,7 @@ async def test_another_signature_is_sent_back_and_says_what_would_break(bench: O
         assert made.library.entry("digit_sum").versions == (1,)
     assert isinstance(outcome, Rejected), outcome
     assert outcome.breaks == tuple(test["arguments"] for test in OWN)
-    assert "called otherwise than digit_sum v1" in script.texts("repair")[0]
+    assert "cannot be called like digit_sum v1" in script.texts("repair")[0]
     assert "Keep `def digit_sum(number: int) -> int`" in script.texts("repair")[0]
 
 
@@ -250,20 +249,6 @@ async def test_a_parameter_that_no_example_uses_does_not_go_unnoticed(bench: Ope
         assert made.library.entry("digit_sum").versions == (1,)
     assert isinstance(outcome, Rejected), outcome
     assert (outcome.stage, outcome.breaks) == ("schema", ())
-
-
-@pytest.mark.exhaustive
-async def test_an_optional_parameter_more_is_no_other_signature(bench: OpenBench) -> None:
-    code = (
-        PLAIN.replace("number: int)", "number: int, signed: bool = False)")
-        .replace("Any whole number.", "Any whole number.\n        signed: Whether the sign counts.")
-        .replace("return sum(", "return (-1 if signed and number < 0 else 1) * sum(")
-    )
-    script = Reviser(revision=code, suites=[NEGATIVE])
-    async with bench(script) as made:
-        await publish(made, FLAT)
-        outcome = await complain(made)
-    assert isinstance(outcome, Created), outcome
 
 
 async def test_a_complaint_with_orders_and_closing_tags_stays_data(bench: OpenBench) -> None:
@@ -295,12 +280,6 @@ async def test_old_code_that_holds_tags_and_orders_is_shown_word_for_word(bench:
     assert isinstance(outcome, Exists), outcome
 
 
-def test_a_complaint_of_a_megabyte_is_refused_unread() -> None:
-    refused = read_request({"name": "digit_sum", "update": True, "description": "x" * (1 << 20)})
-    assert isinstance(refused, Rejected)
-    assert len(refused.reason) < 200
-
-
 @pytest.mark.parametrize("name", ["", "no_such_tool", "Nö!", "run_tool"])
 async def test_a_complaint_about_no_tool_asks_no_model(bench: OpenBench, name: str) -> None:
     script = Reviser(revision=PLAIN)
@@ -323,26 +302,6 @@ async def test_what_people_disabled_or_deleted_no_complaint_revives(bench: OpenB
     assert "disabled" in disabled.reason
     assert isinstance(deleted, Rejected), deleted
     assert not script.asked
-
-
-async def test_a_locked_library_takes_no_complaint(bench: OpenBench) -> None:
-    script = Reviser(revision=PLAIN)
-    async with bench(script) as made:
-        await publish(made, FLAT)
-    async with bench(script, policy="locked") as made:
-        outcome = await complain(made)
-    assert isinstance(outcome, Rejected), outcome
-    assert not script.asked
-
-
-@pytest.mark.exhaustive
-async def test_a_pinned_tool_stays_pinned(bench: OpenBench) -> None:
-    async with bench(Reviser(revision=PLAIN, suites=[NEGATIVE])) as made:
-        await publish(made, FLAT)
-        await made.library.pin("digit_sum")
-        assert isinstance(await complain(made), Created)
-        entry = made.library.entry("digit_sum")
-    assert (entry.pinned, entry.manifest.version) == (True, 2)
 
 
 async def test_grants_stay_those_of_the_old_version_and_wait_again(bench: OpenBench) -> None:
@@ -379,19 +338,7 @@ async def test_a_coder_that_falls_silent_ends_it_with_the_last_finding(bench: Op
         await publish(made, FLAT)
         outcome = await complain(made)
     assert isinstance(outcome, Rejected), outcome
-    assert "no more was tried" in outcome.reason
-
-
-@pytest.mark.exhaustive
-async def test_code_that_never_ends_is_refused(bench: OpenBench) -> None:
-    slow = module("while number < 0:", "    number -= 1", "return number")
-    script = Reviser(revision=slow, suites=[NEGATIVE], repairs=lambda _: PLAIN)
-    async with bench(script) as made:
-        await publish(made, FLAT)
-        outcome = await complain(made)
-    assert isinstance(outcome, Created), outcome
-    told = script.texts("repair")[0]  # on a slow machine the round ends before the call does
-    assert "out of time" in told or "another result" in told
+    assert "no further attempt" in outcome.reason
 
 
 @pytest.mark.exhaustive

@@ -8,7 +8,7 @@ import pytest
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.toolsmith.duplicates.duplicates import find_fulfilling
+from alita_mcp.toolsmith.duplicates.duplicates import find_tool_meeting_examples
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Rejected
 from alita_mcp.toolsmith.requests.request import read_request
 from alita_mcp.toolsmith.toolsmith import Toolsmith
@@ -53,7 +53,7 @@ async def repeating(library: Library, sandbox: WasmSandbox, settings: Settings) 
 async def served(library: Library, sandbox: WasmSandbox, *examples: dict[str, Any]) -> Exists | None:
     read = [Example.model_validate(each) for each in examples]
     with anyio.fail_after(WAIT_S):
-        return await find_fulfilling(
+        return await find_tool_meeting_examples(
             read, ("no_such_tool", "repeat"), library, Rehearsal(sandbox, library.read)
         )
 

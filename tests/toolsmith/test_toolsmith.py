@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import anyio
@@ -44,10 +43,6 @@ CONTRADICTORY = [{"arguments": {"number": 1}, "expected": outcome} for outcome i
 
 def admit_all(_manifest: Manifest) -> tuple[str, ...]:
     return ()
-
-
-async def silent(_stage: str) -> None:
-    return None
 
 
 class Bench:
@@ -113,42 +108,13 @@ async def test_an_update_of_nothing_is_refused(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-async def test_the_same_behaviour_under_another_name_exists(bench: Bench) -> None:
-    await bench.make()
-    twin = CODE.replace("triple(number", "times_three(value").replace("3 * number", "value + value + value")
-    outcome = await bench.make(
-        name="times_three",
-        code=twin.replace("        number:", "        value:"),
-        description="Triples a whole number.",
-        tests=[{"arguments": {"value": 4}, "expected": 12}, {"arguments": {"value": 1}, "expected": 3}],
-    )
-    assert isinstance(outcome, Exists), outcome
-    assert outcome.tool == "triple"
-    assert re.fullmatch(r"same results on \d+ inputs; its number is your value", outcome.why), outcome.why
-
-
-@pytest.mark.slow
-async def test_similar_words_with_other_behaviour_is_a_new_tool(bench: Bench) -> None:
-    await bench.make()
-    outcome = await bench.make(
-        name="triple_digits",
-        code=CODE.replace("def triple(", "def triple_digits(").replace("3 * number", "number * 1001001"),
-        tests=[
-            {"arguments": {"number": 0}, "expected": 0},
-            {"arguments": {"number": 7}, "expected": 7007007},
-        ],
-    )
-    assert isinstance(outcome, Created), outcome
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "stage", "word"),
     [
         ({"name": "../../etc"}, "schema", "not a tool name"),
         ({"name": "run_tool"}, "schema", "own tools"),
         ({"name": "\u0422riple"}, "schema", "not a tool name"),
-        ({"tests": []}, "examples", "there are none"),
+        ({"tests": []}, "examples", "none were sent"),
         ({"network": ["https://api.example.org/v1"]}, "policy", "no host"),
         ({"network": ["*.com"]}, "policy", "everybody"),
         ({"network": ["169.254.169.254"]}, "policy", "no host"),

@@ -46,16 +46,6 @@ async def test_only_syntheses_of_the_same_models_that_drew_candidates_count(benc
         assert await read_agreed_before(library, {}, "none") is None
 
 
-async def test_a_request_that_is_made_again_counts_once_and_not_for_itself(bench: OpenBench) -> None:
-    async with bench(Script()) as made:
-        for _ in range(5):
-            await add_rows(made.library, "1")
-        await add_rows(made.library, "01", prefix="other")
-        assert await read_agreed_before(made.library, MODELS, "none") == (True, False, True)
-        again = mark_request("  Request  0 ")
-        assert await read_agreed_before(made.library, MODELS, again) == (True, False)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "trust"), [("11011", "verified"), ("11010", "provisional"), ("111", "provisional")]

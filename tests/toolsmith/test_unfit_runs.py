@@ -34,10 +34,10 @@ async def test_runs_that_all_failed_say_with_what(bench: RunBench) -> None:
         DISCOUNT, {"prices": [], "percent": 1}, status="error", error_type="ValueError", error="no prices"
     )
     refused = rejected(await bench.make(run, name="some_tool"), bench)
-    assert refused.reason == "from_run: all of these runs failed, the last one with ValueError: no prices"
+    assert refused.reason == "from_run: all of these runs failed, the last one with ValueError: no prices."
     assert rejected(
         await bench.make(bench.runs.add(SUM, status="timeout"), name="some_tool"), bench
-    ).reason.endswith("with timeout")
+    ).reason.endswith("with timeout.")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ async def test_a_run_that_the_code_does_not_repeat_is_told_as_one(bench: RunBenc
     ids = [bench.runs.add(SUM, {"numbers": numbers}, result=result) for numbers, result in seen]
     refused = rejected(await bench.make(*ids, name="sum_numbers"), bench)
     assert (refused.stage, refused.expected, refused.got) == ("examples", 11, 10)
-    assert "than the run did" in refused.fix
+    assert "than in its run" in refused.fix
 
 
 async def test_code_that_does_not_parse_is_refused(bench: RunBench) -> None:
@@ -107,13 +107,6 @@ async def test_values_that_are_too_large_are_no_examples(bench: RunBench) -> Non
     assert outcome.tests == "3/3"
 
 
-async def test_fifty_runs_make_one_tool(bench: RunBench) -> None:
-    ids = [bench.runs.add(SUM, {"numbers": [each, 3]}, result=each + 3) for each in range(50)]
-    outcome = await bench.make(*ids, name="sum_numbers", description="Adds up numbers.")
-    assert isinstance(outcome, Created), outcome
-    assert (outcome.tests, outcome.trust) == ("50/50", "provisional")
-
-
 async def test_different_programs_are_named(bench: RunBench) -> None:
     first = bench.runs.add("print(sum(numbers))\n", {"numbers": [1]}, stdout="1\n")
     other = bench.runs.add(
@@ -123,9 +116,3 @@ async def test_different_programs_are_named(bench: RunBench) -> None:
     )
     refused = rejected(await bench.make(first, other, name="some_tool"), bench)
     assert refused.reason == f"from_run: run {other} differs from run {first} in more than literals."
-
-
-@pytest.mark.parametrize("name", ["A Tool", "x", "run_tool", ""])
-async def test_names_that_no_tool_may_have_are_refused(bench: RunBench, name: str) -> None:
-    (run,) = bench.runs.discounts(([1], 1))
-    rejected(await bench.make(run, name=name), bench)

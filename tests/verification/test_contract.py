@@ -52,18 +52,6 @@ def test_the_contract_holds_all_that_clients_are_shown() -> None:
     assert contract.imports == ()
 
 
-def test_without_a_docstring_the_description_is_the_summary() -> None:
-    contract = read("def probe() -> str:\n    return ''", description="\n  Says nothing. \nMore.")
-    assert contract.summary == "Says nothing."
-    assert contract.input_schema == {"type": "object", "properties": {}, "additionalProperties": False}
-
-
-def test_a_long_summary_is_cut() -> None:
-    contract = read(f'def probe() -> str:\n    """{"word " * 100}"""\n    return ""')
-    assert len(contract.summary) == 200
-    assert contract.summary.endswith("…")
-
-
 def test_async_tools_keyword_only_parameters_and_imports_are_seen() -> None:
     contract = read(
         "from __future__ import annotations\nimport os.path, json as j\nfrom collections import Counter\n"
@@ -126,12 +114,12 @@ def test_cached_tools_helpers_errors_and_constants_are_fine() -> None:
             "line 2: probe() is defined twice",
             "one",
         ),
-        ("def probe() -> int: return 1\nprobe = len", "line 2: something else binds", "def only"),
-        ("def probe() -> int: return 1\nfor probe in []: pass", "binds", "def only"),
-        ("def probe() -> int: return 1\nimport x as probe", "binds", "def only"),
+        ("def probe() -> int: return 1\nprobe = len", "line 2: the name probe is bound again", "def only"),
+        ("def probe() -> int: return 1\nfor probe in []: pass", "is bound again", "def only"),
+        ("def probe() -> int: return 1\nimport x as probe", "is bound again", "def only"),
         ("def probe() -> int: return 1\nfrom os import *", "star import", "names that are used"),
-        ("def probe() -> int: return 1\nclass probe: ...", "binds", "def only"),
-        ("def probe() -> int: return 1\ndef _f():\n    global probe", "binds", "def only"),
+        ("def probe() -> int: return 1\nclass probe: ...", "is bound again", "def only"),
+        ("def probe() -> int: return 1\ndef _f():\n    global probe", "is bound again", "def only"),
         ("def probe(*xs: int) -> int: return 1", "*xs has no schema", "list[T]"),
         ("def probe(**xs: int) -> int: return 1", "**xs has no schema", "Name each"),
         ("def probe(a: int, /) -> int: return 1", "positional-only", "`/`"),
@@ -143,7 +131,7 @@ def test_cached_tools_helpers_errors_and_constants_are_fine() -> None:
         ("def probe(a) -> int: return 1", "parameter 'a': no type", "`a: str`"),
         ("def probe(a: int): return 1", "the result: no type", "-> str"),
         ("def probe() -> None: pass", "tells its caller nothing", "Return"),
-        ("def probe(a: None) -> int: return 1", "None is its only value", "Remove"),
+        ("def probe(a: None) -> int: return 1", "its type allows only None", "Remove"),
         ("def probe(a: int | None) -> int: return 1", "has no default", "`a: int | None = None`"),
         ("def probe(a: int = 'x') -> int: return 1", "default 'x' is not of the declared type", "Change"),
         ("def probe(a: int = True) -> int: return 1", "default True", "Change"),
@@ -152,7 +140,7 @@ def test_cached_tools_helpers_errors_and_constants_are_fine() -> None:
         (f"def probe({'a' * 65}: int) -> int: return 1", "not portable", "64"),
         (
             f"def probe({', '.join(f'p{n}: int' for n in range(21))}) -> int: return 1",
-            "21 parameters",
+            "too many parameters: 21",
             "Group",
         ),
     ],

@@ -15,18 +15,12 @@ from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.values import Check, Draft, Example
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.examples.examples import ExamplesFound, examples_gate
-from alita_mcp.verification.examples.suite import is_edge
 from alita_mcp.verification.examples.trials import AT_ONCE, RehearsedDraft
 from alita_mcp.verification.findings import is_unicode
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from tests.scripted_sandbox import ScriptedSandbox
 from tests.verification.drafts import SHOUT_EXAMPLES, behaves_as, draft, shout
-from tests.verification.test_compare import JSON_VALUES
-
-ANY = '''
-def probe(n: int = 0, words: list[str] = []) -> {returns}:
-    """Probes."""
-'''
+from tests.verification.test_comparison import JSON_VALUES
 
 
 async def gate(candidate: Draft, sandbox: Any) -> ExamplesFound:
@@ -144,7 +138,7 @@ async def test_an_error_may_be_named_with_its_module() -> None:
             "import",
         ),
         (RunResult(status="bad_result", message="a set"), "not JSON: a set", "Return JSON"),
-        (RunResult(status="memory", message="256 MB"), "out of memory: 256 MB", "Build less"),
+        (RunResult(status="memory", message="256 MB"), "out of memory: 256 MB", "Use less"),
         (RunResult(status="output_flood"), "printed too much", "print"),
         (RunResult(status="crashed", message="signal 11"), "the process died: signal 11", "process"),
         (RunResult(status="timeout", message="30 s of wall time"), "out of time: 30 s", "faster"),
@@ -211,7 +205,7 @@ async def test_results_must_fit_the_return_annotation() -> None:
 async def test_examples_are_needed_and_not_too_many() -> None:
     assert "no examples" in (await unrun()).message
     many = [{"arguments": {"text": f"t{n}"}, "expected": f"T{n}!"} for n in range(101)]
-    assert "101 examples" in (await unrun(*many)).message
+    assert "too many examples: 101" in (await unrun(*many)).message
 
 
 async def test_arguments_are_checked_before_anything_runs() -> None:
@@ -248,14 +242,6 @@ async def test_two_names_of_one_error_do_not_contradict_each_other() -> None:
         assert not [check for check in found.checks if "contradict" in check.message]
 
 
-async def test_repeated_examples_count_once() -> None:
-    sandbox = behaves_as(shout)
-    found = await gate(suite(*SHOUT_EXAMPLES, SHOUT_EXAMPLES[0]), sandbox)
-    assert (found.passed, found.total, len(sandbox.jobs)) == (3, 3, 3)
-    agreeing = suite(*SHOUT_EXAMPLES, {"arguments": {"text": "hey"}, "check": "len(result) == 4"})
-    assert (await gate(agreeing, sandbox)).passed == 4
-
-
 async def test_a_suite_that_a_constant_passes_proves_nothing() -> None:
     one = {"arguments": {"text": "a"}, "expected": "A!"}
     assert "passes the only example" in (await unrun(one)).message
@@ -268,11 +254,6 @@ async def test_a_suite_that_a_constant_passes_proves_nothing() -> None:
     assert "always returns" in mixed.message
     errors = await unrun({"arguments": {"text": ""}, "raises": "ValueError"})
     assert "always raises" in errors.message
-
-
-async def test_an_error_case_tells_a_constant_apart() -> None:
-    found = await gate(suite(SHOUT_EXAMPLES[0], SHOUT_EXAMPLES[2]), behaves_as(shout))
-    assert found.passed == 2
 
 
 async def test_a_tool_without_parameters_may_be_constant() -> None:
@@ -388,35 +369,6 @@ async def test_few_or_plain_examples_lower_the_trust_and_say_so() -> None:
     assert not no_edge.hard
     assert few.message == "2 distinct examples; `verified` needs 3"
     assert no_edge.message == "no example shows an edge or an error"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "edge"),
-    [
-        ({"n": 5, "words": ["a", "b"]}, False),
-        ({"n": 5}, True),
-        ({"n": 0, "words": ["a", "b"]}, True),
-        ({"n": -0.5, "words": ["a", "b"]}, True),
-        ({"n": 5, "words": []}, True),
-        ({"n": 5, "words": ["a"]}, True),
-        ({"n": None, "words": ["a", "b"]}, True),
-        ({"n": False, "words": ["a", "b"]}, False),
-        ({"n": "ab", "words": ["a", "b"]}, False),
-        ({"n": "  ", "words": ["a", "b"]}, True),
-        ({"n": "größe", "words": ["a", "b"]}, True),
-    ],
-)
-def test_an_edge_is_an_argument_at_the_end_of_its_range(arguments: dict[str, Any], edge: bool) -> None:
-    schema = read_contract(ANY.format(returns="int"), "probe", "x").input_schema
-    assert is_edge(Example(arguments=arguments, expected=1), schema) == edge
-    assert is_edge(Example(arguments=arguments, raises="ValueError"), schema)
-
-
-async def test_large_values_come_back_cut() -> None:
-    huge = suite(SHOUT_EXAMPLES[0], {"arguments": {"text": "x" * 100_000}, "expected": "y" * 100_000})
-    check = await refusal(huge, behaves_as(shout))
-    assert len(check.model_dump_json()) < 10_000
-    assert check.got.startswith('"XXX')
 
 
 async def test_large_values_that_differ_late_are_shown_where_they_differ() -> None:

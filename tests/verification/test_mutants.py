@@ -8,7 +8,7 @@ import time
 import pytest
 
 from alita_mcp.verification.findings import ContractError
-from alita_mcp.verification.mutation.mutants import MAX_MUTANTS, MAX_TABLE_MUTANTS, Mutant, mutants_of
+from alita_mcp.verification.mutation.mutants import MAX_MUTANTS, MAX_TABLE_MUTANTS, mutants_of
 
 
 def changes(code: str, function: str = "f", limit: int = 1_000) -> set[tuple[str, str]]:
@@ -110,11 +110,6 @@ if __name__ == "__main__":
     assert not any(word in texts for word in ("heard", "zero", "99", "77", "Literal", "bare"))
 
 
-def test_helpers_that_the_tool_uses_count() -> None:
-    code = "def g(a):\n    return a + 1\n\ndef f(a: int) -> int:\n    return g(a)\n"
-    assert ("a + 1", "a - 1") in changes(code)
-
-
 def test_every_mutant_parses_is_another_program_and_there_is_none_twice() -> None:
     code = body("if a > 1 and b:", "    return a + 2 * b", "return sorted([a, b])[0] - 1")
     mutants = mutants_of(code, "f", 1_000)
@@ -143,13 +138,6 @@ def test_a_table_of_constants_does_not_outweigh_the_code() -> None:
     mutants = mutants_of(code, "f", 1_000)
     assert sum(mutant.line == 1 for mutant in mutants) == MAX_TABLE_MUTANTS
     assert any(mutant.line == 3 for mutant in mutants)
-
-
-def test_the_text_that_is_shown_is_short() -> None:
-    long = " + ".join(f"'{'x' * 30}{n}'" for n in range(20))
-    for mutant in mutants_of(body(f"return {long}"), "f"):
-        assert isinstance(mutant, Mutant)
-        assert max(len(mutant.was), len(mutant.now)) < 80
 
 
 @pytest.mark.slow

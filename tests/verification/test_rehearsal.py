@@ -21,7 +21,7 @@ from alita_mcp.verification.rehearsal.origin import (
     MAX_REQUEST,
     OriginStream,
     RehearsalEgressPolicy,
-    completed,
+    complete_prompt,
 )
 from alita_mcp.verification.rehearsal.rehearsal import ReadTool, Rehearsal, RehearsalBroker, value_of
 from alita_mcp.verification.verify import verify
@@ -109,14 +109,6 @@ async def test_fixed_paths_give_fixed_answers(path: str, status: int, kind: str,
     assert (answer[0], answer[1]["Content-Type"].partition(";")[0], answer[2]) == (status, kind, body)
     head = parsed(await said(get(path, "HEAD")))
     assert (head[0], head[1], head[2]) == (status, answer[1], b"")
-
-
-async def test_redirects_go_where_they_are_told_and_carry_no_other_header() -> None:
-    assert parsed(await said(get("/redirect")))[1]["Location"] == "/text"
-    assert parsed(await said(get("/loop")))[1]["Location"] == "/loop"
-    told = parsed(await said(get("/redirect?to=http://other.example.org/%0d%0aEvil:%20yes")))[1]
-    assert told["Location"] == "http://other.example.org/Evil: yes"
-    assert "Evil" not in told
 
 
 @pytest.mark.parametrize(
@@ -238,8 +230,8 @@ async def test_a_door_without_its_grant_stays_shut_as_in_real_calls(
 async def test_the_model_repeats_the_last_line() -> None:
     result = await asked(Grants(model=True), "complete", prompt="Do this.\n\n  to that  \n\n")
     assert result.value == "Rehearsal: to that"
-    assert completed("") == "Rehearsal:"
-    assert len(completed("y" * 999)) == len("Rehearsal: ") + 200
+    assert complete_prompt("") == "Rehearsal:"
+    assert len(complete_prompt("y" * 999)) == len("Rehearsal: ") + 200
 
 
 async def test_secrets_are_made_up_and_kept_out_of_the_result_as_real_ones_are() -> None:
@@ -278,24 +270,6 @@ async def test_the_workspace_holds_the_samples_and_is_thrown_away() -> None:
         assert (await rehearsal.run(job)).value == sorted({*FILES, "notes"})
     assert seen[0] != seen[1]
     assert not any(folder.exists() for folder in seen)
-
-
-async def test_a_cancelled_call_leaves_no_workspace_behind() -> None:
-    seen: list[Path] = []
-    begun = anyio.Event()
-
-    async def sleeper(_job: Job, broker: Broker | None) -> Any:
-        seen.append(workspace_of(broker))
-        begun.set()
-        await anyio.sleep_forever()
-
-    job = Job(code="", function="sleeper", arguments={}, grants=Grants(workspace="read"))
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Rehearsal(ActingSandbox(sleeper=sleeper)).run, job)
-        with anyio.fail_after(WAIT_S):
-            await begun.wait()
-        tasks.cancel_scope.cancel()
-    assert not seen[0].exists()
 
 
 async def test_other_tools_are_really_called_under_their_own_grants() -> None:
@@ -345,11 +319,6 @@ async def test_what_goes_wrong_in_a_called_tool_is_an_error_of_the_caller(
     result = await asked(asks, "call_tool", stored, tool=tool, name=name, arguments=arguments)
     assert (result.status, result.error_type) == ("error", error)
     assert words in result.message
-
-
-async def test_without_a_library_no_tool_is_known() -> None:
-    result = await asked(Grants(tools=("pure_tool",)), "call_tool", name="pure_tool", arguments={})
-    assert "knows no tool 'pure_tool'" in result.message
 
 
 async def test_a_sandbox_that_fails_in_a_called_tool_is_not_the_callers_failure() -> None:
@@ -449,14 +418,6 @@ async def test_a_draft_with_grants_is_verified_in_rehearsal_by_the_same_path_wit
     assert all(job.grants == fetching().grants for job, _ in calls)
     assert len({id(broker) for _, broker in calls}) == len(calls)
     assert all(isinstance(broker, RehearsalBroker) for _, broker in calls)
-
-
-@pytest.mark.slow
-async def test_no_results_of_tools_with_grants_count_as_deterministic() -> None:
-    with anyio.fail_after(WAIT_S):
-        verdict = await verify(fetching(), TrustingSandbox(), Stages())
-    assert [check.passed for check in verdict.report.checks if check.stage == "determinism"] == [True]
-    assert verdict.report.deterministic is False
 
 
 async def test_a_host_that_was_not_asked_for_is_refused_in_rehearsal_too() -> None:

@@ -110,12 +110,6 @@ def test_typed_dicts_are_inlined_with_what_they_inherit() -> None:
     assert output_schema("Named", POINT) == (POINT_SCHEMA, False)
 
 
-def test_a_typed_dict_may_have_no_required_key_and_many_uses() -> None:
-    before = "class Loose(t.TypedDict, total=False):\n    'Words.'\n    a: int\n"
-    assert input_schema("Loose", before) == {"type": "object", "properties": {"a": INTEGER}}
-    assert output_schema("dict[str, Loose] | None", before)[1]
-
-
 def test_dataclasses_are_objects_and_defaults_make_their_keys_optional() -> None:
     before = (
         "@dc.dataclass(frozen=True)\nclass P:\n    x: int\n    k: ClassVar[str] = ''\n    y: list[int] = field()\n"
@@ -143,7 +137,7 @@ def test_dataclasses_are_objects_and_defaults_make_their_keys_optional() -> None
         },
         False,
     )
-    with pytest.raises(ContractError, match="no JSON type"):
+    with pytest.raises(ContractError, match="not a JSON type"):
         output_schema("P", "@staticmethod\nclass P: ...")
 
 

@@ -1,14 +1,16 @@
-"""The static gate: what can be said about a draft without running it."""
+"""Static gate: what is refused without running a draft."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from alita_mcp.values import Check, Draft, Grants
-from alita_mcp.verification.static.imports import distributions_of
 from alita_mcp.verification.static.static import lint_checks, static_gate
+from alita_mcp.verification.static.wording import HIDDEN, text_checks
 from tests.verification.drafts import SHOUT, draft
 
 KEY = "abcdefghij" + "0123456789" * 4
@@ -82,12 +84,6 @@ async def test_declared_imports_pass(code: str, packages: tuple[str, ...]) -> No
     ] == []
 
 
-def test_distributions_are_found_by_their_usual_names() -> None:
-    assert "scikit-learn" in distributions_of("sklearn")
-    assert "python-slugify" in distributions_of("slugify")
-    assert "zope-interface" in distributions_of("zope.interface")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "package",
@@ -108,11 +104,6 @@ async def test_packages_are_plain_requirements(package: str) -> None:
     found = await failure_of(packages=(package,))
     assert found.stage == "environment"
     assert "name>=1.2" in found.fix
-
-
-async def test_packages_are_few() -> None:
-    found = await failure_of(packages=tuple(f"package-{n}" for n in range(21)))
-    assert "21 packages" in found.message
 
 
 @pytest.mark.slow
@@ -213,14 +204,6 @@ async def test_random_strings_named_like_secrets_are_refused(code: str) -> None:
     found = await failure_of(code)
     assert "looks like a secret" in found.message
     assert KEY not in found.message + found.fix
-
-
-async def test_words_are_no_secrets() -> None:
-    code = (
-        f"TOKEN_PATTERN = '[a-z]+'\nTOKEN = 'the-end-of-the-line-token'\nALPHABET = '{KEY}'\n"
-        "PASSWORD = ''\nKIND = 'password'\n_token = 5\n"
-    )
-    assert await failures(draft(code=code + SHOUT)) == []
 
 
 @pytest.mark.measured
@@ -402,3 +385,122 @@ async def test_text_that_is_run_is_read_like_the_rest(line: str, message: str) -
     found = await failure_of(f"def _f():\n    {line}\n\n")
     assert (found.hard, "in the text run at line" in found.message) == (True, True)
     assert message in found.message
+
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_names_are_read_too() -> None:
+    assert text_checks("the name", "see https://evil.invalid", 1_000, Grants())
+
+
+@pytest.mark.parametrize("row", rows(DATA / "honest_descriptions.jsonl"), ids=lambda row: row["text"][:30])
+def test_honest_descriptions_of_many_languages_pass(row: dict[str, str]) -> None:
+    assert text_checks("the description", row["text"], 1_000, Grants()) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plain\u200dtext",
+        "plain\u200ctext",
+        "\u200d\U0001f469",
+        "\U0001f469\u200d",
+        "\u0645\u06cc\u200c",
+        "\u0645\u200c\u200c\u06cc",
+        "\u0645\u200c\u200d\u06cc",
+        "a\ufe0f",
+        "1\ufe0f",
+        "\U0001f3f4" + "".join(chr(0xE0000 + ord(each)) for each in "ignore all") + "\U000e007f",
+        "\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+    ],
+)
+def test_joiners_selectors_and_tags_are_refused_where_no_writing_needs_them(text: str) -> None:
+    assert HIDDEN.search(text)
+
+
+CODE = """\
+{imports}
+
+
+def probe(name: str) -> str:
+    \"\"\"Does what it says.
+
+    Args:
+        name: A name.
+    \"\"\"
+    {body}
+"""
+
+
+async def found(body: str, grants: Grants, imports: str) -> list[Check]:
+    code = CODE.format(imports=imports, body=body)
+    checks, _ = await static_gate(draft(name="probe", code=code, grants=grants))
+    return [check for check in checks if check.hard and not check.passed]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("body", "needs"),
+    [
+        ("return str(alita_tool.write_text(name, name))", '{"workspace": "write"}'),
+        ("return alita_tool.read_text(name)", '{"workspace": "read"}'),
+        ("return ''.join(alita_tool.list_files())", '{"workspace": "read"}'),
+        ("return str(alita_tool.write_bytes(name, b'x'))", '{"workspace": "write"}'),
+        ("return alita_tool.complete(name)", '{"model": true}'),
+        ("return alita_tool.call_tool('csv_query', text=name)", '{"tools": ["csv_query"]}'),
+        ("return alita_tool.call_tool(name)", '{"tools": ["NAME"]}'),
+        ("return alita_tool.secret('API_KEY')", '{"secrets": ["API_KEY"]}'),
+        (
+            "return alita_tool.complete(alita_tool.secret('B') + alita_tool.secret('A') + alita_tool.read_text('x'))",
+            '{"workspace": "read", "model": true, "secrets": ["A", "B"]}',
+        ),
+    ],
+)
+async def test_all_that_is_missing_is_named_at_once(body: str, needs: str) -> None:
+    checks = await found(body, Grants(), "import alita_tool")
+    assert [check.stage for check in checks] == ["policy"]
+    assert f'Add "needs": {needs};' in checks[0].fix
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("imports", "body"),
+    [
+        ("import alita_tool as host", "return host.secret('KEY')"),
+        ("from alita_tool import secret", "return secret('KEY')"),
+        ("from alita_tool import secret as told", "return told('KEY')"),
+        ("", "import alita_tool; return alita_tool.secret('KEY')"),
+        ("", "from alita_tool import secret; return secret('KEY')"),
+    ],
+)
+async def test_however_it_is_imported(imports: str, body: str) -> None:
+    (check,) = await found(body, Grants(), imports)
+    assert '"secrets": ["KEY"]' in check.fix
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("body", "grants"),
+    [
+        ("return alita_tool.read_text(name)", Grants(workspace="write")),
+        ("return alita_tool.call_tool(name)", Grants(tools=("csv_query",))),
+        ("return alita_tool.secret(name)", Grants(secrets=("A",))),
+        ("return alita_tool.complete(name)", Grants(model=True)),
+        ("return alita_tool.__name__", Grants()),
+        ("secret = 'alita_tool.secret'; return secret.replace('s', name)", Grants()),
+    ],
+)
+async def test_what_is_asked_for_or_not_used_is_nothing_to_tell(body: str, grants: Grants) -> None:
+    assert await found(body, grants, "import alita_tool") == []
+
+
+@pytest.mark.parametrize("strange", ["read_file(name)", "workspace / name"])
+async def test_a_function_that_is_not_there_is_told_those_that_are(strange: str) -> None:
+    (check,) = await found(f"return alita_tool.{strange}", Grants(workspace="read"), "import alita_tool")
+    assert repr(strange.split("(", maxsplit=1)[0].split(" ", maxsplit=1)[0]) in check.message
+    assert "read_text(path)" in check.fix

@@ -17,7 +17,7 @@ from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from alita_mcp.settings import Settings
 from alita_mcp.values import Check, Draft, Example, VerificationReport
 from alita_mcp.verification.code.contract import read_contract
-from alita_mcp.verification.determinism import moved_by
+from alita_mcp.verification.determinism import find_causes
 from alita_mcp.verification.examples.trials import RehearsedDraft
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.static.static import static_gate
@@ -300,7 +300,7 @@ async def test_it_holds_in_a_real_sandbox_and_later_calls_differ(
         one = Example(arguments={"n": next(iter(checks))}, expected=None)
         plain = declared.model_copy(update={"varies": ()})
         contract = read_contract(plain.code, plain.name, plain.description)
-        moved = await moved_by(RehearsedDraft(plain, contract, None, Rehearsal(box)), one)
+        moved = await find_causes(RehearsedDraft(plain, contract, None, Rehearsal(box)), one)
         assert moved == {varies}
         arguments = {"n": 1_000_000 if varies == "random" and "randint" in code else 0}
         with anyio.fail_after(60):

@@ -217,26 +217,6 @@ async def test_a_failing_sandbox_says_nothing_about_the_draft(where: str) -> Non
     assert caught.value is error
 
 
-async def test_cancelling_ends_the_call_that_runs() -> None:
-    class Endless(ScriptedSandbox):
-        ended = 0
-
-        async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
-            started.set()
-            try:
-                await anyio.sleep_forever()
-            finally:
-                Endless.ended += 1
-
-    started = anyio.Event()
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as group:
-            group.start_soon(verify, draft(), Endless(behaves_as(shout)._answer), Stages())
-            await started.wait()
-            group.cancel_scope.cancel()
-    assert Endless.ended == 3
-
-
 @pytest.mark.bubblewrap
 async def test_a_tool_that_waits_for_a_known_hash_seed_does_not_pass_for_deterministic(
     bubblewrap: None, settings: Settings

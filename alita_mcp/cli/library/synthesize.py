@@ -151,7 +151,7 @@ def exit_status_of(outcome: Outcome) -> int:
 def describe_outcome(outcome: Outcome) -> str:
     """An outcome for a person."""
     from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, NeedsCode, Rejected
-    from alita_mcp.toolsmith.requests.template import laid_out
+    from alita_mcp.toolsmith.requests.template import format_template
 
     match outcome:
         case Created():
@@ -184,7 +184,7 @@ def describe_outcome(outcome: Outcome) -> str:
         case NeedsCode():
             lines = ["The code is missing. Fill in this template, then run `alita synthesize FILE`:"]
             lines += [
-                laid_out(outcome.template),
+                format_template(outcome.template),
                 *(f"- {rule}" for rule in (*outcome.rules, *outcome.sandbox)),
             ]
         case _:

@@ -56,14 +56,14 @@ async def prepare_sandbox(
 
 async def find_embedded(files: CompiledFiles | None = None) -> dict[str, Any]:
     """What this machine has of the embedded sandbox: component, engine, and the compiled file if there is one."""
-    from alita_mcp.sandbox.wasm.compiled import CompiledFiles, wanted
+    from alita_mcp.sandbox.wasm.compiled import CompiledFiles, key_for
     from alita_mcp.sandbox.wasm.component import find_component
 
     files = files or CompiledFiles()
     found: dict[str, Any] = {"compiled": False, "folder": str(files.folder)}
     try:
         component = find_component()
-        found |= {"component": component.sha256, "engine": f"wasmtime {wanted(component).engine}"}
+        found |= {"component": component.sha256, "engine": f"wasmtime {key_for(component).engine}"}
         compiled = await files.find(component)
     except SandboxError as problem:
         return {**found, "problem": str(problem)}

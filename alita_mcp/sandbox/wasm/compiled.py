@@ -12,14 +12,15 @@ import os
 import platform
 import re
 import secrets
-import shutil
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
+from typing import IO, NoReturn
 
 import anyio
 import platformdirs
@@ -27,25 +28,32 @@ from anyio import to_thread
 from pydantic import Field, ValidationError
 
 from alita_mcp.errors import SandboxUnavailable
-from alita_mcp.file_locks import file_lock
+from alita_mcp.exception_groups import unwrapped
+from alita_mcp.file_locks import awaited
 from alita_mcp.sandbox.interface import Progress
-from alita_mcp.sandbox.wasm import compiling
 from alita_mcp.sandbox.wasm.component import Component
 from alita_mcp.sandbox.wasm.private import open_private, private_folder
+from alita_mcp.sandbox.wasm.process import MAX_COMPLAINTS, NO_WINDOW, NOWHERE, command, helper_process
 from alita_mcp.sandbox.wasm.worker.features import SETTINGS
 from alita_mcp.values import Value
 
+COMPILER = "alita_mcp.sandbox.wasm.worker.compile"
+MOST_SECONDS = 600.0
+CPU_SECONDS = 13.0
+"""What compiling takes; measured on x86-64, there 12.8 to 14.2."""
 KEPT_DAYS = 30
 """Files that were not used for so long are removed."""
-_LOCK = "compile.lock"
+LOCK = "compile.lock"
+_TICK_SECONDS = 1.0
 _POLL_SECONDS = 0.1
-_TRIES = 20
 _MAX_RECORD = 10_000
 _OURS = re.compile(r"([0-9a-f]{32})(?:-[0-9a-f]{16})?\.(?:cwasm|json|partial|unneeded)")
+_STEPS_BACK = getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0)
+"""On Windows; elsewhere the compiler steps back by itself."""
 
 
-class Wanted(Value):
-    """Key of a compiled file: all that it depends on; its digest is the file's name."""
+class Key(Value):
+    """All that a compiled file depends on; its digest is the file's name."""
 
     component: str
     engine: str
@@ -53,15 +61,15 @@ class Wanted(Value):
     machine: str
 
     @property
-    def name(self) -> str:
-        """The digest."""
+    def digest(self) -> str:
+        """Name of the file and its record, without an ending."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:32]
 
 
 class Record(Value):
     """Record that is kept beside a compiled file."""
 
-    wanted: Wanted
+    wanted: Key
     file: str
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     bytes: int = Field(gt=0)
@@ -80,19 +88,14 @@ class Compiled(Value):
     identity: tuple[int, ...]
 
     def is_as_checked(self) -> bool:
-        """Whether it is still the file that was checked; says that it is in use."""
+        """Whether it is still the file that was checked; notes that it is in use."""
         with suppress(OSError):
-            os.utime(self.path.with_name(f"{self.record.wanted.name}.json"))
+            os.utime(self.path.with_name(f"{self.record.wanted.digest}.json"))
             return _identity(self.path.lstat()) == self.identity
         return False
 
 
-def user_folder() -> Path:
-    """Folder of compiled files, for all libraries of a user."""
-    return platformdirs.user_cache_path("alita-mcp", appauthor=False) / "compiled"
-
-
-def wanted(component: Component) -> Wanted:
+def key_for(component: Component) -> Key:
     """Key of the compiled file that this process needs.
 
     Raises:
@@ -102,152 +105,142 @@ def wanted(component: Component) -> Wanted:
         engine = metadata.version("wasmtime")
     except metadata.PackageNotFoundError as missing:
         raise SandboxUnavailable("wasmtime is not installed.", hint="Run: pip install wasmtime") from missing
-    return Wanted(component=component.sha256, engine=engine, settings=SETTINGS, machine=_machine())
+    return Key(component=component.sha256, engine=engine, settings=SETTINGS, machine=_machine())
 
 
 class CompiledFiles:
-    """Cache of a user's compiled files in one folder."""
+    """Cache of a user's compiled files in one folder, by default for all libraries of the user."""
 
     def __init__(
-        self,
-        folder: Path | None = None,
-        module: str = compiling.MODULE,
-        most_seconds: float = compiling.MOST_SECONDS,
+        self, folder: Path | None = None, compiler: str = COMPILER, most_seconds: float = MOST_SECONDS
     ) -> None:
-        self.folder = folder or user_folder()
-        self._module = module
+        self.folder = folder or platformdirs.user_cache_path("alita-mcp", appauthor=False) / "compiled"
+        self._compiler = compiler
         self._most_seconds = most_seconds
 
-    async def once(self, component: Component, progress: Progress) -> Compiled:
+    async def compile_once(self, component: Component, progress: Progress) -> Compiled:
         """The compiled component; made first where it is not there, by one process for all that want it.
 
         Raises:
             SandboxUnavailable: the folder is not private, or compiling fails; the next call tries again.
         """
-        folder, wants = await to_thread.run_sync(private_folder, self.folder), wanted(component)
-        find = partial(to_thread.run_sync, find_compiled, folder, wants)
+        folder, key = await to_thread.run_sync(private_folder, self.folder), key_for(component)
+        find = partial(to_thread.run_sync, find_compiled, folder, key)
         try:
-            found = await find()
-            if found is None:
-                async with self._locked(folder, progress):
-                    found = await find() or await self._make(folder, component, wants, progress)
+            if found := await find():
+                return found
+            with unwrapped():
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(_report, progress)
+                    # 1. This process compiles, with the lock held; the system frees the lock of one that is killed.
+                    # 2. Another one compiled while this one waited for the lock: the file is there now.
+                    async with awaited(folder / LOCK, 2 * self._most_seconds, _POLL_SECONDS):
+                        found = await find() or await self._compile(folder, component, key)
+                    tasks.cancel_scope.cancel()
+        except TimeoutError as stuck:
+            raise SandboxUnavailable(
+                f"Another process has been preparing Python for {2 * self._most_seconds:g} s.",
+                hint=f"Find the process that holds {folder / LOCK}, and end it.",
+            ) from stuck
         except (OSError, RuntimeError) as problem:
             raise SandboxUnavailable(
                 f"Python could not be prepared for this machine: {problem}.",
                 hint=f"{folder} must be writable, on a file system that has locks.",
             ) from problem
+        if found is None:
+            raise SandboxUnavailable(
+                "The compiled Python is not what its compiler wrote.",
+                hint="Check the disk; the next call tries again.",
+            )
         return found
 
     async def find(self, component: Component) -> Compiled | None:
-        """The compiled component where it is there and as it must be; compiles nothing.
+        """The compiled component where it is there and valid; compiles nothing.
 
         Raises:
             SandboxUnavailable: the folder is not private.
         """
         folder = await to_thread.run_sync(private_folder, self.folder)
-        return await to_thread.run_sync(find_compiled, folder, wanted(component))
+        return await to_thread.run_sync(find_compiled, folder, key_for(component))
 
     def is_due(self, component: Component) -> bool:
         """Whether to compile before anybody asks: it is not there, and may be needed. Reads no large file."""
-        name = wanted(component).name
+        name = key_for(component).digest
         if (self.folder / f"{name}.json").exists():
             return False
-        with suppress(OSError):
-            return not _is_young(self.folder / f"{name}.unneeded")
-        return True
+        return not _is_young(self.folder / f"{name}.unneeded")
 
     def note_unneeded(self, component: Component) -> None:
-        """Remembers that another sandbox was chosen, so that the next start does not look again unasked."""
-        folder = private_folder(self.folder)
+        """Notes that another sandbox was chosen, so that the next start does not compile unasked."""
+        marker = private_folder(self.folder) / f"{key_for(component).digest}.unneeded"
         with suppress(OSError):
-            (folder / f"{wanted(component).name}.unneeded").touch()
-            os.utime(folder / f"{wanted(component).name}.unneeded")
+            marker.touch()
 
-    @asynccontextmanager
-    async def _locked(self, folder: Path, progress: Progress) -> AsyncIterator[None]:
-        """One process at a time; the system frees the lock of one that is killed."""
-        from filelock import Timeout
-
-        lock = file_lock(folder / _LOCK)
-        told = 0.0
+    async def _compile(self, folder: Path, component: Component, key: Key) -> Compiled | None:
+        """Compiles into a new file, with the lock held; nothing that another process has open is replaced."""
+        await to_thread.run_sync(_remove_unused, folder, key.digest)
+        started, aside = time.monotonic(), folder / f"{key.digest}-{secrets.token_hex(8)}.partial"
         try:
-            with anyio.fail_after(2 * self._most_seconds):
-                while True:
-                    try:
-                        lock.acquire(timeout=0)
-                        break
-                    except Timeout:
-                        if time.monotonic() - told >= compiling.TICK_SECONDS:
-                            await progress(compiling.line(folder))
-                            told = time.monotonic()
-                        await anyio.sleep(_POLL_SECONDS)
-        except TimeoutError as stuck:
-            raise SandboxUnavailable(
-                f"Another process has been preparing Python for {2 * self._most_seconds:g} s.",
-                hint=f"See who holds {folder / _LOCK}, and end it.",
-            ) from stuck
-        try:
-            yield
-        finally:
-            lock.release()
-
-    async def _make(self, folder: Path, component: Component, wants: Wanted, progress: Progress) -> Compiled:
-        """Compiles, with the lock held."""
-        await to_thread.run_sync(_sweep, folder, wants.name)
-        free = shutil.disk_usage(folder).free
-        if free < compiling.NEEDED_BYTES:
-            raise SandboxUnavailable(
-                f"Python could not be prepared for this machine: {folder} has {free >> 20} MB left.",
-                hint=f"Free {compiling.NEEDED_BYTES >> 20} MB there; the next call tries again.",
-            )
-        started, stem = time.monotonic(), f"{wants.name}-{secrets.token_hex(8)}"
-        aside = folder / f"{stem}.partial"
-        try:
-            said = await compiling.compile_aside(component, aside, progress, self._module, self._most_seconds)
+            words = await self._run_compiler(component, aside)
             seconds = round(time.monotonic() - started, 1)
-            await to_thread.run_sync(_keep, aside, said, wants, seconds)
+            await to_thread.run_sync(_keep_compiled, aside, words, key, seconds)
         finally:
             with suppress(OSError):
                 aside.unlink(missing_ok=True)
-        made = await to_thread.run_sync(find_compiled, folder, wants)
-        if made is None:
-            raise SandboxUnavailable(
-                "The compiled Python is not what its compiler wrote.",
-                hint="Look at the disk; the next call tries again.",
-            )
-        return made
+        return await to_thread.run_sync(find_compiled, folder, key)
+
+    async def _run_compiler(self, component: Component, target: Path) -> str:
+        """Runs the compiler in a process that ends with this call, also a cancelled one; its report."""
+        argv = command(self._compiler, str(component.path), component.sha256, str(target))
+        with tempfile.TemporaryFile() as report, tempfile.TemporaryFile() as complaints:
+            streams = {"stdout": report, "stderr": complaints}
+            async with helper_process(
+                argv, **streams, cwd=NOWHERE, creationflags=_STEPS_BACK | NO_WINDOW
+            ) as process:
+                with anyio.move_on_after(self._most_seconds):
+                    await process.wait()
+                if process.returncode is None:
+                    _fail(f"it took more than {self._most_seconds:g} s")
+                if process.returncode:
+                    lines = _text(complaints).splitlines()
+                    _fail(lines[-1] if lines else f"its process was ended ({process.returncode})")
+            return _text(report)
 
 
-def find_compiled(folder: Path, wants: Wanted) -> Compiled | None:
+def find_compiled(folder: Path, key: Key) -> Compiled | None:
     """Finds the compiled file in a private folder, if it and its record are valid."""
-    record = _read_record(folder / f"{wants.name}.json")
-    if record is None or record.wanted != wants or not _OURS.fullmatch(record.file):
-        return None
-    path = folder / record.file
     try:
-        with open_private(path) as file:
-            found = os.fstat(file.fileno())
+        with open_private(folder / f"{key.digest}.json") as file:
+            record = Record.model_validate_json(file.read(_MAX_RECORD))
+        if record.wanted != key or not _OURS.fullmatch(record.file):
+            return None
+        with open_private(folder / record.file) as file:
+            status = os.fstat(file.fileno())
             if (
-                found.st_size != record.bytes
+                status.st_size != record.bytes
                 or hashlib.file_digest(file, "sha256").hexdigest() != record.sha256
             ):
                 return None
-        os.utime(folder / f"{wants.name}.json")
-    except OSError:
-        return None
-    return Compiled(path=path, base_bytes=record.base_bytes, record=record, identity=_identity(found))
-
-
-def _read_record(path: Path) -> Record | None:
-    try:
-        with open_private(path) as file:
-            return Record.model_validate_json(file.read(_MAX_RECORD))
+        os.utime(folder / f"{key.digest}.json")
     except (OSError, ValidationError):
         return None
+    return Compiled(
+        path=folder / record.file, base_bytes=record.base_bytes, record=record, identity=_identity(status)
+    )
 
 
-def _keep(aside: Path, said: str, wants: Wanted, seconds: float) -> None:
-    """Gives a written file its name, then says so in the record; nothing that another process has open is replaced.
+async def _report(progress: Progress) -> None:
+    """Tells how long it has taken, until it is cancelled."""
+    started = time.monotonic()
+    while True:
+        seconds = time.monotonic() - started
+        total = max(CPU_SECONDS, seconds)
+        await progress(f"preparing Python for this machine, once: {seconds:.0f} of about {total:.0f} s")
+        await anyio.sleep(_TICK_SECONDS)
+
+
+def _keep_compiled(aside: Path, words: str, key: Key, seconds: float) -> None:
+    """Gives a compiled file its name, then names it in the record.
 
     Raises:
         SandboxUnavailable: the compiler made something else.
@@ -255,41 +248,28 @@ def _keep(aside: Path, said: str, wants: Wanted, seconds: float) -> None:
     """
     made = aside.with_suffix(".cwasm")
     try:
-        words = json.loads(said)
-        settled = Wanted(component=wants.component, engine=words.pop("engine"), settings=words.pop("settings"),
-                         machine=wants.machine)  # fmt: skip
-        record = Record(wanted=settled, file=made.name, seconds=seconds, **words)
+        report = json.loads(words)
+        engine, settings = report.pop("engine"), report.pop("settings")
+        record = Record(wanted=key, file=made.name, seconds=seconds, **report)
     except (ValueError, TypeError, KeyError, AttributeError) as garbage:
-        raise SandboxUnavailable(f"The compiler answered {said[:200]!r}.") from garbage
-    if settled != wants:
+        raise SandboxUnavailable(f"The compiler answered {words[:200]!r}.") from garbage
+    if (engine, settings) != (key.engine, key.settings):
         raise SandboxUnavailable(
-            f"The compiler used {settled.engine} ({settled.settings}), not {wants.engine} ({wants.settings}).",
+            f"The compiler used {engine} ({settings}), not {key.engine} ({key.settings}).",
             hint="wasmtime was replaced while this process runs: start it again.",
         )
     aside.rename(made)
-    target = made.with_name(f"{wants.name}.json")
-    written = aside.with_name(f"{wants.name}-{secrets.token_hex(8)}.partial")
-    with os.fdopen(
-        os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-    ) as file:
+    written = aside.with_name(f"{key.digest}-{secrets.token_hex(8)}.partial")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with os.fdopen(os.open(written, flags, 0o600), "w", encoding="utf-8") as file:
         file.write(record.model_dump_json(indent=1) + "\n")
         file.flush()
         os.fsync(file.fileno())
-    _replace(written, target)
+    written.replace(made.with_name(f"{key.digest}.json"))
 
 
-def _replace(written: Path, target: Path) -> None:
-    """Renames over a file; Windows refuses that while a process reads it, which takes a moment."""
-    for _ in range(_TRIES):
-        with suppress(PermissionError):
-            written.replace(target)
-            return
-        time.sleep(_POLL_SECONDS)
-    written.replace(target)
-
-
-def _sweep(folder: Path, current: str) -> None:
-    """Removes what killed compilers left, what is made anew, and what was not used for a month. With the lock held."""
+def _remove_unused(folder: Path, current: str) -> None:
+    """Removes what killed compilers left, what is made anew, and what was not used for a month; with the lock held."""
     for path in folder.iterdir():
         ours = _OURS.fullmatch(path.name)
         if ours is None:
@@ -304,12 +284,24 @@ def _is_young(path: Path) -> bool:
     """Whether a file was used within `KEPT_DAYS`; false where it is not there."""
     try:
         return time.time() - path.lstat().st_mtime < KEPT_DAYS * 86_400
-    except FileNotFoundError:
+    except OSError:
         return False
 
 
-def _identity(found: os.stat_result) -> tuple[int, ...]:
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _fail(why: str) -> NoReturn:
+    raise SandboxUnavailable(
+        f"Python could not be prepared for this machine: {why}.",
+        hint="It takes 100 MB on the disk and 500 MB of memory for a moment; the next call tries again.",
+    )
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read(MAX_COMPLAINTS).decode("utf-8", "replace").strip()
 
 
 @cache

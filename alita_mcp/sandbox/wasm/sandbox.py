@@ -54,7 +54,7 @@ class WasmSandbox(HostBuilder, PooledSandbox):
         """
         async with self._preparing:
             if self._compiled is None or not self._compiled.is_as_checked():
-                self._compiled = await self._files.once(component.find_component(), progress)
+                self._compiled = await self._files.compile_once(component.find_component(), progress)
             return self._compiled
 
     async def probe(self) -> ProbeReport:

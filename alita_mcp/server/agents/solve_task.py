@@ -87,7 +87,7 @@ def _find_or_begin(call: ToolCall, request: TaskRequest) -> Job[Solution]:
     person = questions_to_person(call)
     is_shared = person is None or bool(person.owner)  # a client that joins a job is asked its questions
     key = f"solve_task {call.identity.key} {request.model_dump_json()}" if is_shared else ""
-    known: Job[Solution] | None = call.app.jobs.known(key)
+    known: Job[Solution] | None = call.app.jobs.find_by_key(key)
     if known is not None:
         return known
     job = call.app.tasks.begin_task(

@@ -207,7 +207,7 @@ async def _read_events(app: App, run: str) -> Sequence[TaskEvent]:
 
 def _find_job(app: App, run: str) -> Job[Solution] | None:
     try:
-        return app.jobs.find(run, "solve_task")
+        return app.jobs.find_job(run, "solve_task")
     except UsageError:
         return None
 

@@ -11,7 +11,7 @@ from alita_mcp.server.results.building import MAX_TEXT, as_json, bullets, printa
 from alita_mcp.server.results.rejections import rejection_text
 from alita_mcp.server.results.visibility import CALLABLE, call_phrase
 from alita_mcp.texts import clipped
-from alita_mcp.toolsmith.requests.template import laid_out
+from alita_mcp.toolsmith.requests.template import format_template
 from alita_mcp.values import VerificationReport
 from alita_mcp.verification.comparison import difference
 
@@ -44,7 +44,7 @@ def outcome_text(outcome: Fields) -> str:
     """Text of the outcome of a synthesis; every one but the last three is cut to `MAX_TEXT`."""
     match outcome["status"]:
         case "created":
-            text = _created_text(outcome)
+            text = _text_of_created(outcome)
         case "exists":
             version = f"{outcome['tool']} v{outcome['version']}"
             if outcome.get("trust_before"):
@@ -65,49 +65,40 @@ def outcome_text(outcome: Fields) -> str:
             asked = outcome.get("asked")
             answer = f"{asked[0].upper()}{asked[1:]}. " if asked else ""
             needs = f"It needs {clipped(', '.join(outcome['grants']), 120)}."
-            before = f"{passed} {needs} {answer}{_broken_cases(outcome)}{_assumptions(outcome)}"
+            before = f"{passed} {needs} {answer}{_cases_given_up(outcome)}{_assumptions(outcome)}"
             how: str = outcome["how"]
             return clipped(before, max(LEAST, MAX_TEXT - len(how))) + how
         case _:  # needs_code
             similar = f"\nSimilar tools: {', '.join(outcome['similar'])}" if outcome.get("similar") else ""
             return (
-                f"Call synthesize_tool again with this filled in:\n{laid_out(outcome['template'])}\n"
+                f"Call synthesize_tool again with this filled in:\n{format_template(outcome['template'])}\n"
                 f"Rules:{bullets(outcome['rules'])}\nThe sandbox here:{bullets(outcome['sandbox'])}{similar}"
             )
     return clipped(text.strip(), MAX_TEXT)
 
 
-def _created_text(outcome: Fields) -> str:
+def _text_of_created(outcome: Fields) -> str:
     version = f"{outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']})"
     if outcome.get("kept"):
-        text = f"Kept {version}, but {outcome['kept']}. {_broken_cases(outcome)}{_assumptions(outcome)}"
-        return text + (_questions(outcome, text) or _how_to_verify(outcome))
-    text = f"{_broken_cases(outcome)}Published {version}. {_how_to_call(outcome)}{_assumptions(outcome)}"
+        text = f"Kept {version}, but {outcome['kept']}. {_cases_given_up(outcome)}{_assumptions(outcome)}"
+        return text + (_questions(outcome) or _how_to_verify(outcome))
+    text = f"{_cases_given_up(outcome)}Published {version}. {_how_to_call(outcome)}{_assumptions(outcome)}"
     differs = outcome.get("differs")
     return text + (
-        _questions(outcome, text)
+        _questions(outcome)
         or (f"Beside {', '.join(outcome['similar'][1:])}: {differs[0]}." if differs else "")
         or _how_to_verify(outcome)
         or f"Report: {outcome['report']}"
     )
 
 
-def _questions(outcome: Fields, before: str) -> str:
-    """What blind tests ask of the caller's code, as far as there is room; the first in any case."""
+def _questions(outcome: Fields) -> str:
+    """What blind tests ask of the caller's code, as far as there is room."""
     lines = [printable(line) for line in outcome.get("questions") or ()]
-    if not lines:
-        return ""
-    shown, room = [lines[0]], MAX_TEXT - len(before) - len(lines[0]) - len("Questions: ; and 4 more.")
-    for line in lines[1:]:
-        room -= len(line) + 2
-        if room < 0:
-            break
-        shown.append(line)
-    more = f"; and {len(lines) - len(shown)} more" if len(shown) < len(lines) else ""
-    return f"Questions: {'; '.join(shown)}{more}."
+    return f"Questions: {'; '.join(lines)}." if lines else ""
 
 
-def _broken_cases(outcome: Fields) -> str:
+def _cases_given_up(outcome: Fields) -> str:
     """The cases that an update gave up, the first in full, as a sentence with a space behind it."""
     cases = outcome.get("breaks")
     if not cases:

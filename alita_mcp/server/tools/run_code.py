@@ -20,7 +20,7 @@ from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.server.results.unreviewed import visible_manifest
 from alita_mcp.server.rounds import ParkedJob, job_result, resume_job
 from alita_mcp.toolsmith.requests.outcomes import Rejected, Working
-from alita_mcp.toolsmith.requests.request import grants_of, read_request, unfit_grants
+from alita_mcp.toolsmith.requests.request import grant_problem, grants_of, read_request
 
 if TYPE_CHECKING:
     from alita_mcp.app.code_rights import CodeWaits
@@ -41,7 +41,7 @@ async def handle_run_code(call: ToolCall) -> ToolResult:
     if parked is None:
         fields = call.arguments
         rights = read_request({name: fields[name] for name in ("packages", "needs") if name in fields})
-        unfit = rights if isinstance(rights, Rejected) else unfit_grants(rights)
+        unfit = rights if isinstance(rights, Rejected) else grant_problem(rights)
         if unfit is not None or isinstance(rights, Rejected):
             raise InvalidArguments(unfit.reason if unfit else "", hint=unfit.fix if unfit else "")
         request = CodeRequest(

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import anyio
 
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.toolsmith.writing.candidate_sampler import side_by_side
 from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion
-from alita_mcp.verification.comparison import raised, same_result
-from alita_mcp.verification.examples.trials import SECOND_CLOCK_OFFSET_S, failure_in_words
-from alita_mcp.verification.findings import brief, encodable, sorted_json
-from alita_mcp.verification.mutation.generated_inputs import Scalar, dictionary_inputs, mutated_inputs
+from alita_mcp.verification.comparison import matches_error, same_result
+from alita_mcp.verification.examples.trials import SECOND_CLOCK_OFFSET_S, describe_failure, run_jobs
+from alita_mcp.verification.findings import brief, encodable, json_key
+from alita_mcp.verification.mutation.generated_inputs import Scalar, dictionary_inputs, mutate_inputs
 from alita_mcp.verification.properties.input_source import NoInputs, input_source
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
@@ -30,21 +28,29 @@ def parameter_map(wanted: Schema, known: Schema) -> Names | None:
 
     The known tool must take all that the wanted one takes, and need nothing more.
     """
-    parts, known_parts = wanted.get("properties", {}), known.get("properties", {})
-    way = by_name_and_place(list(parts), list(known_parts))
-    return way if way is not None and _fits(way, wanted, known) else None
+    names = by_name_and_place(list(wanted.get("properties", {})), list(known.get("properties", {})))
+    return names if names is not None and _fits(names, wanted, known) else None
 
 
 def takes(known: Schema, wanted: Schema) -> bool:
     """Whether every value of the `wanted` schema is one of the `known` schema too."""
-    kind, asked = str(known.get("type")), str(wanted.get("type"))
-    if kind != asked and (kind, asked) != ("number", "integer"):
+    kind, wanted_kind = str(known.get("type")), str(wanted.get("type"))
+    if kind != wanted_kind and (kind, wanted_kind) != ("number", "integer"):
         return False
     if "enum" in known and not {*wanted.get("enum", (None,))} <= {*known["enum"]}:
         return False
     if kind == "array":
         return takes(known.get("items", {}), wanted.get("items", {}))
-    return kind != "object" or _takes_object(known, wanted)
+    if kind != "object":
+        return True
+    # An object has (1) free keys, whose values must be taken, or (2) fixed ones, each of which must be.
+    values, wanted_values = known.get("additionalProperties"), wanted.get("additionalProperties")
+    if isinstance(values, dict) and isinstance(wanted_values, dict):
+        return takes(values, wanted_values)
+    if isinstance(values, dict) or isinstance(wanted_values, dict):
+        return False
+    same = {name: name for name in wanted.get("properties", {})}
+    return same.keys() <= known.get("properties", {}).keys() and _fits(same, wanted, known)
 
 
 def results_alike(one: Schema, other: Schema) -> bool:
@@ -52,32 +58,23 @@ def results_alike(one: Schema, other: Schema) -> bool:
     return bool(_shape(one) == _shape(other))
 
 
-def renamed(way: Names) -> str:
-    """In words: which parameters have other names there."""
-    other = [f"{there} is your {here}" for here, there in way.items() if here != there]
+def describe_renaming(names: Names) -> str:
+    """Which parameters have other names there, as the end of a sentence; empty where none have."""
+    other = [f"{there} is your {here}" for here, there in names.items() if here != there]
     return f"; its {', '.join(other)}" if other else ""
 
 
-def _takes_object(known: Schema, wanted: Schema) -> bool:
-    values, asked = known.get("additionalProperties"), wanted.get("additionalProperties")
-    if isinstance(values, dict) or isinstance(asked, dict):
-        return isinstance(values, dict) and isinstance(asked, dict) and takes(values, asked)
-    parts, asked_parts = known.get("properties", {}), wanted.get("properties", {})
-    same = {name: name for name in asked_parts}
-    return asked_parts.keys() <= parts.keys() and _fits(same, wanted, known)
-
-
-def _fits(way: Names, wanted: Schema, known: Schema) -> bool:
+def _fits(names: Names, wanted: Schema, known: Schema) -> bool:
     """Whether each parameter is taken as the other tool's, and none that the other tool needs may be missing."""
     parts, known_parts = wanted.get("properties", {}), known.get("properties", {})
-    always = {way[name] for name in wanted.get("required", ())}
-    return set(known.get("required", ())) <= always and all(
-        takes(known_parts[way[name]], part) for name, part in parts.items()
+    always_sent = {names[name] for name in wanted.get("required", ())}
+    return set(known.get("required", ())) <= always_sent and all(
+        takes(known_parts[names[name]], part) for name, part in parts.items()
     )
 
 
 def by_name_and_place(wanted: Sequence[str], known: Sequence[str]) -> dict[str, str] | None:
-    """Parameters of one name are the same; the others in the order in which they stand. None: there are too few."""
+    """Parameters of one name are the same, the others match in their order; None where there are too few."""
     same = {name: name for name in wanted if name in known}
     left = [name for name in wanted if name not in same]
     free = [name for name in known if name not in same]
@@ -124,23 +121,19 @@ class ComparedTool:
     names: Names
     rehearsal: Rehearsal
 
-    async def run(self, arguments: Arguments, *, again: bool = False) -> RunResult:
-        """The result for these arguments; `again` with another hash seed and another clock.
-
-        Raises:
-            SandboxError: the sandbox failed or refused.
-        """
+    def job_for(self, arguments: Arguments, *, again: bool = False) -> Job:
+        """The call with these arguments; `again` with another hash seed and another clock."""
         limits = self.job.limits
-        quick = {
+        short = {
             "wall_seconds": min(limits.wall_seconds, CALL_SECONDS),
             "cpu_seconds": min(limits.cpu_seconds, CALL_SECONDS),
         }
-        changed: dict[str, Any] = {
+        changes: dict[str, Any] = {
             "arguments": {self.names[name]: value for name, value in arguments.items()},
-            "limits": limits.model_copy(update=quick),
+            "limits": limits.model_copy(update=short),
             "clock_offset_s": SECOND_CLOCK_OFFSET_S if again else 0,
         }
-        return await self.rehearsal.run(self.job.model_copy(update=changed))
+        return self.job.model_copy(update=changes)
 
     async def fulfils(self, example: Example) -> bool:
         """Whether it gives what the example states, or raises it.
@@ -148,13 +141,13 @@ class ComparedTool:
         Raises:
             SandboxError: the sandbox failed or refused.
         """
-        result = await self.run(example.arguments)
+        result = await self.rehearsal.run(self.job_for(example.arguments))
         if example.raises is not None:
-            return raised(example.raises, result)
+            return matches_error(example.raises, result)
         return result.ok and same_result(example.expected, result.value, example.exact)
 
 
-async def tool_of(draft: Draft, lock: Lock | None, names: Names, rehearsal: Rehearsal) -> ComparedTool:
+async def prepare_tool(draft: Draft, lock: Lock | None, names: Names, rehearsal: Rehearsal) -> ComparedTool:
     """A tool in the environment that it needs.
 
     Raises:
@@ -174,13 +167,13 @@ async def tool_of(draft: Draft, lock: Lock | None, names: Names, rehearsal: Rehe
     return ComparedTool(job, names, rehearsal)
 
 
-async def published_tool(
+async def prepare_published_tool(
     known: StoredVersion, names: Names, library: Library, rehearsal: Rehearsal
 ) -> ComparedTool:
     """A published tool with the packages that it has in this kind of sandbox; errors as `tool_of`."""
     manifest = known.manifest
     lock = library.tools.lock_in(manifest.name, manifest.version, rehearsal.sandbox.kind) or known.lock
-    return await tool_of(known.draft, lock, names, rehearsal)
+    return await prepare_tool(known.draft, lock, names, rehearsal)
 
 
 @dataclass(frozen=True)
@@ -205,7 +198,7 @@ class Comparison:
         self.refused_by_one = 0
         """How many inputs one tool alone refuses."""
         self.lost = 0
-        """How many inputs one or both have no end for that says anything."""
+        """On how many inputs one or both ran out of time or memory, or died."""
         self.difference: Difference | None = None
         """The first input that shows that the two are not the same."""
 
@@ -228,16 +221,31 @@ class Comparison:
         return not self.is_over and self.alike > 0 and varied and enough and few_refused
 
     async def compare_on(self, inputs: Sequence[Arguments]) -> None:
-        """Runs both tools on inputs that they did not meet yet, until a difference shows or time is up.
+        """Runs both tools on inputs that are new to them, until a difference shows or time is up.
 
         Raises:
             SandboxError: the sandbox failed or refused.
         """
-        ahead = {text: each for each in inputs if (text := sorted_json(each)) not in self._looked_at}
+        ahead = {text: each for each in inputs if (text := json_key(each)) not in self._looked_at}
         self._expected += len(ahead)
         with anyio.move_on_after(MAX_SECONDS):
             for text, arguments in ahead.items():
-                self._note(arguments, *await self._run_both(arguments))
+                mine, theirs = await self._run_both(arguments)
+                # Both give (1) the same value or (2) two values, (3) one alone refuses, (4) both refuse, which says
+                # nothing, or (5) one or both do not end properly.
+                differs = False
+                if mine.ok and theirs.ok:
+                    differs = not same_result(mine.value, theirs.value)
+                    if not differs:
+                        self._alike.append(arguments)
+                        self._results.add(json_key(mine.value))
+                elif not {mine.status, theirs.status} <= {"ok", "error"}:
+                    self.lost += 1
+                elif mine.ok or theirs.ok:
+                    self.refused_by_one += 1
+                    differs = self._is_shown(arguments)
+                if differs:
+                    self.difference = Difference(arguments, _describe_result(mine), _describe_result(theirs))
                 self._looked_at.add(text)
                 if self.is_over:
                     return
@@ -259,28 +267,12 @@ class Comparison:
                     return False
         return confirmed > 0
 
-    def _note(self, arguments: Arguments, mine: RunResult, theirs: RunResult) -> None:
-        # on an input both give (1) the same value or (2) two values, (3) one alone refuses, (4) both refuse, which
-        # says nothing, or (5) one or both have no end that says anything
-        differs = False
-        if mine.ok and theirs.ok:
-            differs = not same_result(mine.value, theirs.value)
-            if not differs:
-                self._alike.append(arguments)
-                self._results.add(sorted_json(mine.value))
-        elif not {mine.status, theirs.status} <= {"ok", "error"}:
-            self.lost += 1
-        elif mine.ok or theirs.ok:
-            self.refused_by_one += 1
-            differs = self._is_shown(arguments)
-        if differs:
-            self.difference = Difference(arguments, _in_words(mine), _in_words(theirs))
-
     async def _run_both(self, arguments: Arguments, *, again: bool = False) -> tuple[RunResult, RunResult]:
-        """Side by side, one input at a time: so each of the two keeps to one worker, and few are started."""
-        return await side_by_side(
-            partial(self._one.run, arguments, again=again), partial(self._other.run, arguments, again=again)
-        )
+        """Side by side, one input at a time: each tool keeps to one worker, and few are started."""
+        jobs = [tool.job_for(arguments, again=again) for tool in (self._one, self._other)]
+        mine, theirs = await run_jobs(self._one.rehearsal, jobs)
+        cut_short = RunResult(status="timeout")  # where one runs out of time, the other is not waited for
+        return mine or cut_short, theirs or cut_short
 
 
 async def inputs_for(
@@ -290,14 +282,14 @@ async def inputs_for(
     if not schema["properties"]:
         return [{}]
     shown = [example.arguments for example in examples]
-    made = mutated_inputs(schema, shown, seed, MUTATED)
+    made = mutate_inputs(schema, shown, seed, MUTATED)
     made += dictionary_inputs(schema, constants, seed, DICTIONARY)
     async with input_source(schema, examples, seed, DRAWN) as source:
         with suppress(NoInputs):
             made += await source.draw()
-    return list({sorted_json(each): each for each in (*shown, *made)}.values())
+    return list({json_key(each): each for each in (*shown, *made)}.values())
 
 
-def _in_words(result: RunResult) -> str:
-    text = brief(result.value, SHOWN) if result.ok else encodable(failure_in_words(result))
+def _describe_result(result: RunResult) -> str:
+    text = brief(result.value, SHOWN) if result.ok else encodable(describe_failure(result))
     return text if len(text) <= SHOWN + 1 else f"{text[:SHOWN]}…"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import anyio
@@ -16,16 +16,16 @@ from alita_mcp.toolsmith.duplicates.comparison import (
     Comparison,
     Names,
     by_name_and_place,
+    describe_renaming,
     inputs_for,
     parameter_map,
-    published_tool,
-    renamed,
+    prepare_published_tool,
+    prepare_tool,
     results_alike,
-    tool_of,
 )
 from alita_mcp.toolsmith.requests.outcomes import Exists, Lookalike
 from alita_mcp.toolsmith.specification import Specification
-from alita_mcp.values import Draft, Example, Schema, StoredVersion, Trust
+from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion, Trust
 from alita_mcp.verification.findings import brief
 from alita_mcp.verification.json_schema import validate_arguments
 from alita_mcp.verification.mutation.generated_inputs import constants_apart, constants_in
@@ -34,70 +34,72 @@ from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict
 
 MAX_SECONDS = 20.0
-"""How long all candidates together may take; what is not compared by then counts as another tool."""
+"""How long all candidates together may take; a tool that is not compared by then counts as another one."""
 LIKE_WORDS = 0.25
 """Share of common words from which on two tools are told apart in the answer."""
+MIN_EXAMPLES = 2
+"""One example alone fits too many tools: `double(2)` and `square(2)` agree."""
+MIN_TESTS = 5
+"""Fewer tests than these prove nothing, nor do any that all have one result."""
 
 
 @dataclass(frozen=True)
-class Proved:
-    """Draft that passed its gates, with its verdict and trust."""
+class ProvedDraft:
+    """A draft that passed its gates, with its verdict and trust."""
 
     draft: Draft
     verdict: Verdict
     trust: Trust
-    """The last word on it, which agreement among candidates may lower."""
-
-    @property
-    def schemas(self) -> tuple[Schema, Schema]:
-        """Of its arguments and of its result."""
-        if self.verdict.contract is None:
-            raise AssertionError("an accepted verdict carries a contract")
-        return self.verdict.contract.input_schema, self.verdict.contract.output_schema
+    """The final trust, which agreement among candidates may lower."""
 
 
 async def find_same(
-    proved: Proved, names: Sequence[str], library: Library, rehearsal: Rehearsal
+    proved: ProvedDraft, names: Sequence[str], library: Library, rehearsal: Rehearsal
 ) -> Exists | tuple[Lookalike, ...]:
-    """Runs a draft beside each of the tools called `names`; gives the first that behaves the same, or lookalikes.
+    """Runs a draft beside each of the tools called `names`; returns the first that behaves the same, or lookalikes.
 
-    One that does the same on thinner evidence than the draft has does not serve: it would keep the better tool out.
+    A tool that does the same on thinner evidence than the draft is a lookalike: it must not keep the better tool out.
     A tool that cannot be compared here (the sandbox lacks what it needs, or fails) counts as another one. Tools with
     grants are compared in rehearsal only, and only with tools that ask for the same.
     """
-    similar: list[Lookalike] = []
+    lookalikes: list[Lookalike] = []
     with anyio.move_on_after(MAX_SECONDS):
         for name in names:
             if name == proved.draft.name:
                 continue
             try:
-                known = await library.read(name)
-                found = await _compare_with(proved, known, library, rehearsal)
+                found = await _compare_with(proved, await library.read(name), library, rehearsal)
             except AlitaError:
                 continue
             if isinstance(found, Exists):
                 return found
-            similar += [found] if found else []
-    return tuple(similar)
+            lookalikes += [found] if found else []
+    return tuple(lookalikes)
 
 
 async def _compare_with(
-    proved: Proved, known: StoredVersion, library: Library, rehearsal: Rehearsal
+    proved: ProvedDraft, known: StoredVersion, library: Library, rehearsal: Rehearsal
 ) -> Exists | Lookalike | None:
     """The tool that is there, how one that sounds alike differs, or None."""
-    draft, manifest, (wanted, result) = proved.draft, known.manifest, proved.schemas
+    draft, manifest, contract = proved.draft, known.manifest, proved.verdict.contract
+    if contract is None:
+        raise AssertionError("an accepted verdict carries a contract")
     if draft.varies or manifest.varies:
         return None  # equal results would be chance, and others prove nothing
-    if manifest.grants != draft.grants or not results_alike(result, manifest.output_schema):
+    if manifest.grants != draft.grants or not results_alike(contract.output_schema, manifest.output_schema):
         return None
-    way, sounds_alike = parameter_map(wanted, manifest.input_schema), _likeness(draft, known) >= LIKE_WORDS
-    if way is None or not (draft.grants.is_pure or sounds_alike):
-        return None  # what is made up for a rehearsal is the same for many a tool
+    names = parameter_map(contract.input_schema, manifest.input_schema)
+    words = [words_of(f"{each.name} {each.description}") for each in (draft, manifest)]
+    sounds_alike = likeness(*words) >= LIKE_WORDS
+    if names is None or not (draft.grants.is_pure or sounds_alike):
+        return None  # the stand-ins of a rehearsal give many tools the same results
+    comparison = await _compare(
+        draft, proved.verdict.lock, contract.input_schema, known, names, library, rehearsal
+    )
     name, version = manifest.name, manifest.version
-    found = await _compare(proved, known, way, library, rehearsal)
-    if await found.confirm():
+    if await comparison.confirm():
         where = "" if draft.grants.is_pure else " in rehearsal"
-        why = f"same results on {found.alike} inputs{where}{renamed(way)}"
+        why = f"same results on {comparison.alike} inputs{where}{describe_renaming(names)}"
         if not is_lower(manifest.trust, than=proved.trust):
             return Exists(tool=name, version=version, why=why)
         differs = (
@@ -105,88 +107,89 @@ async def _compare_with(
             "with update=true, or disable it"
         )
         return Lookalike(name=name, version=version, differs=differs)
-    seen = found.difference
-    if seen is None or not sounds_alike:
+    difference = comparison.difference
+    if difference is None or not sounds_alike:
         return None
-    differs = f"with {brief(seen.arguments)}: {draft.name} gives {seen.one}, {name} gives {seen.other}"
+    inputs = brief(difference.arguments)
+    differs = f"with {inputs}: {draft.name} gives {difference.one}, {name} gives {difference.other}"
     return Lookalike(name=name, version=version, differs=differs)
 
 
 async def _compare(
-    proved: Proved, known: StoredVersion, way: Names, library: Library, rehearsal: Rehearsal
+    draft: Draft,
+    lock: Lock | None,
+    schema: Schema,
+    known: StoredVersion,
+    names: Names,
+    library: Library,
+    rehearsal: Rehearsal,
 ) -> Comparison:
-    """Both on the examples of both, then on generated inputs; examples alone tell most tools apart."""
-    draft, (wanted, _) = proved.draft, proved.schemas
-    back = {there: here for here, there in way.items()}
+    """Compares both on the examples of both, then on generated inputs; examples alone tell most tools apart."""
+    back = {there: here for here, there in names.items()}
     theirs = [
         Example(arguments={back[name]: value for name, value in example.arguments.items()}, expected=None)
         for example in known.examples
         if example.arguments.keys() <= back.keys()
     ]
     examples = [*draft.examples, *theirs]
-    mine = await tool_of(draft, proved.verdict.lock, {name: name for name in way}, rehearsal)
-    other = await published_tool(known, way, library, rehearsal)
-    found = Comparison(mine, other, ShownRange(examples, wanted).covers)
-    await found.compare_on([example.arguments for example in examples])
-    if found.is_over:
-        return found
-    # the same two tools are compared on the same inputs, whenever that is
+    mine = await prepare_tool(draft, lock, {name: name for name in names}, rehearsal)
+    other = await prepare_published_tool(known, names, library, rehearsal)
+    comparison = Comparison(mine, other, ShownRange(examples, schema).covers)
+    await comparison.compare_on([example.arguments for example in examples])
+    if comparison.is_over:
+        return comparison
+    # the same two tools are compared on the same inputs at any time
     codes = f"{draft.code}\0{known.code}".encode("utf-8", "replace")
     seed = int.from_bytes(hashlib.sha256(codes).digest()[:4])
     both = await anyio.to_thread.run_sync(constants_in, draft.code, known.code)
-    await found.compare_on(await inputs_for(wanted, examples, seed, both))
-    if found.is_same:  # where the programs differ, if anywhere, is where only one of them names something
+    await comparison.compare_on(await inputs_for(schema, examples, seed, both))
+    if comparison.is_same:  # the programs differ, if anywhere, where only one of them names something
         apart = await anyio.to_thread.run_sync(constants_apart, draft.code, known.code)
-        await found.compare_on(await inputs_for(wanted, examples, seed + 1, apart))
-    return found
+        await comparison.compare_on(await inputs_for(schema, examples, seed + 1, apart))
+    return comparison
 
 
-def _likeness(draft: Draft, known: StoredVersion) -> float:
-    """Of the words in names and descriptions: the share that both have."""
-    one, other = (words_of(f"{each.name} {each.description}") for each in (draft, known.manifest))
-    return likeness(one, other)
-
-
-MIN_EXAMPLES = 2
-"""One example alone fits too many tools: `double(2)` and `square(2)` agree."""
-MIN_TESTS = 5
-"""Fewer tests than these prove nothing, nor do any that all have one result."""
-
-
-async def find_fulfilling(
+async def find_tool_meeting_examples(
     examples: Sequence[Example], names: Sequence[str], library: Library, rehearsal: Rehearsal
 ) -> Exists | None:
-    """Returns the first of the tools called `names` that does what the examples say; too few examples find none."""
+    """The first of the tools called `names` that does what the examples say; too few examples find none."""
     with_results = sum("expected" in example.outcome_fields for example in examples)
     if with_results < MIN_EXAMPLES or any(example.check for example in examples):
         return None
 
-    async def serve(known: StoredVersion) -> Exists | None:
-        way = _way_of(examples, known.manifest.input_schema) if _is_steady(known) else None
-        if way is None or not await _fulfils(known, way, examples, library, rehearsal):
+    def map_names(known: StoredVersion) -> Names | None:
+        # the names in the examples are the tool's own or match them by place, with types as the values have them
+        longest = max((list(example.arguments) for example in examples), key=len)
+        if any(not example.arguments.keys() <= {*longest} for example in examples):
             return None
-        return _exists(known, f"it does what your {len(examples)} examples say{renamed(way)}")
+        schema = known.manifest.input_schema
+        names = by_name_and_place(longest, list(schema.get("properties", {})))
+        if names is not None:
+            for example in examples:
+                validate_arguments(schema, {names[name]: value for name, value in example.arguments.items()})
+        return names
 
-    return await _first(serve, names, library)
+    why = f"it does what your {len(examples)} examples say"
+    return await _find_first(map_names, examples, why, names, library, rehearsal)
 
 
 async def find_rivals(specification: Specification, library: Library) -> tuple[str, ...]:
-    """Names the tools with similar words that could be called in place of the specified one."""
+    """Names of the tools with similar words that could be called in place of the specified one."""
     words = " ".join((specification.name, specification.description, *specification.use_when))
-    contract, fitting = specification.contract(), []
+    contract, rivals = specification.contract(), []
     for name in await library.similar(words):
         try:
             known = await library.read(name)
         except AlitaError:
             continue
-        results = results_alike(contract.output_schema, known.manifest.output_schema)
-        way = parameter_map(contract.input_schema, known.manifest.input_schema)
-        if name != specification.name and _is_steady(known) and results and way is not None:
-            fitting.append(name)
-    return tuple(fitting)
+        alike = results_alike(contract.output_schema, known.manifest.output_schema)
+        names = parameter_map(contract.input_schema, known.manifest.input_schema)
+        if name != specification.name and _is_steady(known) and alike and names is not None:
+            rivals.append(name)
+    return tuple(rivals)
 
 
-async def find_passing(
+async def find_tool_passing_tests(
     specification: Specification,
     own: Sequence[Example],
     suite: Sequence[Example],
@@ -194,64 +197,47 @@ async def find_passing(
     library: Library,
     rehearsal: Rehearsal,
 ) -> Exists | None:
-    """Returns the first of the tools called `names` that passes all tests of a suite and the caller's own examples."""
+    """The first of the tools called `names` that passes all tests of a suite and the caller's own examples."""
     own, suite = ([each for each in tests if each.check is None] for tests in (own, suite))
     results = {repr(each.expected) for each in (*own, *suite) if "expected" in each.outcome_fields}
     if not suite or len(own) + len(suite) < MIN_TESTS or len(results) < MIN_EXAMPLES:
         return None
 
-    async def serve(known: StoredVersion) -> Exists | None:
-        way = parameter_map(specification.contract().input_schema, known.manifest.input_schema)
-        if way is None or not await _fulfils(known, way, [*own, *suite], library, rehearsal):
-            return None
-        yours = f"your {len(own)} examples and " if own else ""
-        tests = f"{len(suite)} tests that were written for this request"
-        return _exists(known, f"it passes {yours}{tests}{renamed(way)}")
+    def map_names(known: StoredVersion) -> Names | None:
+        return parameter_map(specification.contract().input_schema, known.manifest.input_schema)
 
-    return await _first(serve, names, library)
+    yours = f"your {len(own)} examples and " if own else ""
+    why = f"it passes {yours}{len(suite)} tests that were written for this request"
+    return await _find_first(map_names, [*own, *suite], why, names, library, rehearsal)
 
 
-async def _first(
-    serve: Callable[[StoredVersion], Awaitable[Exists | None]], names: Sequence[str], library: Library
+async def _find_first(
+    map_names: Callable[[StoredVersion], Names | None],
+    tests: Sequence[Example],
+    why: str,
+    names: Sequence[str],
+    library: Library,
+    rehearsal: Rehearsal,
 ) -> Exists | None:
-    """The first tool that serves; one that cannot be read or run here does not."""
+    """The first tool that passes all tests; one that varies, asks for grants or cannot be run here does not."""
     with anyio.move_on_after(MAX_SECONDS):
         for name in names:
             try:
-                found = await serve(await library.read(name))
+                known = await library.read(name)
+                mapped = map_names(known) if _is_steady(known) else None
+                if mapped is None:
+                    continue
+                tool = await prepare_published_tool(known, mapped, library, rehearsal)
+                for test in tests:
+                    if not await tool.fulfils(test):
+                        break
+                else:
+                    why = f"{why}{describe_renaming(mapped)}"
+                    return Exists(tool=known.manifest.name, version=known.manifest.version, why=why)
             except AlitaError:
                 continue
-            if found is not None:
-                return found
     return None
-
-
-async def _fulfils(
-    known: StoredVersion, way: Names, tests: Sequence[Example], library: Library, rehearsal: Rehearsal
-) -> bool:
-    tool = await published_tool(known, way, library, rehearsal)
-    for test in tests:
-        if not await tool.fulfils(test):
-            return False
-    return True
 
 
 def _is_steady(known: StoredVersion) -> bool:
     return known.manifest.grants.is_pure and not known.manifest.varies
-
-
-def _exists(known: StoredVersion, why: str) -> Exists:
-    return Exists(tool=known.manifest.name, version=known.manifest.version, why=why)
-
-
-def _way_of(examples: Sequence[Example], known: Schema) -> Names | None:
-    """The names in the examples to the tool's own: the same ones, else by place; types as the values have them."""
-    longest = max((list(example.arguments) for example in examples), key=len)
-    if any(not example.arguments.keys() <= {*longest} for example in examples):
-        return None
-    way = by_name_and_place(longest, list(known.get("properties", {})))
-    if way is None:
-        return None
-    for example in examples:
-        validate_arguments(known, {way[name]: value for name, value in example.arguments.items()})
-    return way

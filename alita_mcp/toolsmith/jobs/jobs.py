@@ -49,7 +49,7 @@ KEPT_SECONDS = 3_600.0
 KEPT_FINISHED = 200
 _CANCELLED = {
     "synthesize_tool": "The synthesis was cancelled; nothing was published.",
-    "run_code": "The run was cancelled; nothing of it is left.",
+    "run_code": "The run was cancelled; it left nothing behind.",
     "solve_task": "The task was cancelled; what it did so far is in its log.",
 }
 
@@ -91,7 +91,7 @@ class Job(Generic[T]):
             await listener(stage)
 
     @property
-    def elapsed_s(self) -> float:
+    def duration_s(self) -> float:
         """Seconds since the start, or from start to end."""
         return round((self.finished or time.monotonic()) - self.started, 1)
 
@@ -125,14 +125,24 @@ class Jobs:
         Raises:
             UsageError: too many jobs wait already.
         """
-        known = self.known(key, holds)
-        if known is not None:
-            return known
-        self._refuse_when_full(parked=parked)
+        found = self.find_by_key(key, holds)
+        if found is not None:
+            return found
+        same_kind = sum(job.parked == parked for job in self._open_jobs("synthesize_tool"))
+        if parked and same_kind >= MAX_PARKED:
+            raise UsageError(
+                f"Busy: {MAX_PARKED} approvals are waiting for people already.",
+                hint="Try again when one has ended, or approve with the command.",
+            )
+        if not parked and same_kind >= self._at_once + MAX_QUEUED:
+            raise UsageError(
+                f"Busy: {self._at_once} syntheses are running and {MAX_QUEUED} are waiting.",
+                hint="Try again when one has ended.",
+            )
         slots = self._parking if parked else self._slots
         return self._begin(Job[T](key=key, person=person, parked=parked), work, slots)
 
-    def known(self, key: str, holds: Callable[[T], bool] = lambda _outcome: True) -> Job[T] | None:
+    def find_by_key(self, key: str, holds: Callable[[T], bool] = lambda _outcome: True) -> Job[T] | None:
         """The job of a key that is under way or was missed, as `start` finds it; None for an empty key."""
         self._forget_old()
         jobs = self._jobs.values() if key else ()
@@ -147,8 +157,8 @@ class Jobs:
             SandboxBusy: too many are under way.
         """
         self._forget_old()
-        if len(self._unfinished("run_code")) >= MAX_RUNS:
-            raise SandboxBusy(f"{MAX_RUNS} runs of code are under way already.")
+        if len(self._open_jobs("run_code")) >= MAX_RUNS:
+            raise SandboxBusy(f"Busy: {MAX_RUNS} runs of code are running or waiting.")
         return self._begin(Job[T](tool="run_code", person=person), work, None)
 
     def start_task(
@@ -160,9 +170,9 @@ class Jobs:
             TooMany: as many are under way as may be.
         """
         self._forget_old()
-        if len(self._unfinished("solve_task")) >= MAX_TASKS:
+        if len(self._open_jobs("solve_task")) >= MAX_TASKS:
             raise TooMany(
-                f"Busy: {MAX_TASKS} tasks are under way.", hint="Try again when one of them has ended."
+                f"Busy: {MAX_TASKS} tasks are running.", hint="Try again when one of them has ended."
             )
         return self._begin(Job[T](tool="solve_task", id=run, person=person), work, None)
 
@@ -173,23 +183,10 @@ class Jobs:
         self._tasks.start_soon(self._run, job, work, slots)
         return job
 
-    def _unfinished(self, tool: Tool) -> list[Job[Any]]:
+    def _open_jobs(self, tool: Tool) -> list[Job[Any]]:
         return [job for job in self._jobs.values() if job.finished is None and job.tool == tool]
 
-    def _refuse_when_full(self, *, parked: bool) -> None:
-        same_kind = sum(job.parked == parked for job in self._unfinished("synthesize_tool"))
-        if parked and same_kind >= MAX_PARKED:
-            raise UsageError(
-                f"Busy: {MAX_PARKED} approvals wait for the people at their clients already.",
-                hint="Try again when one has ended, or approve by the command.",
-            )
-        if not parked and same_kind >= self._at_once + MAX_QUEUED:
-            raise UsageError(
-                f"Busy: {self._at_once} syntheses run at once and {MAX_QUEUED} wait already.",
-                hint="Try again when one has ended.",
-            )
-
-    def find(self, job_id: str, tool: Tool = "synthesize_tool") -> Job[Any]:
+    def find_job(self, job_id: str, tool: Tool = "synthesize_tool") -> Job[Any]:
         """The job of that id.
 
         Raises:
@@ -200,7 +197,7 @@ class Jobs:
         if job is None:
             raise UsageError(
                 f"There is no job {job_id[:80]!r}.",
-                hint=f"Jobs end with the server's process; call {tool} again with the whole request.",
+                hint=f"Jobs end with the server; call {tool} again with the whole request.",
             )
         if job.tool != tool:
             raise UsageError(f"{job_id[:80]!r} is a job of {job.tool}.", hint=f"Call {job.tool} with it.")
@@ -227,7 +224,16 @@ class Jobs:
             with anyio.move_on_after(within_s):
                 await (first_of(job.done.wait, until) if until else job.done.wait())
         except anyio.get_cancelled_exc_class():
-            await self._caller_gone(job, goes_on)
+            with anyio.CancelScope(shield=True):
+                goes_on_alone = goes_on is not None and await goes_on()
+            # The job (1) has other callers, (2) ends with its caller, or (3) goes on without one, as few others do.
+            if job.waiting == 1 and not goes_on_alone:
+                await self.cancel(job)
+            elif job.waiting == 1:
+                job.left = True
+                left = [each for each in self._jobs.values() if each.left and each.finished is None]
+                for surplus in left[:-MAX_LEFT]:
+                    surplus.scope.cancel()
             raise
         finally:
             job.waiting -= 1
@@ -242,20 +248,7 @@ class Jobs:
                 self._jobs.pop(job.id, None)
             return job.outcome
         then = f"call {job.tool} with this job_id"
-        return Working(job_id=job.id, elapsed_s=job.elapsed_s, stage=job.stage, next=then)
-
-    async def _caller_gone(self, job: Job[Any], goes_on: GoesOn | None) -> None:
-        with anyio.CancelScope(shield=True):
-            leaves_it = goes_on is not None and await goes_on()
-        if job.waiting > 1:
-            return
-        if not leaves_it:
-            await self.cancel(job)
-            return
-        job.left = True
-        left = [each for each in self._jobs.values() if each.left and each.finished is None]
-        for surplus in left[:-MAX_LEFT]:
-            surplus.scope.cancel()
+        return Working(job_id=job.id, elapsed_s=job.duration_s, stage=job.stage, next=then)
 
     async def cancel(self, job: Job[Any]) -> None:
         """Stops a job; returns when its clean-up is done."""

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.models.roles import Models, Role
-from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Outcome
+from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Published
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
 from alita_mcp.values import Usage
 
@@ -27,8 +27,8 @@ PATIENCE_S = 10.0
 """How long the end of a cancelled synthesis waits for the disk."""
 
 
-class Ending:
-    """End of a synthesis; failed, unless its outcome is noted."""
+class SynthesisRecord:
+    """What the journal says of one synthesis; `failed`, unless its outcome is set."""
 
     def __init__(self, request: SynthesisRequest) -> None:
         self.tool = request.name or None
@@ -37,15 +37,15 @@ class Ending:
         self.agreed: bool | None = None
         """Whether candidates and suites agreed fully; None where they were not drawn."""
 
-    def note(self, outcome: Outcome) -> None:
+    def set_outcome(self, outcome: Outcome) -> None:
         """Keeps what the journal says of an outcome."""
         self.detail = outcome.model_dump(mode="json", include=JOURNALLED)
         for optional in ("breaks", "kept"):
             if not self.detail.get(optional):
                 self.detail.pop(optional, None)
-        if isinstance(outcome, Created | Exists | NeedsApproval):
+        if isinstance(outcome, Published | Exists):
             self.tool = outcome.tool
-        if isinstance(outcome, Created | NeedsApproval):
+        if isinstance(outcome, Published):
             self.version = outcome.version
 
 
@@ -56,36 +56,35 @@ def writers_of(models: Models) -> dict[str, str]:
 
 def mark_request(description: str) -> str:
     """A mark of what a request asks for, whatever its layout and capitals."""
-    return hashlib.sha256(" ".join(description.casefold().split()).encode("utf-8", "replace")).hexdigest()[
-        :16
-    ]
+    words = " ".join(description.casefold().split())
+    return hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @asynccontextmanager
-async def journalled(
+async def journal_synthesis(
     library: Library, request: SynthesisRequest, models: Models | None
-) -> AsyncIterator[Ending]:
+) -> AsyncIterator[SynthesisRecord]:
     """Journals the synthesis in the block once it is over, however it ends."""
-    ending = Ending(request)
+    record = SynthesisRecord(request)
     try:
-        yield ending
+        yield record
     except anyio.get_cancelled_exc_class():
-        ending.detail = {"status": "cancelled"}
+        record.detail = {"status": "cancelled"}
         raise
     except AlitaError as failure:
-        ending.detail = {"status": "failed", "reason": failure.message}
+        record.detail = {"status": "failed", "reason": failure.message}
         raise
     finally:
         if models is not None and (models.usage.calls or models.usage.cached):
-            ending.detail["usage"] = models.usage.model_dump(mode="json", exclude={"by_role"})
+            record.detail["usage"] = models.usage.model_dump(mode="json", exclude={"by_role"})
             if models.identities:
-                ending.detail["models"] = writers_of(models)
-        if ending.agreed is not None:
-            ending.detail |= {"agreed": ending.agreed, "request": mark_request(request.description)}
+                record.detail["models"] = writers_of(models)
+        if record.agreed is not None:
+            record.detail |= {"agreed": record.agreed, "request": mark_request(request.description)}
         if request.client:
-            ending.detail["client"] = request.client
+            record.detail["client"] = request.client
         with anyio.move_on_after(PATIENCE_S, shield=True):
-            await library.record(EVENT, ending.tool, ending.detail, ending.version)
+            await library.record(EVENT, record.tool, record.detail, record.version)
 
 
 @dataclass(frozen=True)

@@ -102,18 +102,18 @@ class PendingQuestions:
         self._asked = 0
 
     @property
-    def waiting(self) -> tuple[Question, ...]:
+    def open_questions(self) -> tuple[Question, ...]:
         """The questions that could be handed out now."""
         return tuple(question for question in self._open.values() if question.waits)
 
     async def ready(self) -> None:
         """Returns when questions wait."""
-        while not self.waiting:
+        while not self.open_questions:
             await self._changed.wait()
 
     def next_round(self) -> QuestionRound:
         """All waiting questions; answers to those handed out before no longer count."""
-        self._round = QuestionRound(secrets.token_urlsafe(24), self.waiting)
+        self._round = QuestionRound(secrets.token_urlsafe(24), self.open_questions)
         for question in self._round.questions:
             question.rounds += 1
         return self._round
@@ -127,19 +127,19 @@ class PendingQuestions:
         asked = self._round
         if asked is None or not hmac.compare_digest(asked.token.encode(), token.encode("utf-8", "replace")):
             raise UsageError(
-                "These answers are not to what is asked now; they were not taken.",
-                hint="Each request for input is answered once, by the call that got it. Make the call again.",
+                "These answers do not match the current questions and were ignored.",
+                hint="A request for input can be answered once, by the call that got it. Make the call again.",
             )
         self._round = None
         for question in asked.questions:
             answer = answers.get(question.key)
             if answer is None and question.rounds >= MAX_ROUNDS_OF_ONE:
-                answer = Refused("The client's person left a question unanswered.")
+                answer = Refused("The person at the client left a question unanswered.")
             question.answer = answer
         self._wake()
 
     @contextmanager
-    def sent_by(self, sender: QuestionSender) -> Iterator[None]:
+    def attach_sender(self, sender: QuestionSender) -> Iterator[None]:
         """Sends every question that comes during the block, and those that wait, by this sender.
 
         A question that is under way when the block ends stays with it.
@@ -159,7 +159,7 @@ class PendingQuestions:
         """
         answer = await self._answer_to(question)
         if not isinstance(answer, Decision):
-            raise ModelError("The client answered with something that is no decision.")
+            raise ModelError("The client's answer is not a decision.")
         return answer
 
     async def ask_form(self, text: str, fields: Sequence[FormField]) -> FilledForm | Decision:
@@ -172,42 +172,34 @@ class PendingQuestions:
 
     async def _answer_to(self, text: str, fields: tuple[FormField, ...] = ()) -> Decision | FilledForm:
         if self._refusal is not None:
-            raise _again(self._refusal)
+            raise Refused(self._refusal.message)  # an exception of its own: several questions may end at once
         self._asked += 1
         question = Question(f"question-{self._asked}", text, fields)
         self._open[question.key] = question
         self._wake()
         try:
             with anyio.move_on_after(self.wait_s) as question.patience:
-                await self._until_answered(question)
+                while question.answer is None:
+                    changed = self._changed
+                    if self._senders:
+                        question.sent = True
+                        question.answer = await self._senders[-1](question)
+                    else:
+                        await changed.wait()
         finally:
             del self._open[question.key]
-        late = Refused(f"The client did not bring an answer of its person within {self.wait_s:g} s.")
+        late = Refused(f"The person at the client did not answer within {self.wait_s:g} s.")
         answer = question.answer or self._refusal or late
         if isinstance(answer, Refused):
             if self._refusal is None:  # it ends all questions, also those to come
                 self._refusal = answer
                 for other in self._open.values():
                     other.patience.cancel()
-            raise _again(answer)
+            raise Refused(answer.message)
         if isinstance(answer, ModelError):
             raise answer
         return answer
 
-    async def _until_answered(self, question: Question) -> None:
-        while question.answer is None:
-            changed = self._changed
-            if self._senders:
-                question.sent = True
-                question.answer = await self._senders[-1](question)
-            else:
-                await changed.wait()
-
     def _wake(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
-
-
-def _again(refusal: Refused) -> Refused:
-    """The same words in an exception of their own: several questions end with them at once."""
-    return Refused(refusal.message)

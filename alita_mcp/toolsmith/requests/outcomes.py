@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from alita_mcp.values import Check, Stage, Value
@@ -25,19 +24,13 @@ class Broken(Value):
     got: Any = None
 
 
-class Created(Value):
-    """Outcome: the tool is published."""
+class Published(Value):
+    """What the outcomes of a published version share."""
 
-    status: Literal["created"] = "created"
+    status: str
     tool: str
     version: int
-    trust: str
-    tests: str
-    """Examples that passed of those given, as in `3/3`."""
-    permissions: tuple[str, ...] = ()
-    """What it asked for and was granted, each right in a few words."""
-    report: str
-    """URI of the verification report."""
+    trust: str = ""
     to_raise_trust: str = ""
     """What evidence would make it `verified`; empty when it is."""
     similar: tuple[str, ...] = ()
@@ -52,6 +45,30 @@ class Created(Value):
     """Rules that the request does not say and its writer had to invent, at most five, each `name: what holds`."""
     questions: tuple[str, ...] = ()
     """Where blind testers expect otherwise than the caller's own code does."""
+
+
+class Created(Published):
+    """Outcome: the tool is published."""
+
+    status: Literal["created"] = "created"
+    tests: str
+    """Examples that passed of those given, as in `3/3`."""
+    permissions: tuple[str, ...] = ()
+    """What it asked for and was granted, each right in a few words."""
+    report: str
+    """URI of the verification report."""
+
+
+class NeedsApproval(Published):
+    """Outcome: the tool passed its gates; it is not callable until a person grants what it asks for."""
+
+    status: Literal["needs_approval"] = "needs_approval"
+    grants: tuple[str, ...]
+    """What it asks for, each right in a few words."""
+    how: str
+    """What a person does to approve it; for a provisional tool, what evidence it needs first."""
+    asked: str = ""
+    """Result of asking the person at this client; empty where no question was put there."""
 
 
 class Exists(Value):
@@ -97,29 +114,6 @@ class Working(Value):
     next: str = "call synthesize_tool with this job_id"
 
 
-class NeedsApproval(Value):
-    """Outcome: the tool passed its gates; it is not callable until a person grants what it asks for."""
-
-    status: Literal["needs_approval"] = "needs_approval"
-    tool: str
-    version: int
-    grants: tuple[str, ...]
-    """What it asks for, each right in a few words."""
-    how: str
-    """What a person does to approve it; for a provisional tool, what evidence it needs first."""
-    trust: str = ""
-    to_raise_trust: str = ""
-    similar: tuple[str, ...] = ()
-    differs: tuple[str, ...] = ()
-    breaks: tuple[Broken, ...] = ()
-    kept: str = ""
-    assumed: tuple[str, ...] = ()
-    questions: tuple[str, ...] = ()
-    """All as in `Created`."""
-    asked: str = ""
-    """Result of asking the person at this client; empty where no question was put there."""
-
-
 class NeedsCode(Value):
     """Outcome: no model is configured, so the connected agent writes the code from this template."""
 
@@ -133,21 +127,6 @@ class NeedsCode(Value):
 
 
 Outcome = Created | Exists | Rejected | Working | NeedsApproval | NeedsCode
-
-
-def told_apart(outcome: Outcome, others: Sequence[Lookalike]) -> Outcome:
-    """Adds to a published tool's outcome the names of similar tools that do something else."""
-    if not others or not isinstance(outcome, Created | NeedsApproval):
-        return outcome
-    names, differs = [each.name for each in others], [each.differs for each in others]
-    return outcome.model_copy(update={"similar": (outcome.tool, *names), "differs": tuple(differs)})
-
-
-def broken_told(outcome: Outcome, broken: tuple[Broken, ...]) -> Outcome:
-    """Adds to an update's outcome the examples that it gave up."""
-    if not broken or not isinstance(outcome, Created | NeedsApproval):
-        return outcome
-    return outcome.model_copy(update={"breaks": broken})
 
 
 def rejection(check: Check) -> Rejected:

@@ -25,25 +25,6 @@ _FENCED = re.compile(
 _CODE = re.compile(r"^\s*(async def|def|class|import|from\s+\S+\s+import|@\w+)\b", re.MULTILINE)
 
 
-def unfenced(text: str) -> str:
-    """Returns the code of the one fenced block, with or without prose around it; any other text as it is.
-
-    Code that only holds fences, in a docstring for instance, is left alone.
-    """
-    found = _FENCED.search(text)
-    if found is None or _is_code(text) or not _is_code(found["code"]):
-        return text
-    around = text[: found.start()] + text[found.end() :]
-    return text if _CODE.search(around) else found["code"]
-
-
-def _is_code(text: str) -> bool:
-    try:
-        return bool(parse_code(text).body)
-    except ContractError:
-        return False
-
-
 NEEDS = ("network", "workspace", "model", "tools", "secrets")
 """What a tool may ask for; clients send them together as `needs`."""
 NEEDS_SHAPE = (
@@ -59,8 +40,8 @@ EXAMPLE_SHAPE = (
 )
 BOTH = Rejected(
     stage="policy",
-    reason="from_run and code exclude one another: the code is that of the runs.",
-    fix="Leave out code, or send it with tests and without from_run.",
+    reason="from_run and code exclude one another: with from_run the code is taken from the runs.",
+    fix="Leave out code, or leave out from_run and send the code with tests.",
 )
 
 RunId = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
@@ -114,6 +95,13 @@ def variation(varies: Sequence[Varying]) -> str:
     return f"Results vary with {named}: tests use check." if varies else ""
 
 
+NO_TESTS = Rejected(
+    stage="examples",
+    reason="tests: none were sent, so nothing would be proved.",
+    fix="Send at least 3 with different results, one of them an edge or error case. " + EXAMPLE_SHAPE,
+)
+
+
 def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") -> SynthesisRequest | Rejected:
     """Reads a request of a client; anything that does not fit comes back as a rejection naming the field.
 
@@ -121,70 +109,95 @@ def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") ->
     """
     needs = raw.get("needs") or {}
     if not isinstance(needs, Mapping) or not needs.keys() <= {*NEEDS}:
-        return Rejected(stage="schema", reason="needs: it is not an object of these fields.", fix=NEEDS_SHAPE)
+        return Rejected(stage="schema", reason="needs: expected an object of known fields.", fix=NEEDS_SHAPE)
     given = {**{field: value for field, value in raw.items() if field != "needs"}, **needs}
     try:
         ours = {"made_by": made_by, "client": client, "recorded": None}
         request = SynthesisRequest.model_validate({**given, **ours})
     except ValidationError as invalid:
-        return _unreadable(invalid)
+        problem = invalid.errors(include_url=False, include_context=False)[0]
+        where = ".".join(str(part) for part in problem["loc"])[:MAX_WHERE] or "the request"
+        field = str(problem["loc"][0]) if problem["loc"] else ""
+        shapes = {"tests": EXAMPLE_SHAPE, **dict.fromkeys(NEEDS, NEEDS_SHAPE)}
+        return Rejected(
+            stage="examples" if field == "tests" else "schema",
+            reason=f"{where}: {problem['msg'].removeprefix('Value error, ')}.",
+            fix=shapes.get(field, f"See {field[:MAX_WHERE] or 'the request'} in the input schema."),
+        )
     if not request.code.strip():
         return request
     if request.from_run:
         return BOTH
-    request = request.model_copy(update={"code": unfenced(request.code)})
-    return request.model_copy(update=taken_from_code(request))
+    request = request.model_copy(update={"code": strip_fence(request.code)})
+    return request.model_copy(update=name_and_description_in_code(request))
 
 
-def _unreadable(invalid: ValidationError) -> Rejected:
-    problem = invalid.errors(include_url=False, include_context=False)[0]
-    where = ".".join(str(part) for part in problem["loc"])[:MAX_WHERE]
-    field = str(problem["loc"][0]) if problem["loc"] else ""
-    reason = f"{where or 'the request'}: {problem['msg'].removeprefix('Value error, ')}."
-    fix = f"Send {field[:MAX_WHERE] or 'the request'} as the input schema says."
-    shapes = {"tests": EXAMPLE_SHAPE, **dict.fromkeys(NEEDS, NEEDS_SHAPE)}
-    fix = shapes.get(field, fix)
-    return Rejected(stage="examples" if field == "tests" else "schema", reason=reason, fix=fix)
+def strip_fence(text: str) -> str:
+    """The code of the one fenced block, with or without prose around it; any other text as it is.
+
+    Code that only holds fences, in a docstring for instance, is left alone.
+    """
+
+    def is_code(part: str) -> bool:
+        try:
+            return bool(parse_code(part).body)
+        except ContractError:
+            return False
+
+    found = _FENCED.search(text)
+    if found is None or is_code(text) or not is_code(found["code"]):
+        return text
+    around = text[: found.start()] + text[found.end() :]
+    return text if _CODE.search(around) else found["code"]
 
 
-def taken_from_code(request: SynthesisRequest) -> dict[str, str]:
+def name_and_description_in_code(request: SynthesisRequest) -> dict[str, str]:
     """Name and description from the code where the request leaves them out and the code says them plainly."""
     try:
-        module = parse_code(request.code)
+        functions = public_functions(parse_code(request.code))
     except ContractError:
         return {}
-    functions = public_functions(module)
     if len(functions) != 1:
         return {}
-    summary = (ast.get_docstring(functions[0]) or "").strip().partition("\n\n")[0].strip()
     found = {}
     if not request.name:
         found["name"] = functions[0].name
     if not request.description.strip():
-        found["description"] = summary
+        found["description"] = (ast.get_docstring(functions[0]) or "").strip().partition("\n\n")[0].strip()
     return found
 
 
-def unfit_grants(request: SynthesisRequest) -> Rejected | None:
-    """Returns the rejection of the first right that cannot be granted at all."""
+def name_problem(name: str) -> Rejected | None:
+    """The rejection of a name that no tool may have."""
+    if not re.fullmatch(TOOL_NAME, name):
+        fix = "Use 3 to 40 lower-case letters, digits and underscores, beginning with a letter: csv_to_json."
+        return Rejected(stage="schema", reason=f"name: {name[:80]!r} is not a tool name.", fix=fix)
+    if name in META_TOOLS:
+        reason = f"name: {name!r} is one of the server's own tools."
+        return Rejected(stage="schema", reason=reason, fix="Choose another name.")
+    return None
+
+
+def grant_problem(request: SynthesisRequest) -> Rejected | None:
+    """The rejection of the first right that cannot be granted at all."""
     for host in request.network:
         problem = "" if host == ANY else host_problem(host)
         if problem:
-            fix = "Ask for host names, as in api.example.org or *.example.org, without scheme and path."
+            fix = "Send host names without scheme and path, as in api.example.org or *.example.org."
             return Rejected(stage="policy", reason=f"network: {problem}.", fix=fix)
     for name in request.tools:
         if not re.fullmatch(TOOL_NAME, name) or name in META_TOOLS or name == request.name:
-            fix = "Name tools of the library that this one calls."
-            return Rejected(stage="policy", reason=f"tools: {name[:80]!r} cannot be called by it.", fix=fix)
+            reason = f"tools: {name[:80]!r} is not a tool that this one can call."
+            return Rejected(stage="policy", reason=reason, fix="Name tools of the library.")
     for name in request.secrets:
         if not SECRET_NAME.fullmatch(name):
-            fix = "Name a secret by letters, digits, dots, dashes and underscores; never send its value."
-            return Rejected(stage="policy", reason="secrets: one of them is no secret's name.", fix=fix)
+            fix = "Send the secret's name (letters, digits, dots, dashes, underscores), never its value."
+            return Rejected(stage="policy", reason="secrets: an entry is not the name of a secret.", fix=fix)
     return None
 
 
 def grants_of(request: SynthesisRequest) -> Grants:
-    """Returns the grants that a request asks for; its hosts were checked before."""
+    """The grants that a request asks for; `grant_problem` has checked its hosts."""
     hosts = [host if host == ANY else written(host) for host in request.network]
     return Grants(
         network=tuple(dict.fromkeys(hosts)),
@@ -195,18 +208,26 @@ def grants_of(request: SynthesisRequest) -> Grants:
     )
 
 
-NO_TESTS = Rejected(
-    stage="examples",
-    reason="tests: there are none, so nothing would be proved.",
-    fix="Give at least 3 with different results, one an edge or error case. " + EXAMPLE_SHAPE,
-)
-
-
-def draft_of(request: SynthesisRequest, *, has_testers: bool = False) -> Draft | Rejected:
-    """Makes the draft that a request describes, or says what it lacks; without testers the request needs tests."""
-    lack = _lack_of(request, has_testers=has_testers)
-    if lack is not None:
-        return lack
+def make_draft(request: SynthesisRequest, *, has_testers: bool = False) -> Draft | Rejected:
+    """The draft that a request describes, or what it lacks; without testers the request needs tests."""
+    problem = None
+    if (
+        not request.name
+    ):  # none could be taken from the code: it does not parse, or has several public functions
+        try:
+            public = public_functions(parse_code(request.code))
+            problem = rejection(several_public(public).check) if len(public) > 1 else None
+        except ContractError as broken:
+            problem = rejection(broken.check)
+    problem = problem or name_problem(request.name) or grant_problem(request)
+    if problem is not None:
+        return problem
+    grants = grants_of(request)
+    if request.breaks and not request.update:
+        fix = "Send update=true with it, or leave it out."
+        return Rejected(stage="policy", reason="breaks: applies to updates only.", fix=fix)
+    if not request.tests and not (has_testers and grants.is_pure):
+        return NO_TESTS
     try:
         return Draft(
             name=request.name,
@@ -215,50 +236,12 @@ def draft_of(request: SynthesisRequest, *, has_testers: bool = False) -> Draft |
             examples=request.tests,
             use_when=request.use_when,
             packages=request.packages,
-            grants=grants_of(request),
+            grants=grants,
             varies=tuple(sorted(set(request.varies))),
             recorded=request.recorded,
         )
     except ValidationError as invalid:
-        problem = invalid.errors(include_url=False, include_context=False)[0]
-        return Rejected(
-            stage="schema",
-            reason=f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}.",
-            fix="Send the field as the input schema says.",
-        )
-
-
-def unfit_name(name: str) -> Rejected | None:
-    """The rejection of a name that no tool may have."""
-    if not re.fullmatch(TOOL_NAME, name):
-        return Rejected(
-            stage="schema",
-            reason=f"name: {name[:80]!r} is not a tool name.",
-            fix="3 to 40 lower-case letters, digits and underscores, beginning with a letter: csv_to_json.",
-        )
-    if name in META_TOOLS:
-        taken = f"name: {name!r} is one of the server's own tools."
-        return Rejected(stage="schema", reason=taken, fix="Choose another name.")
-    return None
-
-
-def _why_unnamed(code: str) -> Rejected | None:
-    """Why no name could be taken from the code: it does not parse, or has several public functions."""
-    try:
-        public = public_functions(parse_code(code))
-    except ContractError as broken:
-        return rejection(broken.check)
-    return rejection(several_public(public).check) if len(public) > 1 else None
-
-
-def _lack_of(request: SynthesisRequest, *, has_testers: bool) -> Rejected | None:
-    refused = None if request.name else _why_unnamed(request.code)
-    refused = refused or unfit_name(request.name) or unfit_grants(request)
-    if refused is not None:
-        return refused
-    if request.breaks and not request.update:
-        fix = "Send update=true with it, or leave it out."
-        return Rejected(stage="policy", reason="breaks: there is no version to update.", fix=fix)
-    if not request.tests and not (has_testers and grants_of(request).is_pure):
-        return NO_TESTS
-    return None
+        first = invalid.errors(include_url=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        fix = "See this field in the input schema."
+        return Rejected(stage="schema", reason=f"{where}: {first['msg']}.", fix=fix)

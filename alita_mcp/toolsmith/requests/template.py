@@ -57,19 +57,51 @@ def ask_for_code(
 
     `sandbox` are sentences on what code can do there.
     """
+    name = request.name
+    if not _can_name_a_function(name):
+        words = re.findall(r"[a-z0-9]+", request.description.lower())
+        name = "_".join(words[:4])[:40].strip("_")
+        name = name if _can_name_a_function(name) else "my_tool"
+    description = request.description.strip() or "Say in one sentence what the tool does."
+    summary = description.splitlines()[0][:200].replace("\\", "/").replace('"', "'")
+    summary = "".join(letter for letter in summary if letter.isprintable())
+    code = (
+        f"def {name}(text: str, limit: int = 10) -> str:\n"
+        f'    """{summary}\n\n'
+        "    Args:\n        text: What to work on.\n        limit: At most this many.\n\n"
+        '    Raises:\n        ValueError: The text is empty.\n    """\n'
+        "    if not text:\n"
+        '        raise ValueError("text is empty")\n'
+        "    return text[:limit]\n"
+    )
+    template = {
+        "name": name,
+        "description": description,
+        "code": code,
+        "tests": [
+            {"arguments": {"text": "abcdef", "limit": 3}, "expected": "abc"},
+            {"arguments": {"text": "ab"}, "expected": "ab"},
+            {"arguments": {"text": ""}, "raises": "ValueError"},
+        ],
+        "use_when": list(request.use_when) or [_USE_WHEN],
+    }
     rules = (_SCRIPT, *RULES) if request.code.strip() else RULES
-    return NeedsCode(template=_fill(request), rules=rules, sandbox=sandbox, similar=similar)
+    return NeedsCode(template=template, rules=rules, sandbox=sandbox, similar=similar)
 
 
-async def told_abilities(sandbox: Sandbox) -> tuple[str, ...]:
+def _can_name_a_function(name: str) -> bool:
+    return re.match(TOOL_NAME, name) is not None and not keyword.iskeyword(name)
+
+
+async def describe_abilities(sandbox: Sandbox) -> tuple[str, ...]:
     """Describes what code can do in a sandbox, or why there is none and what a person does about it."""
     try:
         return (await sandbox.abilities()).in_words()
     except SandboxError as none:
-        return (f"No tool can be proved here until a sandbox works: {none}",)
+        return (f"No tool can be verified here until a sandbox works: {none}",)
 
 
-async def told_lacks(sandbox: Sandbox) -> tuple[str, ...]:
+async def describe_lacks(sandbox: Sandbox) -> tuple[str, ...]:
     """Describes for writers what code must do without in a sandbox; empty without a sandbox."""
     try:
         return (await sandbox.abilities()).lacking()
@@ -77,34 +109,7 @@ async def told_lacks(sandbox: Sandbox) -> tuple[str, ...]:
         return ()
 
 
-def _fill(request: SynthesisRequest) -> dict[str, Any]:
-    """The arguments of the next request as far as they are known."""
-    name = request.name if _can_name_a_function(request.name) else _name_from(request.description)
-    description = request.description.strip() or "Say in one sentence what the tool does."
-    code = (
-        f"def {name}(text: str, limit: int = 10) -> str:\n"
-        f'    """{_first_line(description)}\n\n'
-        "    Args:\n        text: What to work on.\n        limit: At most this many.\n\n"
-        '    Raises:\n        ValueError: The text is empty.\n    """\n'
-        "    if not text:\n"
-        '        raise ValueError("text is empty")\n'
-        "    return text[:limit]\n"
-    )
-    tests: list[dict[str, Any]] = [
-        {"arguments": {"text": "abcdef", "limit": 3}, "expected": "abc"},
-        {"arguments": {"text": "ab"}, "expected": "ab"},
-        {"arguments": {"text": ""}, "raises": "ValueError"},
-    ]
-    return {
-        "name": name,
-        "description": description,
-        "code": code,
-        "tests": tests,
-        "use_when": list(request.use_when) or [_USE_WHEN],
-    }
-
-
-def laid_out(filled: Mapping[str, Any]) -> str:
+def format_template(filled: Mapping[str, Any]) -> str:
     """A template as JSON text with a line for each field and each test."""
     lines = []
     for field, value in filled.items():
@@ -117,19 +122,3 @@ def laid_out(filled: Mapping[str, Any]) -> str:
 
 def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _first_line(description: str) -> str:
-    line = (description.splitlines() or [""])[0][:200]
-    harmless = line.replace("\\", "/").replace('"', "'")
-    return "".join(letter for letter in harmless if letter.isprintable())
-
-
-def _name_from(description: str) -> str:
-    words = re.findall(r"[a-z0-9]+", description.lower())
-    name = "_".join(words[:4])[:40].strip("_")
-    return name if _can_name_a_function(name) else "my_tool"
-
-
-def _can_name_a_function(name: str) -> bool:
-    return re.match(TOOL_NAME, name) is not None and not keyword.iskeyword(name)

@@ -51,7 +51,7 @@ class CandidateSampler:
         self._models = models
         self._fresh = 0
 
-    async def specification(self, messages: Sequence[Message], again: int = 0) -> Specification:
+    async def draw_specification(self, messages: Sequence[Message], again: int = 0) -> Specification:
         """Asks the planner for a specification.
 
         Raises:
@@ -64,18 +64,19 @@ class CandidateSampler:
         )
         return asked.value
 
-    async def suites(
+    async def draw_suites(
         self, brief: Brief, attempt: int, numbers: range, contract: ToolContract | None = None
     ) -> list[Suite]:
         """The suites of these numbers, blind to code and to one another; one that fails is left out.
 
-        `contract` is what the tests are to call, where the brief holds no specification that says it.
+        `contract` is what the tests are to call, where that is not what the brief's specification says.
 
         Raises:
             ModelError: not one could be had, or the budget is spent.
         """
-        called = contract if brief.specification is None else brief.specification.contract()
-        schema = None if called is None else Suite.schema_for(called)
+        if contract is None and brief.specification is not None:
+            contract = brief.specification.contract()
+        schema = None if contract is None else Suite.schema_for(contract)
 
         async def draw(place: int) -> Suite:
             index = numbers[place]
@@ -85,9 +86,9 @@ class CandidateSampler:
             number = seed(attempt, index)
             return (await ask_model(tester, asked, Suite, temperature=heat, seed=number, schema=schema)).value
 
-        return await gathered(draw, len(numbers), at_once=len(numbers))
+        return await draw_all(draw, len(numbers), at_once=len(numbers))
 
-    async def candidate(self, brief: Brief, attempt: int, index: int) -> CandidateCode:
+    async def draw_candidate(self, brief: Brief, attempt: int, index: int) -> CandidateCode:
         """One module, blind to tests and to other candidates.
 
         Raises:
@@ -95,8 +96,8 @@ class CandidateSampler:
         """
         return await self._candidate(brief, index, seed(attempt, index))
 
-    async def another(self, brief: Brief, index: int, attempt: int) -> CandidateCode:
-        """A fresh module in the place of one that could not be mended.
+    async def redraw_candidate(self, brief: Brief, index: int, attempt: int) -> CandidateCode:
+        """A fresh module in the place of one that could not be repaired.
 
         Raises:
             ModelError: the model did not answer.
@@ -104,7 +105,7 @@ class CandidateSampler:
         self._fresh += 1
         return await self._candidate(brief, index + self._fresh, seed(attempt, index, self._fresh))
 
-    async def mended(
+    async def repair(
         self, candidate: CandidateCode, rejected: Rejected, *, shows_test: bool
     ) -> CandidateCode:
         """The module after one repair.
@@ -134,8 +135,8 @@ class CandidateSampler:
         return CandidateCode(index=index, written=answered.value, asked=tuple(asked), text=answered.text)
 
 
-async def side_by_side(first: Callable[[], Awaitable[S]], second: Callable[[], Awaitable[T]]) -> tuple[S, T]:
-    """Runs two draws at once and returns both results; where one fails the other still ends first.
+async def draw_both(first: Callable[[], Awaitable[S]], second: Callable[[], Awaitable[T]]) -> tuple[S, T]:
+    """The results of two draws that run at once; where one fails, the other still runs to its end.
 
     Raises:
         AlitaError: one of them failed.
@@ -158,8 +159,8 @@ async def side_by_side(first: Callable[[], Awaitable[S]], second: Callable[[], A
     return found[0], also[0]
 
 
-async def gathered(draw: Callable[[int], Awaitable[T]], count: int, at_once: int = AT_ONCE) -> list[T]:
-    """Returns the draws that succeeded, in order.
+async def draw_all(draw: Callable[[int], Awaitable[T]], count: int, at_once: int = AT_ONCE) -> list[T]:
+    """The draws that succeeded, in order.
 
     Raises:
         BudgetSpent: the budget ended meanwhile.
@@ -170,24 +171,22 @@ async def gathered(draw: Callable[[int], Awaitable[T]], count: int, at_once: int
     failures: list[AlitaError] = []
     limiter = anyio.CapacityLimiter(at_once)
 
+    def ends_all(failure: AlitaError) -> bool:
+        return isinstance(failure, BudgetSpent) or not isinstance(failure, ModelError)
+
     async def one(index: int) -> None:
         async with limiter:
             try:
                 found[index] = await draw(index)
             except AlitaError as failure:
                 failures.append(failure)
-                if _ends_all(failure):
+                if ends_all(failure):
                     group.cancel_scope.cancel()
 
     async with anyio.create_task_group() as group:
         for index in range(count):
             group.start_soon(one, index)
-    decisive = next((failure for failure in failures if _ends_all(failure)), None)
+    decisive = next(filter(ends_all, failures), None)
     if decisive is not None or not found:
         raise decisive or failures[0]
     return [found[index] for index in sorted(found)]
-
-
-def _ends_all(failure: AlitaError) -> bool:
-    """Whether the other draws are in vain, too."""
-    return isinstance(failure, BudgetSpent) or not isinstance(failure, ModelError)

@@ -15,7 +15,7 @@ from alita_mcp.errors import AlitaError
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.reading.fencing import seen
-from alita_mcp.research.values import Passage, Researched, ResearchLimits
+from alita_mcp.research.values import Passage, ResearchLimits
 from alita_mcp.toolsmith.package_check import PackageCheck, problem_of
 from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.writing.prompts import MAX_NOTES, Brief
@@ -31,7 +31,7 @@ MAX_NOTE = 300
 _URL = re.compile(r"https?://[^\s<>\"'`)\]}]+")
 
 
-class Answered(Value):
+class LookupAnswer(Value):
     """Result of looking up one question."""
 
     question: str
@@ -40,7 +40,7 @@ class Answered(Value):
     """Why there are no passages."""
 
 
-class LookingUp:
+class Lookup:
     """Looks up what a planner does not know."""
 
     def __init__(self, web: WebAgent | None, packages: PackageCheck, on_stage: ReportStage) -> None:
@@ -53,7 +53,7 @@ class LookingUp:
         """Whether a planner may ask."""
         return self._web is not None
 
-    async def told(self, brief: Brief, specification: Specification) -> Brief:
+    async def add_notes(self, brief: Brief, specification: Specification) -> Brief:
         """The brief with the specification and with what was found out; a planner that asks nothing costs nothing."""
         specified = brief.model_copy(update={"specification": specification})
         questions, libraries = specification.open_questions, specification.libraries
@@ -61,7 +61,7 @@ class LookingUp:
             return specified
         await self._on_stage("research")
         late = f"not answered within {CAPS.seconds:g} s"
-        answers = [Answered(question=each, problem=late) for each in questions]
+        answers = [LookupAnswer(question=each, problem=late) for each in questions]
         checked: tuple[PackageFacts, ...] = ()
         silent: tuple[str, ...] = ()
         urls = tuple(dict.fromkeys(url.rstrip(".,;:!?") for url in _URL.findall(brief.request)))[:MAX_URLS]
@@ -69,8 +69,12 @@ class LookingUp:
             for number in range(len(questions)):
                 tasks.start_soon(self._answer, self._web, answers, number, urls)
             checked, silent = await self._packages.facts(libraries)
+        sources: dict[str, Source] = {}
+        for passage in (passage for answer in answers for passage in answer.passages):
+            url, title = seen(passage.url)[:500], seen(passage.title)[:200]
+            sources.setdefault(passage.url, Source(url=url, title=title, retrieved_at=passage.retrieved_at))
         looked_up = LookedUp(
-            sources=_sources(answers),
+            sources=tuple(sources.values())[:MAX_SOURCES],
             packages=checked,
             notes=(
                 *silent,
@@ -79,7 +83,9 @@ class LookingUp:
         )
         return specified.model_copy(update={"notes": in_words(answers, looked_up), "looked_up": looked_up})
 
-    async def _answer(self, web: WebAgent, answers: list[Answered], number: int, urls: Sequence[str]) -> None:
+    async def _answer(
+        self, web: WebAgent, answers: list[LookupAnswer], number: int, urls: Sequence[str]
+    ) -> None:
         """Puts what is found out about a question into its place, if that is in time."""
         question = answers[number].question
         limits = share_of(CAPS, len(answers))
@@ -89,10 +95,15 @@ class LookingUp:
                     question, limits, on_stage=self._on_stage, urls=urls[: limits.pages]
                 )
             except AlitaError as failure:
-                answers[number] = Answered(question=question, problem=failure.message[:MAX_NOTE])
+                answers[number] = LookupAnswer(question=question, problem=failure.message[:MAX_NOTE])
                 return
-            problem = "" if found.passages else _nothing(found)
-            answers[number] = Answered(question=question, passages=found.passages, problem=problem)
+            problem = ""
+            if not found.passages:
+                why = [*(f"{each.backend}: {each.reason}" for each in found.failed), *found.unread]
+                if found.stopped == "seconds":
+                    why.append(f"the {CAPS.seconds:g} s were over")
+                problem = f"nothing was found{': ' if why else ''}{'; '.join(why)}"[:MAX_NOTE]
+            answers[number] = LookupAnswer(question=question, passages=found.passages, problem=problem)
 
     async def with_packages(self, looked_up: LookedUp | None, packages: Sequence[str]) -> LookedUp | None:
         """Findings, with what the index says of the packages of a version; None where there are none."""
@@ -116,9 +127,17 @@ def share_of(caps: ResearchLimits, questions: int) -> ResearchLimits:
     )
 
 
-def in_words(answers: Sequence[Answered], looked_up: LookedUp) -> str:
+def in_words(answers: Sequence[LookupAnswer], looked_up: LookedUp) -> str:
     """Notes for writers, within `MAX_NOTES`: packages first, then each question with its passages."""
-    said = [_of_package(facts) for facts in looked_up.packages]
+    said = []
+    for facts in looked_up.packages:
+        check = problem_of(facts)
+        if check is not None:
+            said.append(f"{check.message}. Do not use it.")
+            continue
+        about = ", ".join(filter(None, (facts.version, facts.released_at[:10], facts.licence[:60])))
+        against = f" But: {'; '.join(facts.problems)[:MAX_NOTE]}" if facts.problems else ""
+        said.append(f"package {facts.name!r} exists ({about}): {facts.summary[:MAX_NOTE]}{against}")
     room = (MAX_NOTES - sum(map(len, said))) // max(1, len(answers))
     for answered in answers:
         lines = [f"Question: {answered.question}"]
@@ -127,29 +146,3 @@ def in_words(answers: Sequence[Answered], looked_up: LookedUp) -> str:
             lines.append("Nothing was found.")
         said.append("\n".join(lines)[: max(0, room - 1)])
     return seen("\n".join(said))
-
-
-def _of_package(facts: PackageFacts) -> str:
-    check = problem_of(facts)
-    if check is not None:
-        return f"{check.message}. Do not use it."
-    about = ", ".join(filter(None, (facts.version, facts.released_at[:10], facts.licence[:60])))
-    against = f" But: {'; '.join(facts.problems)[:MAX_NOTE]}" if facts.problems else ""
-    return f"package {facts.name!r} exists ({about}): {facts.summary[:MAX_NOTE]}{against}"
-
-
-def _sources(answers: Sequence[Answered]) -> tuple[Source, ...]:
-    found: dict[str, Source] = {}
-    for passage in (passage for answered in answers for passage in answered.passages):
-        source = Source(
-            url=seen(passage.url)[:500], title=seen(passage.title)[:200], retrieved_at=passage.retrieved_at
-        )
-        found.setdefault(passage.url, source)
-    return tuple(found.values())[:MAX_SOURCES]
-
-
-def _nothing(found: Researched) -> str:
-    why = [*(f"{each.backend}: {each.reason}" for each in found.failed), *found.unread]
-    if found.stopped == "seconds":
-        why.append(f"the {CAPS.seconds:g} s were over")
-    return f"nothing was found{': ' if why else ''}{'; '.join(why)}"[:MAX_NOTE]

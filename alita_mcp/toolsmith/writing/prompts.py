@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from pydantic import JsonValue
 
@@ -105,10 +105,14 @@ class Brief(Value):
     """Where `notes` come from; it stands in the report and is told to no writer."""
 
 
-def fenced(tag: str, text: str, limit: int = MAX_REQUEST) -> str:
+def fence(tag: str, text: str, limit: int = MAX_REQUEST) -> str:
     """Puts untrusted text between tags that it cannot close, and cuts it where it is too long."""
     cut = text if len(text) <= limit else f"{text[:limit]}… (cut)"
     return f"<{tag}>\n{_TAGS.sub('&lt;', cut)}\n</{tag}>\n"
+
+
+def _user_message(content: str) -> Message:
+    return Message(role="user", content=content)
 
 
 def specify(brief: Brief, name: str, taken: Sequence[str] = (), *, may_ask: bool = False) -> list[Message]:
@@ -128,7 +132,10 @@ def specify(brief: Brief, name: str, taken: Sequence[str] = (), *, may_ask: bool
     )
     named = f"The tool is to be called {name}.\n" if name else ""
     others = f"Names that are taken: {', '.join(taken)}.\n" if taken and not name else ""
-    return [_PLANNER, _user(f"Specify a tool.\n{_told(brief)}{named}{others}Rules:\n{_RULES}\n{wanted}")]
+    return [
+        _PLANNER,
+        _user_message(f"Specify a tool.\n{_describe_brief(brief)}{named}{others}Rules:\n{_RULES}\n{wanted}"),
+    ]
 
 
 def write_tests(brief: Brief, index: int) -> list[Message]:
@@ -139,13 +146,18 @@ def write_tests(brief: Brief, index: int) -> list[Message]:
         f"{_results_of(brief.specification)}. Look above all at {angle}. "
         f"Leave out what you are not certain of. {_TEST_SHAPE}"
     )
-    return [_TESTER, _user(f"Test this tool.\n{_told(brief)}{wanted}")]
+    return [_TESTER, _user_message(f"Test this tool.\n{_describe_brief(brief)}{wanted}")]
 
 
 def write_code(brief: Brief, index: int) -> list[Message]:
     """Asks for one candidate; its writer never sees a test."""
     approach = _APPROACHES[index % len(_APPROACHES)]
-    return [_CODER, _user(f"Write this tool.\n{_told(brief)}Rules:\n{_RULES}\n{approach}\n{_CODE_SHAPE}")]
+    return [
+        _CODER,
+        _user_message(
+            f"Write this tool.\n{_describe_brief(brief)}Rules:\n{_RULES}\n{approach}\n{_CODE_SHAPE}"
+        ),
+    ]
 
 
 def repair(written: Sequence[Message], answer: str, rejected: Rejected) -> list[Message]:
@@ -154,8 +166,8 @@ def repair(written: Sequence[Message], answer: str, rejected: Rejected) -> list[
     return [
         *written,
         Message(role="assistant", content=answer[:MAX_SCRIPT]),
-        _user(
-            f"It failed:\n{fenced('finding', finding, MAX_FINDING)}{INSTRUCTIONS[classify(rejected)]} "
+        _user_message(
+            f"It failed:\n{fence('finding', finding, MAX_FINDING)}{INSTRUCTIONS[classify(rejected)]} "
             f"It must be right for every input. {_CODE_SHAPE}"
         ),
     ]
@@ -170,7 +182,7 @@ def _results_of(specification: Specification | None) -> str:
     return "with different results where the tool has so many"
 
 
-def _asked_for(grants: Grants) -> str:
+def _describe_grants(grants: Grants) -> str:
     """What the tool is to reach and how its code does, in our words; names are the request's and stand in a fence."""
     if grants.is_pure:
         return ""
@@ -185,34 +197,32 @@ def _asked_for(grants: Grants) -> str:
     asked = grants.model_dump(exclude_defaults=True)
     said = "".join(f"- {name}: {use}\n" for name, use in uses.items() if name in asked)
     how = "" if asked.keys() == {"network"} else " (import alita_tool)"
-    return f"The tool may use{how}:\n{said}{fenced('request', json.dumps(asked), MAX_ASKED)}"
+    return f"The tool may use{how}:\n{said}{fence('request', json.dumps(asked), MAX_ASKED)}"
 
 
-def _told(brief: Brief) -> str:
+def _describe_brief(brief: Brief) -> str:
     """All that every writer may know."""
-    parts = [fenced("request", brief.request)] if brief.request.strip() else []
+    parts = [fence("request", brief.request)] if brief.request.strip() else []
     if brief.specification is not None:
         specification = brief.specification
         said = [f"description: {specification.description}", f"signature: {specification.signature}"]
         said += [f"rule: {rule}" for rule in specification.rules]
-        parts.append(fenced("specification", "\n".join(said)))
+        parts.append(fence("specification", "\n".join(said)))
     if brief.notes:
-        parts.append(fenced("notes", brief.notes, MAX_NOTES))
-    parts.append(_asked_for(brief.grants))
+        parts.append(fence("notes", brief.notes, MAX_NOTES))
+    parts.append(_describe_grants(brief.grants))
     parts.extend(f"{sentence}\n" for sentence in brief.sandbox)
     return "".join(parts)
-
-
-def _user(content: str) -> Message:
-    return Message(role="user", content=content)
 
 
 def revise(
     brief: Brief, old_code: str, complaint: str, examples: Sequence[dict[str, JsonValue]]
 ) -> list[Message]:
     """Asks for the next version of a published tool; `now` in an example is what its code gives instead."""
-    told = _told(brief.model_copy(update={"request": ""}))
-    found, held = fenced("finding", complaint), _listed(json.dumps(each) for each in examples)
+    told = _describe_brief(brief.model_copy(update={"request": ""}))
+    lines = "\n".join(json.dumps(each) for each in examples)
+    # nothing in the lines is lost, and none closes a tag
+    found, held = fence("finding", complaint), fence("finding", lines.replace("<", "\\u003c"), MAX_HELD)
     whole = "".join((told, old_code, found, held)).encode(errors="replace")
     seal = hashlib.sha256(whole).hexdigest()[:12]  # code may hold any tag; no text holds the hash of itself
     code = f"<code-{seal}>\n{old_code.rstrip()}\n</code-{seal}>\n"
@@ -225,14 +235,9 @@ def revise(
     )
     return [
         _CODER,
-        _user(
+        _user_message(
             f"Revise this published tool.\n{told}Its code, which is data too:\n{code}"
             f"What was found wrong with it:\n{found}"
             f"Examples that must hold; `now` is what the code gives instead:\n{held}Rules:\n{_RULES}\n{wanted}"
         ),
     ]
-
-
-def _listed(lines: Iterable[str]) -> str:
-    """Lines of JSON between tags: nothing in them is lost, and none closes a tag."""
-    return fenced("finding", "\n".join(lines).replace("<", "\\u003c"), MAX_HELD)

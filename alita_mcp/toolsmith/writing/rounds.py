@@ -1,7 +1,4 @@
-"""Rounds of sampling, in which every candidate is run once on every test of every suite.
-
-Candidates and suites are written side by side; a candidate that cannot be run is mended while suites are still written.
-"""
+"""Rounds of one attempt: candidates and suites are drawn, run against one another, repaired and replaced."""
 
 from __future__ import annotations
 
@@ -16,40 +13,36 @@ from alita_mcp.toolsmith.failures import signature
 from alita_mcp.toolsmith.requests.modes import Width
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
 from alita_mcp.toolsmith.requests.request import grants_of
-from alita_mcp.toolsmith.specification import Specification, Suite
+from alita_mcp.toolsmith.specification import MAX_REQUESTS, Specification, Suite
 from alita_mcp.toolsmith.writing.candidate_sampler import (
     CandidateCode,
     CandidateSampler,
-    gathered,
-    side_by_side,
+    draw_all,
+    draw_both,
 )
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.selection import NoSelection, Round
-from alita_mcp.values import Draft, Example, ToolContract
+from alita_mcp.values import Draft, Example
 from alita_mcp.verification.agreement import Prepared, extend_matrix, prepare, run_row
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
-from alita_mcp.verification.static.wording import MAX_REQUESTS
 
 T = TypeVar("T")
-Settled = tuple[CandidateCode, Prepared]
 
 
 class Rounds:
     """Draws and runs the candidates and suites of one synthesis, round by round."""
 
-    def __init__(self, work: Work, sampler: CandidateSampler) -> None:
-        self._context = work.context
+    def __init__(self, work: Work, brief: Brief, sampler: CandidateSampler) -> None:
+        self._work = work
         self._request = work.request
-        self._plan = work.plan
+        self._brief = brief
+        self._specification = specification_of(brief)
         self._sampler = sampler
-        self._on_stage = work.on_stage
         self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
-    async def widened(
-        self, brief: Brief, current: Round, width: Width, suites: list[Suite] | None = None
-    ) -> Round:
-        """The round with as many candidates and suites as `width` says; only pairs that are new are run.
+    async def widen(self, current: Round, width: Width, suites: list[Suite] | None = None) -> Round:
+        """The round with as many candidates and suites as `width` says; only new pairs are run.
 
         `suites` are those of this round where they were drawn before.
 
@@ -57,122 +50,134 @@ class Rounds:
             ModelError: the first round has no candidate or no suite, a later one nothing at all.
             SandboxError: the sandbox failed.
         """
-        written, settled = await self._drawn(brief, current, width, suites)
-        contract = specified(brief).contract()
-        fitting = [suite.fitting(contract) for suite in written]
-        await self._on_stage("matrix")
-        matrix = await extend_matrix(current.matrix, [each for _, each in settled], fitting, self._rehearsal)
-        fresh = matrix.candidates[len(current.codes) :]
-        own = [await run_row(each, self._request.tests, self._rehearsal) for each in fresh]
-        return replace(
-            current,
-            codes=(*current.codes, *(each for each, _ in settled)),
-            matrix=matrix,
-            held_out=(*current.held_out, *(row for _, row in own)),
-            asked=width,
-        )
-
-    async def _drawn(
-        self, brief: Brief, current: Round, width: Width, suites: list[Suite] | None
-    ) -> tuple[list[Suite], list[Settled]]:
-        """What one round adds; a part that cannot be had is done without where there is some of it already."""
+        on_stage, attempt = self._work.on_stage, current.attempt
         failures: list[ModelError] = []
 
-        async def tried(draw: Callable[[range], Awaitable[list[T]]], numbers: range) -> list[T]:
-            if not numbers:
-                return []
+        async def draw(drawn: Callable[[range], Awaitable[list[T]]], numbers: range) -> list[T]:
             try:
-                return await draw(numbers)
+                return await drawn(numbers) if numbers else []
             except BudgetSpent:
                 raise
             except ModelError as failure:
                 failures.append(failure)
                 return []
 
-        missing = range(current.asked.suites, width.suites) if suites is None else range(0)
-        if missing:
-            await self._on_stage("tests")
-        more = range(current.asked.candidates, width.candidates)
-        if more:
-            await self._on_stage("code")
-        drawn = await side_by_side(
-            partial(tried, partial(self._sampler.suites, brief, current.attempt), missing),
-            partial(tried, partial(self._candidates, brief, current.attempt), more),
+        missing_suites = range(current.asked.suites, width.suites) if suites is None else range(0)
+        if missing_suites:
+            await on_stage("tests")
+        missing_candidates = range(current.asked.candidates, width.candidates)
+        if missing_candidates:
+            await on_stage("code")
+        new_suites, new_candidates = await draw_both(
+            partial(draw, partial(self._sampler.draw_suites, self._brief, attempt), missing_suites),
+            partial(draw, partial(self._draw_candidates, attempt), missing_candidates),
         )
-        written = [*(suites or ()), *drawn[0]]
-        is_first = not current.codes
-        if failures and (is_first or not (written or drawn[1])):
+        new_suites = [*(suites or ()), *new_suites]
+        # a round may go without a part that could not be had only where it has some of it already
+        if failures and (not current.codes or not (new_suites or new_candidates)):
             raise failures[0]
-        return written, drawn[1]
 
-    async def _candidates(self, brief: Brief, attempt: int, numbers: range) -> list[Settled]:
-        """The candidates of these numbers, each brought as far as it can be run."""
-
-        async def settle(place: int) -> Settled:
-            drawn = await self._sampler.candidate(brief, attempt, numbers[place])
-            return await self._settled(brief, drawn, attempt)
-
-        return await gathered(settle, len(numbers))
-
-    async def _settled(self, brief: Brief, drawn: CandidateCode, attempt: int) -> Settled:
-        """A candidate that can be run, mended at most twice; this shows its author no test, so it stays blind."""
-        candidate, last = drawn, ""
-        await self._on_stage("static")
-        prepared = await self._prepared(brief, candidate)
-        for _ in range(self._plan.repairs):
-            if prepared.failure is None:
-                break
-            rejected = rejection(prepared.failure)
-            try:
-                candidate, last = await self.revised(brief, candidate, rejected, last, attempt)
-            except ModelError:
-                break
-            prepared = await self._prepared(brief, candidate)
-        return candidate, prepared
-
-    async def with_another(
-        self, brief: Brief, current: Round, found: NoSelection, seen: dict[int, str]
-    ) -> Round:
-        """The round with the failing candidate mended, or drawn anew where mending leads nowhere."""
-        await self._on_stage("repair")
-        number, last = found.number, seen.get(found.number, "")
-        candidate, seen[number] = await self.revised(
-            brief, current.codes[number], found.rejected, last, current.attempt, shows_test=found.shows_test
-        )
-        prepared = await self._prepared(brief, candidate)
-        prepared, row = await run_row(prepared, current.matrix.tests, self._rehearsal)
-        _, own = await run_row(prepared, self._request.tests, self._rehearsal)
-        candidates = _put(current.matrix.candidates, number, prepared)
-        rows = _put(current.matrix.rows, number, row)
+        contract = self._specification.contract()
+        tests = [suite.tests_that_fit(contract) for suite in new_suites]
+        await on_stage("matrix")
+        prepared = [each for _, each in new_candidates]
+        matrix = await extend_matrix(current.matrix, prepared, tests, self._rehearsal)
+        own_rows = [
+            await run_row(each, self._request.tests, self._rehearsal)
+            for each in matrix.candidates[len(current.codes) :]
+        ]
         return replace(
             current,
-            codes=_put(current.codes, number, candidate),
-            matrix=replace(current.matrix, candidates=candidates, rows=rows),
-            held_out=_put(current.held_out, number, own),
+            codes=(*current.codes, *(candidate for candidate, _ in new_candidates)),
+            matrix=matrix,
+            held_out=(*current.held_out, *(row for _, row in own_rows)),
+            asked=width,
+        )
+
+    async def _draw_candidates(self, attempt: int, numbers: range) -> list[tuple[CandidateCode, Prepared]]:
+        """The candidates of these numbers; one that cannot be run is repaired, which shows its author no test."""
+
+        async def draw(place: int) -> tuple[CandidateCode, Prepared]:
+            candidate, last = await self._sampler.draw_candidate(self._brief, attempt, numbers[place]), ""
+            await self._work.on_stage("static")
+            prepared = await self._prepare(candidate)
+            for _ in range(self._work.plan.repairs):
+                if prepared.failure is None:
+                    break
+                rejected = rejection(prepared.failure)
+                try:
+                    candidate, last = await self.repair_or_redraw(candidate, rejected, last, attempt)
+                except ModelError:
+                    break
+                prepared = await self._prepare(candidate)
+            return candidate, prepared
+
+        return await draw_all(draw, len(numbers))
+
+    async def replace_candidate(
+        self, current: Round, choice: NoSelection, signatures: dict[int, str]
+    ) -> Round:
+        """The round with the most promising candidate repaired, or drawn anew where its repair failed alike.
+
+        `signatures` holds how each candidate failed last.
+        """
+        await self._work.on_stage("repair")
+        number = choice.number
+        candidate, signatures[number] = await self.repair_or_redraw(
+            current.codes[number],
+            choice.rejected,
+            signatures.get(number, ""),
+            current.attempt,
+            shows_test=choice.shows_test,
+        )
+        prepared, row = await run_row(await self._prepare(candidate), current.matrix.tests, self._rehearsal)
+        _, own_row = await run_row(prepared, self._request.tests, self._rehearsal)
+
+        def put(values: tuple[T, ...], value: T) -> tuple[T, ...]:
+            return (*values[:number], value, *values[number + 1 :])
+
+        matrix = current.matrix
+        return replace(
+            current,
+            codes=put(current.codes, candidate),
+            matrix=replace(matrix, candidates=put(matrix.candidates, prepared), rows=put(matrix.rows, row)),
+            held_out=put(current.held_out, own_row),
             blind=False,
         )
 
-    async def revised(
-        self, brief: Brief, candidate: CandidateCode, rejected: Rejected, last: str, attempt: int,
+    async def repair_or_redraw(
+        self, candidate: CandidateCode, rejected: Rejected, last: str, attempt: int,
         *, shows_test: bool = False,
     ) -> tuple[CandidateCode, str]:  # fmt: skip
-        """The candidate mended, or another in its place when it fails as it did before; and how it failed."""
+        """The repaired candidate, or another one in its place where it fails as it did `last`; and how it failed."""
         now = signature(rejected)
         if now == last:
-            return await self._sampler.another(brief, candidate.index, attempt), ""
-        return await self._sampler.mended(candidate, rejected, shows_test=shows_test), now
+            return await self._sampler.redraw_candidate(self._brief, candidate.index, attempt), ""
+        return await self._sampler.repair(candidate, rejected, shows_test=shows_test), now
 
-    async def _prepared(self, brief: Brief, candidate: CandidateCode) -> Prepared:
-        draft = self.draft(brief, candidate, self._request.tests)
-        unfit = await self._context.packages.failure(() if self._request.packages else draft.packages)
+    async def _prepare(self, candidate: CandidateCode) -> Prepared:
+        """A candidate that can be run, or why it cannot: a package, a gate, or another signature than specified."""
+        draft = self.make_draft(candidate, self._request.tests)
+        packages = () if self._request.packages else draft.packages
+        unfit = await self._work.context.packages.failure(packages)
         if unfit is not None:
             return Prepared(draft, failure=unfit)
-        prepared = await prepare(draft, self._rehearsal, self._on_stage)
-        return prepared if prepared.failure else keeps_signature(prepared, specified(brief))
+        prepared = await prepare(draft, self._rehearsal, self._work.on_stage)
+        if prepared.failure is not None or prepared.contract is None:
+            return prepared
+        wanted, found = (
+            {name: node.get("type") for name, node in contract.input_schema["properties"].items()}
+            for contract in (self._specification.contract(), prepared.contract)
+        )
+        if wanted == found:
+            return prepared
+        fix = f"Write `{self._specification.signature}` word for word."
+        message = "the signature is not the specified one"
+        return replace(prepared, failure=fail_check("schema", message, fix))
 
-    def draft(self, brief: Brief, candidate: CandidateCode, examples: tuple[Example, ...]) -> Draft:
-        """Draft of a candidate with these examples."""
-        request, specification, written = self._request, specified(brief), candidate.written
+    def make_draft(self, candidate: CandidateCode, examples: tuple[Example, ...]) -> Draft:
+        """The draft of a candidate with these examples."""
+        request, specification, written = self._request, self._specification, candidate.written
         return Draft(
             name=specification.name,
             description=specification.description,
@@ -186,24 +191,8 @@ class Rounds:
         )
 
 
-def keeps_signature(prepared: Prepared, specification: Specification) -> Prepared:
-    """Returns the candidate, failed where it takes other arguments than specified: tests could not call it."""
-    if prepared.contract is None or _parameters(prepared.contract) == _parameters(specification.contract()):
-        return prepared
-    fix = f"Write `{specification.signature}` word for word."
-    return replace(prepared, failure=failed("schema", "the signature is not the one that was asked for", fix))
-
-
-def _parameters(contract: ToolContract) -> dict[str, object]:
-    return {name: node.get("type") for name, node in contract.input_schema["properties"].items()}
-
-
-def specified(brief: Brief) -> Specification:
-    """Returns the specification of a brief that has one."""
+def specification_of(brief: Brief) -> Specification:
+    """The specification of a brief that has one."""
     if brief.specification is None:
         raise AssertionError("writers are asked after the planner")
     return brief.specification
-
-
-def _put(values: tuple[T, ...], number: int, value: T) -> tuple[T, ...]:
-    return (*values[:number], value, *values[number + 1 :])

@@ -25,7 +25,6 @@ from alita_mcp.verification.code.schema import (
     MAX_PROPERTIES,
     Place,
     SchemaReader,
-    TypeNode,
     check_property_name,
     levels_of,
 )
@@ -56,24 +55,21 @@ def read_docstring(text: str | None) -> Docstring:
     summary = next((line.strip() for line in lines if line.strip()), "")
     parameters: dict[str, str] = {}
     raises: list[str] = []
-    for title, body in _sections(lines):
-        if title in _ARGUMENTS:
-            parameters.update(_entries(body, _PARAMETER))
-        elif title == "raises":
-            raises += [name.rsplit(".", 1)[-1] for name in _entries(body, _RAISED)]
-    return Docstring("" if _SECTION.match(summary) else summary, parameters, tuple(dict.fromkeys(raises)))
-
-
-def _sections(lines: list[str]) -> list[tuple[str, list[str]]]:
     sections: list[tuple[str, list[str]]] = []
     for line in lines:
+        # a line (1) opens a section, (2) belongs to one, or (3) is text that ends it
         if title := _SECTION.match(line):
             sections.append((title.group(1).lower(), []))
         elif sections and (not line.strip() or line[0].isspace()):
             sections[-1][1].append(line)
         elif sections:
             sections.append(("", []))
-    return sections
+    for name, body in sections:
+        if name in _ARGUMENTS:
+            parameters.update(_entries(body, _PARAMETER))
+        elif name == "raises":
+            raises += [error.rsplit(".", 1)[-1] for error in _entries(body, _RAISED)]
+    return Docstring("" if _SECTION.match(summary) else summary, parameters, tuple(dict.fromkeys(raises)))
 
 
 def _entries(body: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
@@ -115,19 +111,20 @@ def read_contract(code: str, name: str, description: str) -> ToolContract:
     input_schema = _input_schema(function, docstring, inputs)
     output_schema, wraps_result = _output_schema(function, outputs)
     check_classes(names, inputs.used | outputs.used)
+    summary = docstring.summary or next((line for line in description.splitlines() if line.strip()), "")
     return ToolContract(
         function=name,
-        summary=_summary(docstring, description),
+        summary=clipped(summary.strip(), MAX_SUMMARY),
         input_schema=input_schema,
         output_schema=output_schema,
         wraps_result=wraps_result,
         is_async=isinstance(function, ast.AsyncFunctionDef),
         raises=docstring.raises,
-        imports=imported_modules(tree),
+        imports=top_level_imports(tree),
     )
 
 
-def imported_modules(tree: ast.Module) -> tuple[str, ...]:
+def top_level_imports(tree: ast.Module) -> tuple[str, ...]:
     """Top-level modules that the code imports anywhere, sorted; `__future__` is a pragma and left out.
 
     Raises:
@@ -139,16 +136,10 @@ def imported_modules(tree: ast.Module) -> tuple[str, ...]:
             found |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             if node.level or not node.module:
-                fix = "A tool is one file: put the code in it, or use a package."
-                raise refusal("relative imports lead nowhere", fix, line=node.lineno)
+                fix = "A tool is one file: move the code into it, or use a package."
+                raise refusal("relative imports do not work in a tool", fix, line=node.lineno)
             found.add(node.module.split(".")[0])
     return tuple(sorted(found - {"__future__"}))
-
-
-def _summary(docstring: Docstring, description: str) -> str:
-    lines = (docstring.summary, *description.strip().splitlines(), "")
-    first = next((line.strip() for line in lines if line.strip()), "")
-    return clipped(first, MAX_SUMMARY)
 
 
 def _input_schema(function: Function, docstring: Docstring, reader: SchemaReader) -> Schema:
@@ -157,7 +148,7 @@ def _input_schema(function: Function, docstring: Docstring, reader: SchemaReader
     defaults += [*arguments.defaults, *arguments.kw_defaults]
     parameters = [*arguments.args, *arguments.kwonlyargs]
     if len(parameters) > MAX_PROPERTIES:
-        message = f"{len(parameters)} parameters, the limit is {MAX_PROPERTIES}"
+        message = f"too many parameters: {len(parameters)}, the limit is {MAX_PROPERTIES}"
         raise refusal(message, "Group them in a TypedDict.", line=function.lineno, stage="schema")
     properties: Schema = {}
     required: list[str] = []
@@ -179,46 +170,37 @@ def _property(parameter: ast.arg, default: ast.expr | None, text: str, reader: S
         raise place.refuse("no type", f"Annotate it, as in `{parameter.arg}: str`.")
     found = reader.read(parameter.annotation, place)
     if not found.schema:
-        raise place.refuse("None is its only value", "Remove the parameter.")
+        raise place.refuse("its type allows only None", "Remove the parameter.")
     if found.nullable and default is None:
         raise place.refuse(
-            "may be None but has no default, and a client that means None leaves the argument out",
+            "may be None but has no default; clients send None by leaving the argument out",
             f"Write `{parameter.arg}: {excerpt(parameter.annotation)} = None`.",
         )
     schema = dict(found.schema)
     if note := found.note or text:
         schema["description"] = note
-    if default is not None:
-        schema |= _default(default, found, place)
-    return schema
-
-
-def _default(default: ast.expr, found: TypeNode, place: Place) -> Schema:
-    """The `default` keyword, for scalars with a literal that JSON carries; nothing for others."""
+    if default is None:
+        return schema
+    # `default` is given for scalars with a literal that JSON carries; callers may leave out the others too
     try:
         value = ast.literal_eval(default)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return {}  # computed at import; callers still may leave the argument out
-    if value is None or found.schema["type"] in {"array", "object"}:
-        return {}
-    if not _fits(value, found.schema):
+        return schema  # computed at import
+    kind = found.schema["type"]
+    if value is None or kind in {"array", "object"}:
+        return schema
+    kinds = {"string": str, "integer": int, "number": int | float, "boolean": bool}
+    if "enum" in found.schema:
+        fits = value in found.schema["enum"]
+    else:
+        fits = isinstance(value, kinds[kind]) and isinstance(value, bool) == (kind == "boolean")
+    if not fits:
         message = f"the default {excerpt(default)} is not of the declared type"
         raise place.refuse(message, "Change the default or the type.")
     too_large = isinstance(value, int) and abs(value) > _SAFE_INTEGER
     no_number = isinstance(value, float) and not math.isfinite(value)
     hides = isinstance(value, str) and HIDDEN.search(value)
-    return {} if too_large or no_number or hides else {"default": value}
-
-
-def _fits(value: object, schema: Schema) -> bool:
-    kinds: dict[str, tuple[type, ...]] = {
-        "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),
-    }  # fmt: skip
-    if "enum" in schema:
-        return value in schema["enum"]
-    return isinstance(value, kinds[schema["type"]]) and (
-        isinstance(value, bool) == (schema["type"] == "boolean")
-    )
+    return schema if too_large or no_number or hides else {**schema, "default": value}
 
 
 def _output_schema(function: Function, reader: SchemaReader) -> tuple[Schema, bool]:
@@ -228,12 +210,12 @@ def _output_schema(function: Function, reader: SchemaReader) -> tuple[Schema, bo
     found = reader.read(function.returns, place)
     if not found.schema:
         raise place.refuse(
-            "a tool that returns None tells its caller nothing", "Return what was found or done."
+            "the tool returns None, which tells its caller nothing", "Return what was found or done."
         )
     if found.schema["type"] == "object" and not found.nullable:
         described = {"description": found.note} if found.note else {}
         return {"properties": {}, **found.schema, **described}, False
-    result = reader.spelled(found)
+    result = reader.schema_with_null(found)
     if levels_of(result) >= MAX_DEPTH:
         raise place.refuse(f"nested more than {MAX_DEPTH} levels deep", FLATTEN)
     return {"type": "object", "properties": {"result": result}, "required": ["result"]}, True

@@ -30,7 +30,7 @@ def check_name(name: str) -> None:
     if name in (*META_TOOLS, *_WITH_A_MODEL):
         raise refusal(f"{name!r} is one of the server's own tools", "Choose another name.")
     if keyword.iskeyword(name):
-        raise refusal(f"{name!r} is a Python keyword, no function can have it", "Choose another name.")
+        raise refusal(f"{name!r} is a Python keyword", "Choose another name.")
 
 
 def find_function(tree: ast.Module, name: str) -> Function:
@@ -43,7 +43,16 @@ def find_function(tree: ast.Module, name: str) -> Function:
     named = [function for function in public if function.name == name]
     others = [function for function in public if function.name != name]
     if not named:
-        raise _missing(name, others)
+        if len(others) > 1:
+            found = " and ".join(f"{function.name}()" for function in others)
+            message = f"there is no function {name}(), but {found}"
+            fix = f"Rename the tool's function to {name}(), and give helpers a leading underscore: _name()."
+            raise refusal(message, fix, line=others[0].lineno)
+        if others:
+            fix = f"Rename {others[0].name}() to {name}(), the tool's name."
+            raise refusal(f"there is no function {name}()", fix, line=others[0].lineno)
+        fix = f"Define `def {name}(...)` at the top level of the module, not inside if, try or a class."
+        raise refusal(f"there is no function {name}() at the top level", fix)
     if len(named) > 1:
         raise refusal(f"{name}() is defined twice", "Keep one definition.", line=named[1].lineno)
     if others:
@@ -73,8 +82,8 @@ def several_public(public: Sequence[Function], name: str = "") -> ContractError:
         renamed = ", ".join(f"{function.name}() to _{function.name}()" for function in helpers)
         fix = f"Rename the helper{'s' * (len(helpers) > 1)} {renamed} where defined and where called."
     else:
-        fix = "Make two tools of them, or rename those that only help to begin with an underscore: _name()."
-    message = f"{named} are public, a tool has one public function"
+        fix = "Make two tools of them, or give helpers a leading underscore: _name()."
+    message = f"{named} are public, but a tool has one public function"
     return refusal(message, fix, line=helpers[0].lineno)
 
 
@@ -91,7 +100,7 @@ def check_shape(function: Function, names: Names) -> None:
         raise refusal(f"{function.name}() is a generator", "Return a list instead of using yield.", line=line)
     for decorator in function.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if names.dotted(called) not in _KEPT_DECORATORS:
+        if names.full_name(called) not in _KEPT_DECORATORS:
             message = f"the decorator @{excerpt(decorator)} may change what callers see"
             fix = f"Remove it and do its work inside {function.name}()."
             raise refusal(message, fix, line=decorator.lineno)
@@ -104,18 +113,6 @@ def check_classes(names: Names, used: set[str]) -> None:
             continue
         message = f"class {name} is public but neither an error nor a type of the signature"
         raise refusal(message, f"Rename it to _{name}.", line=definition.lineno)
-
-
-def _missing(name: str, others: list[Function]) -> ContractError:
-    if len(others) > 1:
-        named = " and ".join(f"{function.name}()" for function in others)
-        fix = f"Rename the tool's function to {name}(), and helpers to begin with an underscore: _name()."
-        return refusal(f"there is no function {name}(), but {named}", fix, line=others[0].lineno)
-    if others:
-        fix = f"Rename {others[0].name}() to {name}(), the tool's name."
-        return refusal(f"there is no function {name}()", fix, line=others[0].lineno)
-    fix = f"Define `def {name}(...)` at the top level of the module, not inside if, try or a class."
-    return refusal(f"there is no function {name}() at the top level", fix)
 
 
 def _check_bound_once(tree: ast.Module, name: str) -> None:
@@ -135,7 +132,7 @@ def _check_bound_once(tree: ast.Module, name: str) -> None:
         if "*" in bound:
             raise refusal("a star import may bind any name", "Import the names that are used.", line=line)
         if name in bound:
-            message = f"something else binds the name {name}"
+            message = f"the name {name} is bound again"
             raise refusal(message, "Bind the tool's name by its def only.", line=line)
 
 
@@ -171,7 +168,15 @@ def _interface(code: str, name: str) -> tuple[list[ast.stmt], ast.FunctionDef | 
     for node in reversed(tree.body):  # what is named stands before what names it
         if isinstance(node, ast.ClassDef):
             node.body = [each for each in node.body if isinstance(each, ast.AnnAssign)] or [ast.Pass()]
-        if named & _defined_by(node):
+        bound: set[str] = set()
+        match node:
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                bound = {(each.asname or each.name).partition(".")[0] for each in names}
+            case ast.ClassDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
+                bound = {name}
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                bound = {name}
+        if named & bound:
             named |= _names_in(node)
             used.insert(0, node)
     return used, bare
@@ -181,14 +186,3 @@ def _names_in(node: ast.AST) -> set[str]:
     """Names, those in quotes among them: annotations may have them so."""
     found = {getattr(each, "id", getattr(each, "value", None)) for each in ast.walk(node)}
     return {each for each in found if isinstance(each, str)}
-
-
-def _defined_by(node: ast.stmt) -> set[str]:
-    match node:
-        case ast.Import(names=names) | ast.ImportFrom(names=names):
-            return {(each.asname or each.name).partition(".")[0] for each in names}
-        case ast.ClassDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
-            return {name}
-        case ast.AnnAssign(target=ast.Name(id=name)):
-            return {name}
-    return set()

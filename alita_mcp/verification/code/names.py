@@ -19,7 +19,7 @@ class Names:
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
     aliases: dict[str, ast.expr] = field(default_factory=dict)
 
-    def dotted(self, expression: ast.expr) -> str:
+    def full_name(self, expression: ast.expr) -> str:
         """The full dotted name of an expression such as `t.Optional`; empty when it is no plain name."""
         attributes: list[str] = []
         while isinstance(expression, ast.Attribute):
@@ -30,14 +30,6 @@ class Names:
         first = self.imported.get(expression.id, expression.id)
         name = ".".join([first, *reversed(attributes)])
         return re.sub(r"^typing_extensions\.", "typing.", name).removeprefix("builtins.")
-
-    def local_class(self, expression: ast.expr) -> ast.ClassDef | None:
-        """The module's own class that an expression refers to."""
-        return self.classes.get(expression.id) if isinstance(expression, ast.Name) else None
-
-    def alias(self, expression: ast.expr) -> ast.expr | None:
-        """The expression that a name was assigned at the top level, as in `Vector = list[float]`."""
-        return self.aliases.get(expression.id) if isinstance(expression, ast.Name) else None
 
 
 def last_name(expression: ast.expr) -> str:
@@ -52,8 +44,13 @@ def names_of(tree: ast.Module) -> Names:
     names = Names()
     for statement in _reachable(tree.body):
         match statement:
-            case ast.Import() | ast.ImportFrom():
-                names.imported.update(_imports(statement))
+            case ast.Import():
+                for each in statement.names:
+                    top = each.name.split(".")[0]
+                    names.imported[each.asname or top] = each.name if each.asname else top
+            case ast.ImportFrom():
+                for each in statement.names:
+                    names.imported[each.asname or each.name] = f"{statement.module}.{each.name}"
             case ast.ClassDef(name=name):
                 names.classes[name] = statement
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -61,15 +58,6 @@ def names_of(tree: ast.Module) -> Names:
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 names.aliases[name] = value
     return names
-
-
-def _imports(statement: ast.Import | ast.ImportFrom) -> dict[str, str]:
-    if isinstance(statement, ast.ImportFrom):
-        return {each.asname or each.name: f"{statement.module}.{each.name}" for each in statement.names}
-    return {
-        each.asname or each.name.split(".")[0]: each.name if each.asname else each.name.split(".")[0]
-        for each in statement.names
-    }
 
 
 def _reachable(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -66,6 +66,21 @@ def advice_for(name: str, bases: Sequence[str] = ()) -> str:
     return GENERAL_ADVICE
 
 
+MAX_DEPTH = 4
+"""Levels of nodes below the root."""
+MAX_PROPERTIES = 20
+MAX_ALIASES = 20
+MAX_NODES = 500
+"""Aliases and unions can double at each level; this many readings are enough for any honest signature."""
+
+PROPERTY_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+Direction = Literal["input", "output"]
+
+_SCALARS = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+_LISTS = {"list", "typing.List"}
+_TUPLES = {"tuple", "typing.Tuple"}
+_DICTS = {"dict", "typing.Dict"}
 _PRESENCE = {"typing.Required": True, "typing.NotRequired": False}
 _SKIPPED = {"typing.ClassVar", "dataclasses.InitVar"}
 
@@ -96,10 +111,12 @@ def record_type_of(definition: ast.ClassDef, names: Names) -> RecordType | None:
     """The record that a class defines, inherited fields included; None for any other class."""
     lineage = _lineage(definition, names)
     line = tuple(each.name for each in lineage)
-    if any(names.dotted(base) == "typing.TypedDict" for each in lineage for base in each.bases):
+    if any(names.full_name(base) == "typing.TypedDict" for each in lineage for base in each.bases):
         return RecordType("TypedDict", _fields(lineage, names), line)
-    if any(_is_dataclass_decorator(each, names) for each in definition.decorator_list):
-        return RecordType("dataclass", _fields(lineage, names), line)
+    for decorator in definition.decorator_list:
+        function = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if names.full_name(function) == "dataclasses.dataclass":
+            return RecordType("dataclass", _fields(lineage, names), line)
     return None
 
 
@@ -107,10 +124,10 @@ def is_error_class(definition: ast.ClassDef, names: Names) -> bool:
     """Whether a class derives from an exception, as far as its own module shows."""
     for each in _lineage(definition, names):
         for base in each.bases:
-            known = getattr(builtins, names.dotted(base), None)
+            known = getattr(builtins, names.full_name(base), None)
             if isinstance(known, type) and issubclass(known, BaseException):
                 return True
-            if names.dotted(base).lower().endswith(("error", "exception")):
+            if names.full_name(base).lower().endswith(("error", "exception")):
                 return True
     return False
 
@@ -120,38 +137,36 @@ def _lineage(definition: ast.ClassDef, names: Names) -> list[ast.ClassDef]:
     pending, seen = [definition], [definition]
     while pending:
         for base in pending.pop().bases:
-            parent = names.local_class(base)
+            parent = names.classes.get(base.id) if isinstance(base, ast.Name) else None
             if parent is not None and parent not in seen:
                 seen.append(parent)
                 pending.append(parent)
     return seen[::-1]
 
 
-def _is_dataclass_decorator(decorator: ast.expr, names: Names) -> bool:
-    function = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return names.dotted(function) == "dataclasses.dataclass"
-
-
 def _fields(lineage: list[ast.ClassDef], names: Names) -> tuple[RecordField, ...]:
     fields: dict[str, RecordField] = {}
-    for each in lineage:
-        total = not _is_false(each.keywords, "total")
-        for statement in each.body:
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                required = total and not _has_default(statement.value, names)
-                found = _field(statement.target.id, statement.annotation, names, required)
-                value = statement.value
-                settable = not (isinstance(value, ast.Call) and _is_false(value.keywords, "init"))
-                if found is not None:
-                    fields[found.name] = replace(found, settable=settable)
+    for definition in lineage:
+        total = not _is_false(definition.keywords, "total")
+        for statement in definition.body:
+            if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
+                continue
+            value, settable, has_default = statement.value, True, statement.value is not None
+            if isinstance(value, ast.Call):
+                settable = not _is_false(value.keywords, "init")
+                if names.full_name(value.func) == "dataclasses.field":
+                    has_default = any(word.arg in {"default", "default_factory"} for word in value.keywords)
+            annotation, required, wrapper = statement.annotation, total and not has_default, ""
+            while isinstance(annotation, ast.Subscript):
+                wrapper = names.full_name(annotation.value)
+                if wrapper not in _PRESENCE and wrapper != "typing.ReadOnly":
+                    break
+                required = _PRESENCE.get(wrapper, required)
+                annotation = annotation.slice
+            if wrapper not in _SKIPPED:
+                name = statement.target.id
+                fields[name] = RecordField(name, annotation, required, settable)
     return tuple(fields.values())
-
-
-def _has_default(value: ast.expr | None, names: Names) -> bool:
-    """Whether a dataclass field has a default: a plain value, or `field(default=…)`."""
-    if isinstance(value, ast.Call) and names.dotted(value.func) == "dataclasses.field":
-        return any(word.arg in {"default", "default_factory"} for word in value.keywords)
-    return value is not None
 
 
 def _is_false(keywords: list[ast.keyword], name: str) -> bool:
@@ -159,35 +174,6 @@ def _is_false(keywords: list[ast.keyword], name: str) -> bool:
         word.arg == name and isinstance(word.value, ast.Constant) and word.value.value is False
         for word in keywords
     )
-
-
-def _field(name: str, annotation: ast.expr, names: Names, required: bool) -> RecordField | None:
-    while isinstance(annotation, ast.Subscript):
-        wrapper = names.dotted(annotation.value)
-        if wrapper in _SKIPPED:
-            return None
-        if wrapper not in _PRESENCE and wrapper != "typing.ReadOnly":
-            break
-        required = _PRESENCE.get(wrapper, required)
-        annotation = annotation.slice
-    return RecordField(name, annotation, required)
-
-
-MAX_DEPTH = 4
-"""Levels of nodes below the root."""
-MAX_PROPERTIES = 20
-MAX_ALIASES = 20
-MAX_NODES = 500
-"""Aliases and unions can double at each level; this many readings are enough for any honest signature."""
-
-PROPERTY_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-
-Direction = Literal["input", "output"]
-
-_SCALARS = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
-_LISTS = {"list", "typing.List"}
-_TUPLES = {"tuple", "typing.Tuple"}
-_DICTS = {"dict", "typing.Dict"}
 
 
 @dataclass(frozen=True)
@@ -249,22 +235,27 @@ class SchemaReader:
         if isinstance(annotation, ast.Constant):
             return self._constant(annotation, place)
         if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
-            return self._union(_members(annotation), place)
+            members: list[ast.expr] = []  # `A | B | C` nests to the left
+            rest: ast.expr = annotation
+            while isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.BitOr):
+                members.append(rest.right)
+                rest = rest.left
+            return self._union([rest, *reversed(members)], place)
         if isinstance(annotation, ast.Subscript):
             return self._subscript(annotation, place)
         return self._name(annotation, place)
 
-    def node(self, annotation: ast.expr, place: Place) -> Schema:
+    def node(self, annotation: ast.expr, place: Place, *, may_leave_out: bool = False) -> Schema:
         """The schema of a nested type, in which null has to be a type of its own."""
-        return self._checked(self.read(annotation, place), place)
-
-    def _checked(self, found: TypeNode, place: Place) -> Schema:
+        found = self.read(annotation, place)
         if self._direction == "input" and found.nullable:
-            fix = "Leave None out; a key may be NotRequired[T], a dataclass field may have a default."
-            raise place.refuse("null cannot stand inside an argument", fix)
-        return self.spelled(found)
+            if not may_leave_out or not found.schema:
+                fix = "Leave None out; a key may be NotRequired[T], a dataclass field may have a default."
+                raise place.refuse("null cannot stand inside an argument", fix)
+            found = replace(found, nullable=False)  # who means None leaves the key out
+        return self.schema_with_null(found)
 
-    def spelled(self, found: TypeNode) -> Schema:
+    def schema_with_null(self, found: TypeNode) -> Schema:
         """The schema of a type, with null as a type where it is allowed."""
         if not found.nullable:
             return {**found.schema, "description": found.note} if found.note else found.schema
@@ -279,26 +270,27 @@ class SchemaReader:
         raise place.refuse(f"{excerpt(annotation)} is not a type", GENERAL_ADVICE)
 
     def _name(self, annotation: ast.expr, place: Place) -> TypeNode:
-        name = self._names.dotted(annotation)
+        name = self._names.full_name(annotation)
         if name in place.within:
             raise place.refuse(f"{name} refers to itself", FLATTEN)
-        alias = self._names.alias(annotation)
+        local = annotation.id if isinstance(annotation, ast.Name) else ""
+        alias = self._names.aliases.get(local)
         if alias is not None:
             return self.read(alias, place.inside(name))
-        definition = self._names.local_class(annotation)
+        definition = self._names.classes.get(local)
         if definition is not None:
             record = record_type_of(definition, self._names)
             if record is None:
-                bases = [self._names.dotted(base) for base in definition.bases]
-                raise place.refuse(f"{name} is no JSON type", advice_for(name, bases))
+                bases = [self._names.full_name(base) for base in definition.bases]
+                raise place.refuse(f"{name} is not a JSON type", advice_for(name, bases))
             self.used.update(record.lineage)
             return TypeNode(self._record(record, place.inside(name)))
         if name in _SCALARS:
             return TypeNode({"type": _SCALARS[name]})
-        raise place.refuse(f"{name or excerpt(annotation)} is no type that JSON can carry", advice_for(name))
+        raise place.refuse(f"{name or excerpt(annotation)} is not a JSON type", advice_for(name))
 
     def _subscript(self, annotation: ast.Subscript, place: Place) -> TypeNode:
-        base = self._names.dotted(annotation.value)
+        base = self._names.full_name(annotation.value)
         inner = annotation.slice
         arguments = inner.elts if isinstance(inner, ast.Tuple) else [inner]
         match base:
@@ -307,16 +299,38 @@ class SchemaReader:
             case "typing.Union" if arguments:
                 return self._union(arguments, place)
             case "typing.Annotated" if len(arguments) > 1:
-                return self._annotated(arguments, place)
+                found = self.read(arguments[0], place)
+                texts = [each.value for each in arguments[1:] if isinstance(each, ast.Constant)]
+                note = next((text for text in texts if isinstance(text, str)), found.note)
+                return replace(found, note=" ".join(note.split()))
             case "typing.Literal" if arguments:
-                return self._literal(arguments, place)
+                values = [each.value if isinstance(each, ast.Constant) else None for each in arguments]
+                strings = [value for value in values if isinstance(value, str)]
+                if len(strings) != len(values):
+                    fix = 'Write Literal["a", "b"], or int or bool.'
+                    raise place.refuse("Literal holds something other than strings", fix)
+                if any(HIDDEN.search(text) for text in strings):
+                    raise place.refuse("Literal holds a hidden character", "Use visible characters only.")
+                return TypeNode({"type": "string", "enum": list(dict.fromkeys(strings))})
             case _ if base in _LISTS and len(arguments) == 1:
                 return TypeNode({"type": "array", "items": self.node(arguments[0], place.below("[]"))})
             case _ if base in _DICTS and len(arguments) == 2:
-                return self._dict(arguments[0], arguments[1], place)
+                if self.read(arguments[0], place) != TypeNode({"type": "string"}):
+                    raise place.refuse("keys of a JSON object are strings", "Write dict[str, T].")
+                values_node = self.node(arguments[1], place.below("{}"))
+                return TypeNode({"type": "object", "additionalProperties": values_node})
             case _ if base in _TUPLES and arguments:
-                return self._tuple(arguments, place)
-        raise place.refuse(f"{excerpt(annotation)} is no type that JSON can carry", advice_for(base))
+                if self._direction == "input":
+                    raise place.refuse("JSON has no tuples", "Write list[T]; the items arrive as a list.")
+                kept = [
+                    each for each in arguments if not (isinstance(each, ast.Constant) and each.value is ...)
+                ]
+                nodes = [self.node(each, place.below("[]")) for each in kept]
+                if not nodes or any(node != nodes[0] for node in nodes):
+                    fix = "Return a TypedDict with a key for each."
+                    raise place.refuse("a tuple of different types has no schema", fix)
+                return TypeNode({"type": "array", "items": nodes[0]})
+        raise place.refuse(f"{excerpt(annotation)} is not a JSON type", advice_for(base))
 
     def _union(self, members: list[ast.expr], place: Place) -> TypeNode:
         found = [self.read(member, place) for member in members]
@@ -334,42 +348,9 @@ class SchemaReader:
             words = " | ".join(_in_words(schema) for schema in schemas)
             raise place.refuse(
                 f"clients cannot express a choice between types ({words})",
-                "Write one type (str can carry any of them), or one optional parameter per type.",
+                "Use one type (str can carry any of them), or one optional parameter per type.",
             )
         return TypeNode(schemas[0], nullable, note)
-
-    def _annotated(self, arguments: list[ast.expr], place: Place) -> TypeNode:
-        found = self.read(arguments[0], place)
-        texts = [each.value for each in arguments[1:] if isinstance(each, ast.Constant)]
-        note = next((text for text in texts if isinstance(text, str)), found.note)
-        return replace(found, note=" ".join(note.split()))
-
-    def _literal(self, arguments: list[ast.expr], place: Place) -> TypeNode:
-        values = [each.value if isinstance(each, ast.Constant) else None for each in arguments]
-        texts = [value for value in values if isinstance(value, str)]
-        if len(texts) != len(values):
-            raise place.refuse(
-                "Literal holds something else than strings", 'Write Literal["a", "b"], or int or bool.'
-            )
-        if any(HIDDEN.search(text) for text in texts):
-            raise place.refuse("Literal holds a hidden character", "Use visible characters only.")
-        return TypeNode({"type": "string", "enum": list(dict.fromkeys(texts))})
-
-    def _dict(self, key: ast.expr, value: ast.expr, place: Place) -> TypeNode:
-        if self.read(key, place) != TypeNode({"type": "string"}):
-            raise place.refuse("keys of a JSON object are strings", "Write dict[str, T].")
-        return TypeNode({"type": "object", "additionalProperties": self.node(value, place.below("{}"))})
-
-    def _tuple(self, arguments: list[ast.expr], place: Place) -> TypeNode:
-        if self._direction == "input":
-            raise place.refuse("JSON has no tuples", "Write list[T]; the items arrive as a list.")
-        kept = [each for each in arguments if not (isinstance(each, ast.Constant) and each.value is ...)]
-        nodes = [self.node(each, place.below("[]")) for each in kept]
-        if not nodes or any(node != nodes[0] for node in nodes):
-            raise place.refuse(
-                "a tuple of different types has no schema", "Return a TypedDict with a key for each."
-            )
-        return TypeNode({"type": "array", "items": nodes[0]})
 
     def _record(self, record: RecordType, place: Place) -> Schema:
         """A fixed set of keys. A result holds all fields of a dataclass, with or without a default."""
@@ -379,26 +360,16 @@ class SchemaReader:
             raise place.refuse(f"more than {MAX_PROPERTIES} keys", "Split the type.")
         for each in fields:
             check_property_name(each.name, place)
-        properties = {each.name: self._key(each, place.below(f".{each.name}")) for each in fields}
+        properties = {
+            each.name: self.node(
+                each.annotation, place.below(f".{each.name}"), may_leave_out=not each.required
+            )
+            for each in fields
+        }
         always_there = record.kind == "dataclass" and not is_input
         required = [each.name for each in fields if each.required or always_there]
         schema: Schema = {"type": "object", "properties": properties}
         return {**schema, "required": required} if required else schema
-
-    def _key(self, key: RecordField, place: Place) -> Schema:
-        found = self.read(key.annotation, place)
-        if self._direction == "input" and found.nullable and not key.required and found.schema:
-            found = replace(found, nullable=False)  # who means None leaves the key out
-        return self._checked(found, place)
-
-
-def _members(annotation: ast.expr) -> list[ast.expr]:
-    """The members of `A | B | C`, which nests to the left."""
-    members: list[ast.expr] = []
-    while isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
-        members.append(annotation.right)
-        annotation = annotation.left
-    return [annotation, *reversed(members)]
 
 
 def check_property_name(name: str, place: Place) -> None:

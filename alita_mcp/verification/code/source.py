@@ -21,7 +21,7 @@ MAX_WORDS = 16_000
 """Names, numbers and signs: what 64 kB of ordinary code have. The parser stops all threads while it reads."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 _UTF_8 = {"utf-8", "utf8"}
-_SMALLER = "Make the tool smaller: one capability per tool, large tables as a package."
+_SMALLER = "Make the tool smaller: one capability per tool, large tables in a package."
 MAX_DEPTH = 200
 """Deeper than any person nests, `elif` chains and long sums included; some of us walk the tree recursively."""
 
@@ -33,17 +33,17 @@ def parse_code(code: str) -> ast.Module:
         ContractError: the code is too large, is not plain UTF-8 text, hides characters or does not parse.
     """
     _check_text(code)
-    tree = _understood(lambda: module_of(code), "the code")
+    tree = _run_parser(lambda: module_of(code), "the code")
     _check_depth(tree)
     # Two parameters of one name and the like. Not compile(): nested finally blocks double its work each.
-    _understood(lambda: symbols_of(code), "the code")
+    _run_parser(lambda: symbols_of(code), "the code")
     return tree
 
 
 def parse_expression(text: str) -> ast.expr:
     """The syntax tree of one expression; errors as `parse_code`."""
     _check_text(text)
-    tree = _understood(lambda: expression_of(text.strip()), repr(text[:80]))
+    tree = _run_parser(lambda: expression_of(text.strip()), repr(text[:80]))
     _check_depth(tree)
     return tree.body
 
@@ -70,11 +70,11 @@ def excerpt(node: ast.AST, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
-def _understood(read: Callable[[], T], what: str) -> T:
+def _run_parser(read: Callable[[], T], what: str) -> T:
     try:
         return read()
     except SyntaxError as broken:
-        fix = f"Send what Python {platform.python_version()} parses."
+        fix = f"Send code that Python {platform.python_version()} can parse."
         raise refusal(f"{what} does not parse: {broken.msg}", fix, line=broken.lineno) from broken
     except (RecursionError, MemoryError) as broken:
         raise _too_deep() from broken
@@ -95,13 +95,9 @@ def _check_text(code: str) -> None:
         raise refusal(f"the code has more than {MAX_WORDS:,} names, numbers and signs", _SMALLER)
     if hidden := HIDDEN.search(code):
         message = f"the code holds the hidden character U+{ord(hidden.group()):04X}"
-        fix = f"Write it as the escape {hidden.group()!a} so that a reader sees it."
+        fix = f"Write it as the escape {hidden.group()!a}, which a reader sees."
         raise refusal(message, fix, line=code.count("\n", 0, hidden.start()) + 1)
-    _check_encoding(encoded)
-
-
-def _check_encoding(encoded: bytes) -> None:
-    """A coding cookie would let the stored file mean something else than the text that was read here."""
+    # a coding cookie would let the stored file mean something else than the text that was read here
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(encoded).readline)
     except SyntaxError as unknown:

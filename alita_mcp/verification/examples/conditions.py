@@ -9,7 +9,7 @@ from typing import Any
 from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.values import Example
 from alita_mcp.verification.code.source import parse_expression
-from alita_mcp.verification.examples.trials import ClockAndSeed, failure_in_words, run_jobs
+from alita_mcp.verification.examples.trials import ClockAndSeed, describe_failure, run_jobs
 from alita_mcp.verification.findings import ContractError, refusal
 
 _PROGRAM = """\
@@ -74,41 +74,37 @@ async def evaluate(
         Job(
             code=_program(read_condition(example.check or "", "example"), pinned),
             function="check",
-            arguments={"results": list(results), "arguments": example.arguments, **_given(pinned)},
+            arguments={"results": list(results), "arguments": example.arguments, **_arguments_for(pinned)},
         )
         for example, results in conditions
     ]
     runs = await run_jobs(sandbox, jobs)
     found: list[list[ConditionResult]] = []
     for (_, results), run in zip(conditions, runs, strict=True):
-        if run is not None and run.ok and _is_list_of_results(run.value, len(results)):
-            found.append(run.value)
+        value = run.value if run is not None and run.ok else None
+        if (
+            isinstance(value, list)
+            and len(value) == len(results)
+            and all(isinstance(each, ConditionResult) for each in value)
+        ):
+            found.append(value)
         else:
-            why = failure_in_words(run) if run is not None and not run.ok else "it was not evaluated"
+            why = describe_failure(run) if run is not None and not run.ok else "it was not evaluated"
             found.append([why] * len(results))
     return found
 
 
 def _program(expression: str, pinned: ClockAndSeed) -> str:
     """A check as a program; `now` and `seed` are there where the tool varies by the clock or by chance."""
-    imports = [
-        name for name, given in (("datetime", pinned.moment), ("random", pinned.seed)) if given is not None
-    ]
-    lines = "    pass" if pinned.moment is None else _NOW
-    names = "".join(f", {name}" for name in _given(pinned))
+    modules = ["datetime"] * (pinned.moment is not None) + ["random"] * (pinned.seed is not None)
     return _PROGRAM.format(
         expression=expression,
-        imports=f"import {', '.join(imports)}" if imports else "",
-        names=names,
-        clock=lines,
+        imports=f"import {', '.join(modules)}" if modules else "",
+        names="".join(f", {name}" for name in _arguments_for(pinned)),
+        clock="    pass" if pinned.moment is None else _NOW,
     )
 
 
-def _given(pinned: ClockAndSeed) -> dict[str, Any]:
+def _arguments_for(pinned: ClockAndSeed) -> dict[str, Any]:
     given = {"now": pinned.moment, "seed": pinned.seed}
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _is_list_of_results(value: Any, length: int) -> bool:
-    is_list = isinstance(value, list) and len(value) == length
-    return is_list and all(isinstance(each, ConditionResult) for each in value)

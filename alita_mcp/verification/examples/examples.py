@@ -7,34 +7,33 @@ from dataclasses import dataclass, replace
 
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.values import Check, Example, ToolContract
-from alita_mcp.verification.comparison import kinds_of, raised, same_result, shown_pair
-from alita_mcp.verification.examples.conditions import NOTHING_PINNED, ConditionResult, evaluate
+from alita_mcp.verification.comparison import cut_pair, kinds_of, matches_error, same_result
+from alita_mcp.verification.examples.conditions import NOTHING_PINNED, evaluate
 from alita_mcp.verification.examples.suite import (
     constant_passes,
     constant_stub_checks,
     distinct_examples,
+    expectation_of,
     suite_checks,
     thin_suite_checks,
-    wanted,
 )
 from alita_mcp.verification.examples.trials import (
     FIXES,
     ClockAndSeed,
     RehearsedDraft,
     clock_and_seed_of,
-    failure_in_words,
+    describe_failure,
     job_of,
     run_jobs,
 )
-from alita_mcp.verification.findings import call_facts, failed, passed, shown, shown_arguments
-from alita_mcp.verification.json_schema import delivered, validate_result
+from alita_mcp.verification.findings import call_facts, cut_arguments, cut_value, fail_check, pass_check
+from alita_mcp.verification.json_schema import validate_result, wrap_result
 
-_UNTOLD = {
+_UNDECLARED = {
     "now": 'Checks know `now` where the request says "varies": ["clock"].',
     "seed": 'Checks know `seed` where the request says "varies": ["random"].',
 }
-_MEND = "Mend the function; if the example itself is wrong, correct the example."
-
+_FIX = "Fix the function; if the example is wrong, correct the example."
 _ANY_ERROR = {"Exception", "BaseException"}
 
 
@@ -64,11 +63,12 @@ async def examples_gate(subject: RehearsedDraft) -> ExamplesFound:
         SandboxError: the sandbox failed, which says nothing about the draft.
     """
     draft, contract, sandbox = subject.draft, subject.contract, subject.rehearsal.sandbox
-    problems = suite_checks(draft, contract)
     numbered = distinct_examples(draft.examples)
     examples = [example for _, example in numbered]
     pinned = clock_and_seed_of(draft)
-    problems = problems or await constant_stub_checks(examples, contract.input_schema, sandbox, pinned)
+    problems = suite_checks(draft, contract) or await constant_stub_checks(
+        examples, contract.input_schema, sandbox, pinned
+    )
     if problems:
         return ExamplesFound(problems, [], 0, len(numbered))
     jobs = [job_of(draft, each, subject.environment) for each in examples]
@@ -76,10 +76,23 @@ async def examples_gate(subject: RehearsedDraft) -> ExamplesFound:
     trials = [Trial(*pair, result) for pair, result in zip(numbered, results, strict=True)]
     checks = await judge_all(trials, contract, sandbox, pinned)
     count = sum(check.passed for check in checks)
-    if count == len(trials):
-        constant = [] if pinned.is_set else await _first_result_stub(trials, contract, sandbox)
-        checks += constant or thin_suite_checks(draft, examples, contract)
-        checks += _any_error_checks(trials)
+    if count < len(trials):
+        return ExamplesFound(checks, trials, count, len(numbered))
+    first = trials[0].result
+    only_checks = all(trial.example.check is not None for trial in trials)
+    constant = []
+    if first is not None and only_checks and contract.input_schema["properties"] and not pinned.is_set:
+        # examples with checks only: the first result must not satisfy all of them
+        verdicts = await evaluate(sandbox, [(trial.example, [first.value]) for trial in trials])
+        if all(held == [True] for held in verdicts):
+            constant = [constant_passes(cut_value(first.value), len(trials))]
+    checks += constant or thin_suite_checks(draft, examples, contract)
+    for trial in trials:
+        expected, result = trial.example.raises, trial.result
+        if result is not None and expected in _ANY_ERROR and result.error_type != expected:
+            message = f"example {trial.number}: any mistake in the code raises {expected} too"
+            fix = f"Say raises {result.error_type!r}, which it raised."
+            checks.append(fail_check("examples", message, fix, hard=False))
     return ExamplesFound(checks, trials, count, len(numbered))
 
 
@@ -88,10 +101,21 @@ async def judge_all(
 ) -> list[Check]:
     """One check per example that ran under that clock and seed, in the order of the examples."""
     judged = {trial.number: check for trial in trials if (check := _judge(trial, contract)) is not None}
-    open_ones = [trial for trial in trials if trial.result is not None and trial.number not in judged]
-    asked = [(trial.example, [trial.result.value]) for trial in open_ones if trial.result is not None]
-    for trial, held in zip(open_ones, await evaluate(sandbox, asked, pinned), strict=True):
-        judged[trial.number] = _by_condition(trial, held[0])
+    undecided = [
+        (trial, trial.result) for trial in trials if trial.result is not None and trial.number not in judged
+    ]
+    conditions = [(trial.example, [result.value]) for trial, result in undecided]
+    for (trial, result), (held,) in zip(undecided, await evaluate(sandbox, conditions, pinned), strict=True):
+        if held is True:
+            judged[trial.number] = _pass(trial, result)
+        elif held is False:
+            got = cut_value(result.value)
+            judged[trial.number] = _fail(trial, result, "the check does not hold", got, _FIX)
+        else:
+            undeclared = (fix for name, fix in _UNDECLARED.items() if f"name '{name}' is not defined" in held)
+            fix = next(undeclared, "Correct the check expression.")
+            what = f"the check raised {held}"
+            judged[trial.number] = _fail(trial, result, what, cut_value(result.value), fix)
     return [judged[number] for number in sorted(judged)]
 
 
@@ -100,45 +124,36 @@ def _judge(trial: Trial, contract: ToolContract) -> Check | None:
     example, result = trial.example, trial.result
     if result is None:
         return None
+    # The call (1) raised, as wanted or not, (2) ended without a value, or gave (3) a value where an error is wanted,
+    # (4) one of another type, (5) one for a check expression, or (6) one to compare.
+    if result.status == "error":
+        got = describe_failure(result)
+        if example.raises is None:
+            return _fail(trial, result, f"it {got}", got, FIXES["error"])
+        if matches_error(example.raises, result):
+            return _pass(trial, result)
+        name = kinds_of(result)[0].removeprefix("builtins.")
+        fix = f"Raise {example.raises}, or say raises {name!r} in the example."
+        return _fail(trial, result, f"it {got}", got, fix)
     if not result.ok:
-        return _without_value(trial, result)
+        got = describe_failure(result)
+        return _fail(trial, result, got, got, FIXES[result.status])
     if example.raises is not None:
         fix = f"Make the function raise {example.raises} for these arguments, or correct the example."
-        return _missed(trial, "it returned a result", shown(result.value), fix)
-    value = delivered(result.value, wraps_result=contract.wraps_result)
+        return _fail(trial, result, "it returned a result", cut_value(result.value), fix)
+    value = wrap_result(result.value, wraps_result=contract.wraps_result)
     if misfit := validate_result(contract.output_schema, value):
         what = f"the result does not fit the return annotation: {misfit}"
         fix = "Return what the annotation declares, or correct the annotation."
-        return _missed(trial, what, shown(result.value), fix).model_copy(update={"stage": "schema"})
+        check = _fail(trial, result, what, cut_value(result.value), fix)
+        return check.model_copy(update={"stage": "schema"})
     if example.check is not None:
         return None
     if same_result(example.expected, result.value, example.exact):
-        return _met(trial)
-    expected, got = shown_pair(example.expected, result.value)
-    missed = _missed(trial, "it returned another result", got, _MEND)
-    return missed.model_copy(update={"expected": expected})
-
-
-def _without_value(trial: Trial, result: RunResult) -> Check:
-    got = failure_in_words(result)
-    wanted_error = trial.example.raises
-    if result.status == "error" and wanted_error is not None:
-        if raised(wanted_error, result):
-            return _met(trial)
-        name = kinds_of(result)[0].removeprefix("builtins.")
-        fix = f"Raise {wanted_error}, or say raises {name!r} in the example."
-        return _missed(trial, f"it {got}", got, fix)
-    return _missed(trial, f"it {got}" if result.status == "error" else got, got, FIXES[result.status])
-
-
-def _by_condition(trial: Trial, held: ConditionResult) -> Check:
-    got = shown(trial.result.value if trial.result else None)
-    if held is True:
-        return _met(trial)
-    if held is False:
-        return _missed(trial, "the check does not hold", got, _MEND)
-    fix = next((fix for name, fix in _UNTOLD.items() if f"name '{name}' is not defined" in held), "")
-    return _missed(trial, f"the check raised {held}", got, fix or "Correct the check expression.")
+        return _pass(trial, result)
+    expected, got = cut_pair(example.expected, result.value)
+    check = _fail(trial, result, "it returned another result", got, _FIX)
+    return check.model_copy(update={"expected": expected})
 
 
 async def still_met(subject: RehearsedDraft, trial: Trial, result: RunResult) -> bool:
@@ -152,47 +167,16 @@ async def still_met(subject: RehearsedDraft, trial: Trial, result: RunResult) ->
         return check.passed
     if trial.result is not None and same_result(trial.result.value, result.value, exact=True):
         return True
-    asked, pinned = [(trial.example, [result.value])], clock_and_seed_of(subject.draft)
-    return await evaluate(subject.rehearsal.sandbox, asked, pinned) == [[True]]
+    conditions, pinned = [(trial.example, [result.value])], clock_and_seed_of(subject.draft)
+    return await evaluate(subject.rehearsal.sandbox, conditions, pinned) == [[True]]
 
 
-async def _first_result_stub(
-    trials: Sequence[Trial], contract: ToolContract, sandbox: Sandbox
-) -> list[Check]:
-    """Examples with checks only: the first result must not satisfy all of them."""
-    first = trials[0].result
-    only_checks = all(trial.example.check is not None for trial in trials)
-    if first is None or not only_checks or not contract.input_schema["properties"]:
-        return []
-    verdicts = await evaluate(sandbox, [(trial.example, [first.value]) for trial in trials])
-    if all(held == [True] for held in verdicts):
-        return [constant_passes(shown(first.value), len(trials))]
-    return []
+def _pass(trial: Trial, result: RunResult) -> Check:
+    facts = {"case": cut_arguments(trial.example.arguments), "seconds": result.wall_seconds}
+    return pass_check("examples", f"example {trial.number}").model_copy(update=facts)
 
 
-def _any_error_checks(trials: Sequence[Trial]) -> list[Check]:
-    """Soft checks of examples that any mistake in the code would meet as well."""
-    return [
-        failed(
-            "examples",
-            f"example {trial.number}: a mistake in the code is an {trial.example.raises} too",
-            f"Say raises {trial.result.error_type!r}, which it raised.",
-            hard=False,
-        )
-        for trial in trials
-        if trial.result is not None
-        and trial.example.raises in _ANY_ERROR
-        and trial.result.error_type != trial.example.raises
-    ]
-
-
-def _met(trial: Trial) -> Check:
-    seconds = trial.result.wall_seconds if trial.result else 0.0
-    seen = {"case": shown_arguments(trial.example.arguments), "seconds": seconds}
-    return passed("examples", f"example {trial.number}").model_copy(update=seen)
-
-
-def _missed(trial: Trial, what: str, got: object, fix: str) -> Check:
-    result = trial.result or RunResult(status="crashed")
-    facts = call_facts(trial.example.arguments, result) | {"expected": wanted(trial.example), "got": got}
-    return failed("examples", f"example {trial.number}: {what}", fix, **facts)
+def _fail(trial: Trial, result: RunResult, what: str, got: object, fix: str) -> Check:
+    facts = call_facts(trial.example.arguments, result)
+    facts |= {"expected": expectation_of(trial.example), "got": got}
+    return fail_check("examples", f"example {trial.number}: {what}", fix, **facts)

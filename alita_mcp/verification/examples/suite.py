@@ -1,4 +1,4 @@
-"""Detector of suites that a function with a constant result would pass."""
+"""Checks of a draft's examples: against the contract, one another, and functions with a constant result."""
 
 from __future__ import annotations
 
@@ -9,26 +9,50 @@ from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.versions.files import mark_of
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Check, Draft, Example, Schema, ToolContract
-from alita_mcp.verification.comparison import exclude_each_other, same_result, shown_pair
+from alita_mcp.verification.comparison import cut_pair, exclude_each_other, same_result
 from alita_mcp.verification.examples.conditions import NOTHING_PINNED, evaluate, read_condition
 from alita_mcp.verification.examples.trials import ClockAndSeed
-from alita_mcp.verification.findings import ContractError, brief, failed, is_unicode, shown, shown_arguments
-from alita_mcp.verification.json_schema import delivered, validate_arguments, validate_result
+from alita_mcp.verification.findings import (
+    ContractError,
+    brief,
+    cut_arguments,
+    cut_value,
+    fail_check,
+    is_unicode,
+)
+from alita_mcp.verification.json_schema import validate_arguments, validate_result, wrap_result
 
 MAX_EXAMPLES = 100
 MIN_FOR_VERIFIED = 3
+CONSTANTS: tuple[Any, ...] = (None, 0, "", [], {}, True)
 
 
 def suite_checks(draft: Draft, contract: ToolContract) -> list[Check]:
     """Faults of the examples before anything runs; empty when there are none."""
     if not draft.examples:
-        fix = "Give at least three: arguments and the expected result, one of them an edge or error case."
-        return [failed("examples", "there are no examples, so nothing would be proved", fix)]
+        fix = "Send at least three: arguments and the expected result, one of them an edge or error case."
+        return [fail_check("examples", "there are no examples, so nothing would be proved", fix)]
     if len(draft.examples) > MAX_EXAMPLES:
-        message = f"{len(draft.examples)} examples, the limit is {MAX_EXAMPLES}"
-        return [failed("examples", message, "Keep those that differ most.")]
-    problems = (_problem(number, example, contract) for number, example in enumerate(draft.examples, 1))
-    return [each for each in problems if each is not None] or _contradictions(draft.examples)
+        message = f"too many examples: {len(draft.examples)}, the limit is {MAX_EXAMPLES}"
+        return [fail_check("examples", message, "Keep those that differ most.")]
+    numbered = list(enumerate(draft.examples, 1))
+    problems = [
+        check for number, example in numbered if (check := _problem(number, example, contract)) is not None
+    ]
+    if problems:
+        return problems
+    for number, example in numbered:
+        for earlier, other in numbered[: number - 1]:
+            same_call = same_result(example.arguments, other.arguments, exact=True)
+            if not same_call or not contradict(example, other):
+                continue
+            expected, got = expectation_of(other), expectation_of(example)
+            if "expected" in example.outcome_fields & other.outcome_fields:
+                expected, got = cut_pair(other.expected, example.expected)
+            message = f"examples {earlier} and {number} contradict each other: same arguments"
+            facts = {"case": cut_arguments(example.arguments), "expected": expected, "got": got}
+            return [fail_check("examples", message, "Remove the wrong one.", **facts)]
+    return []
 
 
 def distinct_examples(examples: Sequence[Example]) -> list[tuple[int, Example]]:
@@ -60,25 +84,18 @@ def thin_suite_checks(draft: Draft, examples: Sequence[Example], contract: ToolC
         f"{len(examples) - len(own)} examples were only recorded, {len(own)} are a caller's own; `verified` needs "
         f"{MIN_FOR_VERIFIED}, one an edge or error"
     )
-    return [
-        failed(
-            "examples",
-            message,
-            "Send your own examples as tests.",
-            hard=False,
-        )
-    ]
+    return [fail_check("examples", message, "Send your own examples as tests.", hard=False)]
 
 
 def _thin(examples: Sequence[Example], contract: ToolContract) -> list[Check]:
     checks = []
     if len(examples) < MIN_FOR_VERIFIED:
         message = f"{len(examples)} distinct examples; `verified` needs {MIN_FOR_VERIFIED}"
-        checks.append(failed("examples", message, "Add examples that differ in kind.", hard=False))
+        checks.append(fail_check("examples", message, "Add examples that differ in kind.", hard=False))
     if not any(is_edge(example, contract.input_schema) for example in examples):
         message = "no example shows an edge or an error"
         fix = "Add one with an empty, zero, negative or omitted argument, or with `raises`."
-        checks.append(failed("examples", message, fix, hard=False))
+        checks.append(fail_check("examples", message, fix, hard=False))
     return checks
 
 
@@ -86,35 +103,37 @@ def is_edge(example: Example, input_schema: Schema) -> bool:
     """Whether an example shows an error or an argument at the edge of what can be sent."""
     if example.raises is not None:
         return True
-    omitted = input_schema["properties"].keys() - example.arguments.keys()
-    return bool(omitted) or any(_is_edge_value(value) for value in example.arguments.values())
+    if input_schema["properties"].keys() - example.arguments.keys():
+        return True  # an argument is left out
+
+    def is_edge_value(value: Any) -> bool:
+        match value:
+            case bool():
+                return False
+            case int() | float():
+                return value <= 0
+            case str():
+                return len(value.strip()) <= 1 or not value.isascii()
+        return value is None or len(value) <= 1
+
+    return any(map(is_edge_value, example.arguments.values()))
 
 
-def wanted(example: Example) -> Any:
+def expectation_of(example: Example) -> Any:
     """The expectation of an example as a check shows it."""
     if example.raises is not None:
         return f"raises {example.raises}"
-    return f"check: {example.check}" if example.check is not None else shown(example.expected)
-
-
-def _is_edge_value(value: Any) -> bool:
-    if isinstance(value, bool):
-        return False
-    if isinstance(value, int | float):
-        return value <= 0
-    if isinstance(value, str):
-        return len(value.strip()) <= 1 or not value.isascii()
-    return value is None or len(value) <= 1
+    return f"check: {example.check}" if example.check is not None else cut_value(example.expected)
 
 
 def _problem(number: int, example: Example, contract: ToolContract) -> Check | None:
-    where, case = f"example {number}", shown_arguments(example.arguments)
+    where, case = f"example {number}", cut_arguments(example.arguments)
     try:
         validate_arguments(contract.input_schema, example.arguments)
     except InvalidArguments as wrong:
-        fix = "Send arguments as the function's parameters are named and typed, or change the function."
+        fix = "Name and type the arguments like the function's parameters, or change the function."
         message = f"{where}: arguments do not fit the signature: {wrong.message}"
-        return failed("examples", message, fix, case=case)
+        return fail_check("examples", message, fix, case=case)
     if example.check is not None:
         try:
             read_condition(example.check, where)
@@ -122,30 +141,15 @@ def _problem(number: int, example: Example, contract: ToolContract) -> Check | N
             return wrong.check
     if "expected" in example.outcome_fields and not is_unicode(example.expected):
         message = f"{where}: `expected` holds half of a surrogate pair, which no result can"
-        return failed("examples", message, "Write valid Unicode text.")
+        return fail_check("examples", message, "Write valid Unicode text.")
     if "expected" in example.outcome_fields:
-        result = delivered(example.expected, wraps_result=contract.wraps_result)
+        result = wrap_result(example.expected, wraps_result=contract.wraps_result)
         misfit = validate_result(contract.output_schema, result)
         if misfit:
             message = f"{where}: the function never returns {brief(example.expected)}: {misfit}"
             fix = "Correct `expected`, or the function's return annotation."
-            return failed("examples", message, fix, case=case)
+            return fail_check("examples", message, fix, case=case)
     return None
-
-
-def _contradictions(examples: Sequence[Example]) -> list[Check]:
-    for number, example in enumerate(examples, 1):
-        for earlier, other in enumerate(examples[: number - 1], 1):
-            if not same_result(example.arguments, other.arguments, exact=True):
-                continue
-            if contradict(example, other):
-                message = f"examples {earlier} and {number} contradict each other: same arguments"
-                expected, got = wanted(other), wanted(example)
-                if "expected" in example.outcome_fields & other.outcome_fields:
-                    expected, got = shown_pair(other.expected, example.expected)
-                seen = {"case": shown_arguments(example.arguments), "expected": expected, "got": got}
-                return [failed("examples", message, "Remove the wrong one.", **seen)]
-    return []
 
 
 def contradict(one: Example, other: Example) -> bool:
@@ -157,9 +161,6 @@ def contradict(one: Example, other: Example) -> bool:
     if one.check is not None or other.check is not None:
         return False
     return not same_result(one.expected, other.expected, one.exact or other.exact)
-
-
-CONSTANTS: tuple[Any, ...] = (None, 0, "", [], {}, True)
 
 
 async def constant_stub_checks(
@@ -177,14 +178,18 @@ async def constant_stub_checks(
     by_result = [example for example in examples if example.raises is None]
     if not by_result:
         message = "every example raises, so a function that always raises passes them"
-        return [failed("examples", message, "Add examples with results.")]
+        return [fail_check("examples", message, "Add examples with results.")]
     conditions = [example for example in by_result if example.check is not None]
-    candidates = _candidates([example for example in by_result if example.check is None])
+    candidates = list(CONSTANTS)  # of these, the ones that satisfy all examples with `expected`
+    if values := [example for example in by_result if example.check is None]:
+        first = values[0].expected
+        same = all(same_result(first, each.expected, each.exact) for each in values)
+        candidates = [first] if same else []
     verdicts = await evaluate(sandbox, [(each, [*CONSTANTS, *candidates]) for each in conditions], pinned)
     for example, held_by in zip(conditions, verdicts, strict=True):
         if all(held is True for held in held_by[: len(CONSTANTS)]):
             message = f"the check `{example.check}` holds for None, 0, an empty text and an empty list alike"
-            return [failed("examples", message, "Say in the check what makes a result right.")]
+            return [fail_check("examples", message, "Say in the check what makes a result right.")]
     if len(by_result) < len(examples) or pinned.is_set:
         return []  # no constant raises
     for index, candidate in enumerate(candidates, len(CONSTANTS)):
@@ -193,16 +198,8 @@ async def constant_stub_checks(
     return []
 
 
-def _candidates(values: Sequence[Example]) -> list[Any]:
-    """Constants that satisfy all examples with `expected`."""
-    if not values:
-        return list(CONSTANTS)
-    first = values[0].expected
-    return [first] if all(same_result(first, each.expected, each.exact) for each in values) else []
-
-
 def constant_passes(constant: Any, count: int) -> Check:
     """The failure of a suite that one constant satisfies."""
     which = "the only example" if count == 1 else f"all {count} examples"
     message = f"a function that always returns {brief(constant)} passes {which}, so nothing is proved"
-    return failed("examples", message, "Add an example with another result.")
+    return fail_check("examples", message, "Add an example with another result.")

@@ -39,14 +39,14 @@ class ClockAndSeed(Value):
 
 def clock_and_seed_of(draft: Draft, number: int = 0) -> ClockAndSeed:
     """The pinned clock and seed of a draft's rehearsals; each `number` has another moment and another seed."""
-    whole = pinned_clock_and_seed(draft.code, number)
+    whole = pin_clock_and_seed(draft.code, number)
     return ClockAndSeed(
         moment=whole.moment if "clock" in draft.varies else None,
         seed=whole.seed if "random" in draft.varies else None,
     )
 
 
-def pinned_clock_and_seed(code: str, number: int = 0) -> ClockAndSeed:
+def pin_clock_and_seed(code: str, number: int = 0) -> ClockAndSeed:
     """A pinned clock and a pinned seed; the seed cannot be foreseen outside this process."""
     moment = _first_moment() + number * SECOND_CLOCK_OFFSET_S
     return ClockAndSeed(moment=moment, seed=hash_seed(f"random numbers {number} {code}", 0))
@@ -64,12 +64,12 @@ AT_ONCE = 4
 
 FIXES: Mapping[RunStatus, str] = {
     "error": "Handle these arguments, or say `raises` in the example if the error is meant.",
-    "load_failed": "Mend what fails when the module is imported; declare the packages it needs.",
+    "load_failed": "Fix what fails when the module is imported, and declare the packages it needs.",
     "bad_result": "Return JSON only: str, int, finite float, bool, None, lists, dicts with string keys.",
     "timeout": "Use a faster algorithm, or a smaller example; check that loops end.",
-    "memory": "Build less at once: generators instead of lists, smaller tables.",
+    "memory": "Use less memory: generators instead of lists, smaller tables.",
     "output_flood": "Remove print calls: the result is what the function returns.",
-    "crashed": "The process died: avoid unbounded recursion and calls that end the process.",
+    "crashed": "Avoid unbounded recursion and calls that end the process.",
 }
 """What to change, by how a run ended."""
 
@@ -166,7 +166,7 @@ def job_of(
     )
 
 
-def failure_in_words(result: RunResult) -> str:
+def describe_failure(result: RunResult) -> str:
     """The end of a run without a value, in a few words."""
     message = encodable(result.message[:300])
     if result.status == "error":

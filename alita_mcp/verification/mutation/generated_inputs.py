@@ -10,13 +10,12 @@ from __future__ import annotations
 import ast
 import json
 import random
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 from alita_mcp.syntax import module_of
 from alita_mcp.values import Schema
-from alita_mcp.verification.findings import sorted_json
+from alita_mcp.verification.findings import is_unicode, json_key
 
 Arguments = dict[str, Any]
 Scalar = str | int | float
@@ -40,13 +39,26 @@ _PIECES = (1, 1, 2, 3, 3, 4, 5, 6, 8, 10)
 
 def constants_in(*codes: str) -> list[Scalar]:
     """The texts and numbers in the programs, without docstrings; each once."""
+
+    def is_searched(value: Any) -> TypeGuard[Scalar]:
+        if isinstance(value, str):
+            return 0 < len(value) <= MAX_PIECE and is_unicode(value)
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER
+
     found: dict[tuple[type, Scalar], None] = {}
     for code in codes:
         try:
             tree = module_of(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        found |= dict.fromkeys(islice(((type(value), value) for value in _constants(tree)), MAX_CONSTANTS))
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        values = [
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and id(node) not in docstrings
+        ]
+        texts_and_numbers = [value for value in values if is_searched(value)]
+        found |= dict.fromkeys((type(value), value) for value in texts_and_numbers[:MAX_CONSTANTS])
     return [value for _, value in found]
 
 
@@ -55,20 +67,6 @@ def constants_apart(one: str, other: str) -> list[Scalar]:
     here, there = constants_in(one), constants_in(other)
     only = [value for value in (*here, *there) if (value in here) != (value in there)]
     return only or constants_in(one, other)
-
-
-def _constants(tree: ast.AST) -> Iterator[Scalar]:
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and id(node) not in said and _is_looked_for(node.value):
-            yield node.value
-
-
-def _is_looked_for(value: Any) -> TypeGuard[Scalar]:
-    if isinstance(value, str):
-        is_text = not any("\ud800" <= letter <= "\udfff" for letter in value)
-        return 0 < len(value) <= MAX_PIECE and is_text
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER
 
 
 def dictionary_inputs(schema: Schema, constants: Sequence[Scalar], seed: int, count: int) -> list[Arguments]:
@@ -104,7 +102,7 @@ class _Maker:
             return draw.choice(node["enum"])
         match node.get("type"):
             case "string":
-                return _shaped(self._text(), draw)
+                return _reshape(self._text(), draw)
             case "integer":
                 return int(self._number())
             case "number":
@@ -116,7 +114,7 @@ class _Maker:
                 length = earlier[-1] if earlier and draw.random() < 0.6 else draw.choice(_LENGTHS)
                 # lists inside lists inside lists are short
                 count = min(length, _LENGTHS[-1] if depth < 2 else 2)
-                return _shaped([self._value(node.get("items", {}), depth + 1) for _ in range(count)], draw)
+                return _reshape([self._value(node.get("items", {}), depth + 1) for _ in range(count)], draw)
             case "object":
                 free = node.get("additionalProperties")
                 parts = node.get("properties", {})
@@ -159,7 +157,7 @@ class _Maker:
         return "".join(draw.choice(few) for _ in range(draw.choice(_PIECES)))[:MAX_TEXT]
 
 
-def _shaped(value: Any, draw: random.Random) -> Any:
+def _reshape(value: Any, draw: random.Random) -> Any:
     """A text or list as it is, or in a shape that programs look for: mirrored, repeated, sorted, uniform."""
     if not value or draw.random() < 0.6:
         return value
@@ -169,11 +167,11 @@ def _shaped(value: Any, draw: random.Random) -> Any:
     return draw.choice((*mirrored, value + value, whole, whole[::-1], value[:1] * len(value)))
 
 
-def mutated_inputs(schema: Schema, known: Sequence[Arguments], seed: int, count: int) -> list[Arguments]:
+def mutate_inputs(schema: Schema, known: Sequence[Arguments], seed: int, count: int) -> list[Arguments]:
     """At most `count` inputs that are not among the known ones but near them; deterministic by seed."""
     draw = random.Random(seed)  # noqa: S311 - nothing here is secret
     small = [each for each in known if each and len(json.dumps(each)) <= MAX_CHARACTERS]
-    seen = {sorted_json(each) for each in known}
+    seen = {json_key(each) for each in known}
     found: list[Arguments] = []
     for _ in range(count * _TRIES if small else 0):
         if len(found) >= count:
@@ -182,15 +180,15 @@ def mutated_inputs(schema: Schema, known: Sequence[Arguments], seed: int, count:
         for _step in range(draw.randint(1, MAX_STEPS)):
             name = draw.choice(sorted(changed))
             node = schema.get("properties", {}).get(name, {})
-            changed = {**changed, name: _changed(changed[name], node, _scalars(changed), draw)}
-        text = sorted_json(changed)
+            changed = {**changed, name: _change(changed[name], node, _scalars(changed), draw)}
+        text = json_key(changed)
         if text not in seen:
             seen.add(text)
             found.append(changed)
     return found
 
 
-def _changed(value: Any, schema: Schema, pool: Sequence[Any], draw: random.Random) -> Any:
+def _change(value: Any, schema: Schema, pool: Sequence[Any], draw: random.Random) -> Any:
     """The value with one thing changed; `pool` are values from elsewhere in the input."""
     if "enum" in schema:
         return draw.choice(schema["enum"])
@@ -204,27 +202,23 @@ def _changed(value: Any, schema: Schema, pool: Sequence[Any], draw: random.Rando
             return type(value)(draw.choice(near))
         case str():
             other = draw.choice([*(each for each in pool if isinstance(each, str)), value])
-            ways = (*_rearranged(value, draw), value[::-1], value.swapcase(), value + other, other)
+            ways = (*_rearrange(value, draw), value[::-1], value.swapcase(), value + other, other)
             return str(draw.choice(ways))
         case list():
-            place = _place(value, draw)
-            parts = [_changed(each, schema.get("items", {}), pool, draw) for each in value[place : place + 1]]
+            place = draw.randrange(len(value) or 1)
+            parts = [_change(each, schema.get("items", {}), pool, draw) for each in value[place : place + 1]]
             inner = [*value[:place], *parts, *value[place + 1 :]]
-            return draw.choice((*_rearranged(value, draw), value[::-1], inner, inner, inner))
+            return draw.choice((*_rearrange(value, draw), value[::-1], inner, inner, inner))
         case dict() if value:
             key = draw.choice(sorted(value))
             part = schema.get("properties", {}).get(key) or schema.get("additionalProperties")
-            return {**value, key: _changed(value[key], part if isinstance(part, dict) else {}, pool, draw)}
+            return {**value, key: _change(value[key], part if isinstance(part, dict) else {}, pool, draw)}
     return value
 
 
-def _place(value: Sequence[Any], draw: random.Random) -> int:
-    return draw.randrange(len(value) or 1)
-
-
-def _rearranged(value: Any, draw: random.Random) -> tuple[Any, Any, Any]:
+def _rearrange(value: Any, draw: random.Random) -> tuple[Any, Any, Any]:
     """A text or list without one piece, with one piece twice, and with one piece moved."""
-    start, at = _place(value, draw), _place(value, draw)
+    start, at = draw.randrange(len(value) or 1), draw.randrange(len(value) or 1)
     piece, rest = value[start : start + 1], value[:start] + value[start + 1 :]
     return rest, value[:at] + piece + value[at:], rest[:at] + piece + rest[at:]
 

@@ -30,9 +30,12 @@ async def without_idle_parts(
         AlitaError: what `is_same` raises.
     """
     own = {each.name for each in tree.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
-    changes = sorted(
-        islice(_changes(tree, Reach(tree, function), own), MAX_PARTS), key=lambda each: each.line
+    all_changes = (
+        Change(site, instead, getattr(site[3], "lineno", 0))
+        for site in Reach(tree, function).sites(tree)
+        for instead in _rest_of(site[3], own, site[0])
     )
+    changes = sorted(islice(all_changes, MAX_PARTS), key=lambda each: each.line)
     idle: set[int] = set()
 
     async def look(numbered: tuple[int, str]) -> None:
@@ -40,23 +43,17 @@ async def without_idle_parts(
         if code and await is_same(code):
             idle.add(place)
 
-    await each_of(enumerate([change.written(tree) for change in changes]), look, MAX_SECONDS)
+    await each_of(enumerate([change.render(tree) for change in changes]), look, MAX_SECONDS)
     found = False
     with anyio.move_on_after(MAX_SECONDS):
         for place in sorted(idle):  # each may be idle only as long as another is there
             change = changes[place]
-            before, after = ast.unparse(tree), change.written(tree)
+            before, after = ast.unparse(tree), change.render(tree)
             if after == before or (found and not await is_same(after)):
                 continue
             change.put(change.instead)
             found = True
     return found
-
-
-def _changes(tree: ast.Module, reach: Reach, own: set[str]) -> Iterator[Change]:
-    for site in reach.sites(tree):
-        for instead in _rest_of(site[3], own, site[0]):
-            yield Change(site, instead, getattr(site[3], "lineno", 0))
 
 
 def _rest_of(node: ast.AST, own: set[str], parent: ast.AST) -> Iterator[ast.AST]:

@@ -6,7 +6,7 @@ import ast
 import hashlib
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -28,16 +28,23 @@ class Reach:
 
     def __init__(self, tree: ast.Module, function: str) -> None:
         self._idle = {id(node) for node in _never_used(tree, function)}
-        self._returns: dict[int, ast.expr | None] = {}
-        self._assigned: Counter[str] = Counter()
+        self.returns: dict[int, ast.expr | None] = {}
+        """The return annotation of the function that a return statement ends, by the statement's id."""
+        self.assigned: Counter[str] = Counter()
+        """How often each name is assigned."""
         for node in ast.walk(tree):
             self._idle |= {id(part) for part in _words(node)}
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                self._assigned[node.id] += 1
+                self.assigned[node.id] += 1
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):  # inner ones come later and count
                 returns = (part for part in ast.walk(node) if isinstance(part, ast.Return))
-                self._returns |= dict.fromkeys(map(id, returns), node.returns)
-        self._tables = {id(part): table.lineno for table in _tables(tree) for part in ast.walk(table)}
+                self.returns |= dict.fromkeys(map(id, returns), node.returns)
+        self.tables: dict[int, int] = {}
+        """The line of the table of constants that holds a node, by the node's id."""
+        for statement in tree.body:  # constants at the top level with more than a few entries
+            constants = sum(isinstance(part, ast.Constant) for part in ast.walk(statement))
+            if isinstance(statement, ast.Assign | ast.AnnAssign) and constants > 4:
+                self.tables |= dict.fromkeys(map(id, ast.walk(statement)), statement.lineno)
 
     def sites(self, node: ast.AST) -> Iterator[Site]:
         """The places below a node where a mistake can be noticed."""
@@ -50,29 +57,9 @@ class Reach:
                     yield node, field, place if isinstance(value, list) else None, child
                     yield from self.sites(child)
 
-    def returns(self, node: ast.Return) -> ast.expr | None:
-        """The return annotation of the function that a return statement ends."""
-        return self._returns.get(id(node))
-
-    def is_reassigned(self, node: ast.Assign) -> bool:
-        """Whether the name still has a value without this assignment."""
-        return all(isinstance(name, ast.Name) and self._assigned[name.id] > 1 for name in node.targets)
-
-    def table_of(self, node: ast.AST) -> int:
-        """The line of the table of constants that holds the node; 0: none."""
-        return self._tables.get(id(node), 0)
-
-
-def _tables(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Constants at the top level with more than a few entries."""
-    for node in tree.body:
-        constants = sum(isinstance(part, ast.Constant) for part in ast.walk(node))
-        if isinstance(node, ast.Assign | ast.AnnAssign) and constants > 4:
-            yield node
-
 
 def _words(node: ast.AST) -> list[ast.AST]:
-    """What is part of no result: docstrings, what is printed, what errors say, what only interpreter or reader need."""
+    """Parts of a node that no result depends on: docstrings, printed text, error messages, imports."""
     match node:
         case ast.Import() | ast.ImportFrom() | ast.Global() | ast.Nonlocal() | ast.Expr(value=ast.Constant()):
             return [node]
@@ -156,7 +143,7 @@ class Change:
         """The node that is replaced."""
         return self.site[3]
 
-    def written(self, tree: ast.Module, instead: ast.AST | None = None) -> str:
+    def render(self, tree: ast.Module, instead: ast.AST | None = None) -> str:
         """The whole code with the replacement or another node in place; empty when it cannot be unparsed.
 
         The tree is as before afterwards.
@@ -178,47 +165,69 @@ class Change:
             getattr(parent, field)[place] = node
 
 
-def mutants_of(code: str, function: str, limit: int | None = None) -> tuple[Mutant, ...]:
+def mutants_of(
+    code: str, function: str, limit: int | None = None, tree: ast.Module | None = None
+) -> tuple[Mutant, ...]:
     """At most `limit` (MAX_MUTANTS) mutants of a tool's code: always the same ones, spread fairly over its lines.
+
+    `tree` is a changed tree of the code, whose mutants are wanted; line numbers are those of the code.
 
     Raises:
         ContractError: the code does not parse.
     """
-    return mutants_in(parse_code(code), code, function, limit)
-
-
-def mutants_in(tree: ast.Module, code: str, function: str, limit: int | None = None) -> tuple[Mutant, ...]:
-    """The mutants of a parsed tree; line numbers are those of the code."""
+    tree = tree or parse_code(code)
     most = MAX_MUTANTS if limit is None else limit
     reach = Reach(tree, function)
+    by_line: defaultdict[int, list[Change]] = defaultdict(list)
+    for site in islice(reach.sites(tree), _MAX_SITES):
+        parent, _, _, node = site
+        # an operator or a comprehension has no line of its own
+        line = getattr(node, "lineno", 0) or getattr(parent, "lineno", 0)
+        mistakes: Iterable[ast.AST] = islice(mistakes_at(node), _MAX_PER_NODE)
+        if isinstance(node, ast.Return) and node.value is not None:
+            empty = empty_result(reach.returns.get(id(node)))
+            mistakes = [ast.Return(empty)] if ast.dump(empty) != ast.dump(node.value) else []
+        elif isinstance(node, ast.Assign) and all(
+            isinstance(name, ast.Name) and reach.assigned[name.id] > 1 for name in node.targets
+        ):
+            mistakes = [ast.Pass(), *mistakes]  # its names still have values without it
+        for mistake in mistakes:
+            by_line[line].append(Change(site, mistake, line))
+
+    # each line with a change comes once before one comes twice; which comes first is drawn by the code itself
+    draw = random.Random(hashlib.sha256(code.encode()).hexdigest())  # noqa: S311 - a sample, not a secret
+    tables: Counter[int] = Counter()
+    order: list[tuple[int, float, Change]] = []
+    for line in draw.sample(sorted(by_line), len(by_line)):
+        for place, change in enumerate(draw.sample(by_line[line], len(by_line[line]))):
+            table = reach.tables.get(id(change.node), 0)
+            tables[table] += 1
+            if not table or tables[table] <= MAX_TABLE_MUTANTS:
+                order.append((place, draw.random(), change))
+
     seen = {ast.unparse(tree), ""}
     found: list[Mutant] = []
     written = 0
-    for change in _in_fair_order(_changes(tree, reach), reach, code):
+    for _, _, change in sorted(order, key=lambda each: each[:2]):
         if len(found) >= most or written > MAX_WRITTEN:
             break
-        mutated = change.written(tree)
+        mutated = change.render(tree)
         if mutated in seen:
             continue
         seen.add(mutated)
-        trap = change.written(tree, _trap(change.node))
+        # an error in place of the node
+        node, error = change.node, ast.BinOp(ast.Constant(1), ast.FloorDiv(), ast.Constant(0))
+        instead: ast.AST = ast.Expr(error) if isinstance(node, ast.stmt) else error
+        if isinstance(node, ast.comprehension):
+            instead = ast.comprehension(node.target, error, node.ifs, node.is_async)
+        trap = change.render(tree, instead)
         written += len(mutated) + len(trap)
-        was, now = _shown(change.node), _shown(change.instead)
+        was, now = _describe_node(node), _describe_node(change.instead)
         found.append(Mutant(line=change.line, was=was, now=now, code=mutated, trap=trap))
     return tuple(found)
 
 
-def _trap(node: ast.AST) -> ast.AST:
-    """An error in the place of a node."""
-    error = ast.BinOp(ast.Constant(1), ast.FloorDiv(), ast.Constant(0))
-    if isinstance(node, ast.stmt):
-        return ast.Expr(error)
-    if isinstance(node, ast.comprehension):
-        return ast.comprehension(node.target, error, node.ifs, node.is_async)
-    return error
-
-
-def _shown(node: ast.AST) -> str:
+def _describe_node(node: ast.AST) -> str:
     match node:
         case ast.If(test=test):
             return f"if {excerpt(test)}"
@@ -229,36 +238,3 @@ def _shown(node: ast.AST) -> str:
         case ast.comprehension(target=target, iter=iterable, ifs=ifs):
             return " if ".join([f"for {excerpt(target)} in {excerpt(iterable)}", *map(excerpt, ifs)])
     return excerpt(node)
-
-
-def _in_fair_order(changes: Iterator[Change], reach: Reach, code: str) -> list[Change]:
-    """Each line with a change comes once before one comes twice; which comes first is drawn by the code itself."""
-    draw = random.Random(hashlib.sha256(code.encode()).hexdigest())  # noqa: S311 - a sample, not a secret
-    by_line: defaultdict[int, list[Change]] = defaultdict(list)
-    for change in changes:
-        by_line[change.line].append(change)
-    tables: Counter[int] = Counter()
-    order: list[tuple[int, float, Change]] = []
-    for line in draw.sample(sorted(by_line), len(by_line)):
-        for place, change in enumerate(draw.sample(by_line[line], len(by_line[line]))):
-            table = reach.table_of(change.node)
-            tables[table] += 1
-            if not table or tables[table] <= MAX_TABLE_MUTANTS:
-                order.append((place, draw.random(), change))
-    return [change for _, _, change in sorted(order, key=lambda each: each[:2])]
-
-
-def _changes(tree: ast.Module, reach: Reach) -> Iterator[Change]:
-    for site in islice(reach.sites(tree), _MAX_SITES):
-        parent, _, _, node = site
-        # an operator or a comprehension has no line of its own
-        line = getattr(node, "lineno", 0) or getattr(parent, "lineno", 0)
-        if isinstance(node, ast.Return) and node.value is not None:
-            empty = empty_result(reach.returns(node))
-            if ast.dump(empty) != ast.dump(node.value):
-                yield Change(site, ast.Return(empty), line)
-            continue
-        if isinstance(node, ast.Assign) and reach.is_reassigned(node):
-            yield Change(site, ast.Pass(), line)
-        for instead in islice(mistakes_at(node), _MAX_PER_NODE):
-            yield Change(site, instead, line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -14,13 +14,13 @@ from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.code_on_call import UNLOADABLE, loading_program, on_call
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.syntax import module_of
-from alita_mcp.values import Check, Draft, Example, Limits, MutationScore, Survivor
+from alita_mcp.values import Check, Example, Limits, MutationScore, Survivor
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.examples.examples import Trial, still_met
 from alita_mcp.verification.examples.trials import RehearsedDraft, each_of, job_of
-from alita_mcp.verification.findings import brief, failed, passed, sorted_json
+from alita_mcp.verification.findings import brief, fail_check, json_key, pass_check
 from alita_mcp.verification.mutation.idle_parts import without_idle_parts
-from alita_mcp.verification.mutation.mutants import Mutant, mutants_in, mutants_of
+from alita_mcp.verification.mutation.mutants import Mutant, mutants_of
 from alita_mcp.verification.mutation.other_inputs import (
     ENOUGH,
     ObservedCalls,
@@ -38,6 +38,24 @@ MAX_SECONDS = 20.0
 """What was not run by then does not count; the order of the mutants is fair at every length."""
 TRIED_FIRST = 3
 """Examples that are run before a variant meets all inputs at once, after which only those that it changed are left."""
+REJECTED_BELOW = 0.3
+"""A suite that misses more than this proves nothing; that of a tool that varies may not be able to say more."""
+VERIFIED_FROM = 0.8
+"""Below, the trust is `provisional` at most. Both were fitted on the development tasks (docs/decisions)."""
+VERIFIED_IN_REHEARSAL_FROM = 0.4
+"""The same for tools with grants: examples do not see what a tool sends out, only a stand-in does."""
+
+_SLOWEST_TIMES = 5
+_STEPS = (1.0, 3.0, 10.0, 30.0)
+_CPU_SHARE = 0.4
+"""What a mutant may compute of its time: a loop without an end is over sooner, and a busy machine ends no other one."""
+_NAMED = 3
+_LOOKS_AT_ITSELF = frozenset({
+    "inspect", "dis", "linecache", "traceback", "getsource", "getsourcelines", "_getframe", "currentframe",
+    "__code__", "co_code", "co_consts", "co_lines", "f_code", "f_back", "tb_frame", "gc", "get_objects", "__loader__",
+    "__file__", "__traceback__", "settrace", "setprofile", "monitoring",
+})  # fmt: skip
+"""Names by which code learns how it is written or who runs it, and could fail only where it was changed."""
 
 
 async def first_noticing(subject: RehearsedDraft, code: str, run: Run, trials: Sequence[Trial]) -> int | None:
@@ -81,7 +99,9 @@ class Measurement:
         tree = await anyio.to_thread.run_sync(parse_code, code)
         counting, idle = mutants, list[Mutant]()
         if await without_idle_parts(tree, name, self._is_same):
-            counting = await anyio.to_thread.run_sync(mutants_in, tree, code, name, abandon_on_cancel=True)
+            counting = await anyio.to_thread.run_sync(
+                mutants_of, code, name, None, tree, abandon_on_cancel=True
+            )
             left = {each.change for each in counting}
             idle = [each for each in mutants if each.change not in left]
         judged = [*((each, True) for each in counting), *((each, False) for each in idle)]
@@ -99,7 +119,7 @@ class Measurement:
         """Whether a variant does what the code does, with the examples and with other inputs."""
         try:
             if await self._others.are_usable():
-                return await self._others.differing(code) == []
+                return await self._others.inputs_that_differ(code) == []
             for trial in self._in_turn():
                 result = await self._run(code, trial)
                 if trial.result is None or not alike(behaviour_of(trial.result), behaviour_of(result)):
@@ -130,10 +150,10 @@ class Measurement:
             if noticing is None:
                 trials = trials[TRIED_FIRST:]
                 if await self._others.are_usable():
-                    differing = await self._others.differing(mutant.code)
+                    differing = await self._others.inputs_that_differ(mutant.code)
                 if differing is not None:
-                    changed = {sorted_json(each) for each in differing}
-                    trials = [each for each in trials if sorted_json(each.example.arguments) in changed]
+                    changed = {json_key(each) for each in differing}
+                    trials = [each for each in trials if json_key(each.example.arguments) in changed]
                 noticing = await first_noticing(self._subject, mutant.code, self._run, trials)
             self._noticed[noticing] += 1
             # a mutant (1) is noticed, (2) is equivalent if no input shows it though enough reach it, or (3) survives;
@@ -145,30 +165,10 @@ class Measurement:
             elif differing == [] and await self._others.is_tried(mutant.trap, enough):
                 self._equivalent += 1
             else:
-                shown_by = min(differing, key=lambda each: len(sorted_json(each))) if differing else None
+                shown_by = min(differing, key=lambda each: len(json_key(each))) if differing else None
                 self._survivors.append(
                     Survivor(line=mutant.line, was=mutant.was, now=mutant.now, shown_by=shown_by)
                 )
-
-
-REJECTED_BELOW = 0.3
-"""A suite that misses more than this proves nothing; that of a tool that varies may not be able to say more."""
-VERIFIED_FROM = 0.8
-"""Below, the trust is `provisional` at most. Both were fitted on the development tasks (docs/decisions)."""
-VERIFIED_IN_REHEARSAL_FROM = 0.4
-"""The same for tools with grants: examples do not see what a tool sends out, only a stand-in does."""
-
-_SLOWEST_TIMES = 5
-_STEPS = (1.0, 3.0, 10.0, 30.0)
-_CPU_SHARE = 0.4
-"""What a mutant may compute of its time: a loop without an end is over sooner, and a busy machine ends no other one."""
-_NAMED = 3
-_LOOKS_AT_ITSELF = frozenset({
-    "inspect", "dis", "linecache", "traceback", "getsource", "getsourcelines", "_getframe", "currentframe",
-    "__code__", "co_code", "co_consts", "co_lines", "f_code", "f_back", "tb_frame", "gc", "get_objects", "__loader__",
-    "__file__", "__traceback__", "settrace", "setprofile", "monitoring",
-})  # fmt: skip
-"""Names by which code learns how it is written or who runs it, and could fail only where it was changed."""
 
 
 @dataclass(frozen=True)
@@ -191,28 +191,54 @@ async def mutation_gate(
     """
     draft = subject.draft
     if looks_at_itself(draft.code):
-        message = "the code looks at its own source or at its caller, so nothing follows from what a changed one does"
+        message = "the code looks at its own source or its caller, so its variants prove nothing"
         fix = "Leave out inspect, sys._getframe, __code__ and the like."
-        return MutationFound([failed("mutation", message, fix, hard=False)])
+        return MutationFound([fail_check("mutation", message, fix, hard=False)])
     ordered = sorted(trials, key=lambda trial: trial.example.check is not None)
-    way = await _control(subject, ordered)
+    way = await _find_way(subject, ordered)
     if way is None:
-        message = "the examples do not hold when the code is loaded anew for each call, so no mutant was run"
-        fix = "Let nothing depend on how the module is loaded."
-        return MutationFound([failed("mutation", message, fix, hard=False)])
+        message = "the examples fail when the module is loaded anew for each call, so no variant was run"
+        fix = "Make the code independent of how its module is loaded."
+        return MutationFound([fail_check("mutation", message, fix, hard=False)])
     others = OtherInputs(subject, ordered, seen, way)
     measurement = Measurement(subject, ordered, way, others)
     found = await measurement.score()
     if found is None:
-        return MutationFound([passed("mutation", "nothing in the code could be written another way")])
-    verified_from = VERIFIED_FROM if draft.grants.is_pure else VERIFIED_IN_REHEARSAL_FROM
-    rejected_below = 0.0 if draft.varies else REJECTED_BELOW
-    return MutationFound(_checks(found, verified_from, rejected_below, measurement.vouched), found)
+        return MutationFound([pass_check("mutation", "nothing in the code could be written another way")])
+    if not found.total and not found.equivalent:
+        message = "no variant of the code could be run"
+        check = fail_check("mutation", message, "Use a faster algorithm.", hard=False)
+        return MutationFound([check], found)
+    if not found.total:
+        message = (
+            f"none of {found.equivalent} small mistakes in the code changes a result on {found.inputs} inputs"
+        )
+        fix = "Let the result depend on the arguments."
+        return MutationFound([fail_check("mutation", message, fix, hard=False)], found)
+    message = f"the examples notice {found.killed} of {found.total} small mistakes in the code"
+    if found.equivalent:
+        message += f"; {found.equivalent} more change no result on {found.inputs} inputs"
+    if found.killed / found.total >= (VERIFIED_FROM if draft.grants.is_pure else VERIFIED_IN_REHEARSAL_FROM):
+        return MutationFound([pass_check("mutation", message)], found)
+    # a few of the mistakes, from different lines, each with an input that shows it where one is known
+    by_line = {survivor.line: survivor for survivor in reversed(found.survivors)}
+    lines = sorted(by_line)
+    named = []
+    for line in lines[:: max(1, len(lines) // _NAMED)][:_NAMED]:
+        one = by_line[line]
+        shown = "" if one.shown_by is None else f" (another result with {brief(one.shown_by)})"
+        named.append(f"line {line}: `{one.now}` for `{one.was}`{shown}")
+    fix = f"Add examples that notice {'; '.join(named)}."
+    vouched = measurement.vouched
+    noticed = (found.killed + vouched) / (found.total + vouched)
+    is_hard = noticed < (0.0 if draft.varies else REJECTED_BELOW)
+    return MutationFound([fail_check("mutation", message, fix, hard=is_hard)], found)
 
 
 def looks_at_itself(code: str) -> bool:
-    """Whether the code could inspect itself and detect a mutation."""
-    for node in _nodes(module_of(code)):
+    """Whether the code, or text in it that it runs, could inspect itself and detect a mutation."""
+    tree = module_of(code)
+    for node in ast.walk(tree):
         match node:
             case (
                 ast.Name(id=name)
@@ -220,84 +246,37 @@ def looks_at_itself(code: str) -> bool:
                 | ast.Constant(value=str(name))
                 | ast.alias(name=name)
                 | ast.ImportFrom(module=str(name))
-            ):
-                if name in _LOOKS_AT_ITSELF:
-                    return True
-    return False
+            ) if name in _LOOKS_AT_ITSELF:
+                return True
+    return any(looks_at_itself(text) for _line, text in texts_run(tree))
 
 
-def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
-    """All nodes of the code, and of texts in it that it runs."""
-    yield from ast.walk(tree)
-    for _line, text in texts_run(tree):
-        yield from _nodes(module_of(text))
-
-
-async def _control(subject: RehearsedDraft, trials: Sequence[Trial]) -> Way | None:
+async def _find_way(subject: RehearsedDraft, trials: Sequence[Trial]) -> Way | None:
     """The way to run mutants in which the code itself passes its examples; None when there is none."""
-    for limits in _tight(subject.draft, trials):
-        for way in _ways(subject, limits):
-
-            async def run(code: str, trial: Trial, way: Way = way) -> RunResult:
-                return await subject.rehearsal.run(way(code, trial.example))
-
-            with suppress(SandboxRefused):
-                if await first_noticing(subject, subject.draft.code, run, trials) is None:
-                    return way
-    return None
-
-
-def _ways(subject: RehearsedDraft, limits: Limits) -> Iterator[Way]:
-    """All mutants in the same workers, or where that cannot be, each as other jobs without workers to keep."""
-
-    def plain(code: str, example: Example) -> Job:
-        job = job_of(subject.draft, example, subject.environment)
-        return job.model_copy(update={"code": code, "limits": limits, "fresh": True})
-
-    program = loading_program(subject.draft.code)
-    yield lambda code, example: on_call(plain(code, example), program).model_copy(update={"fresh": False})
-    yield plain
-
-
-def _tight(draft: Draft, trials: Sequence[Trial]) -> Iterator[Limits]:
-    """Limits for mutants: a few times what the code itself took, so that endless loops end soon.
-
-    In steps, because workers are told apart by their limits; the second one is for a machine that has become slower.
-    """
+    draft = subject.draft
+    program = loading_program(draft.code)
+    # Limits are a few times what the code itself took, so that endless loops end soon. They come in steps because
+    # workers are told apart by their limits; the second one is for a machine that has become slower.
     slowest = max((trial.result.wall_seconds for trial in trials if trial.result is not None), default=0.0)
     enough = [step for step in _STEPS if step >= slowest * _SLOWEST_TIMES] or [_STEPS[-1]]
     for seconds in enough[:: len(_STEPS) // 2][:2]:
         wall = min(draft.limits.wall_seconds, seconds)
         cpu = min(draft.limits.cpu_seconds, wall * _CPU_SHARE)
-        yield draft.limits.model_copy(update={"wall_seconds": wall, "cpu_seconds": cpu})
+        limits = draft.limits.model_copy(update={"wall_seconds": wall, "cpu_seconds": cpu})
 
+        def in_fresh_worker(code: str, example: Example, limits: Limits = limits) -> Job:
+            job = job_of(draft, example, subject.environment)
+            return job.model_copy(update={"code": code, "limits": limits, "fresh": True})
 
-def _checks(score: MutationScore, verified_from: float, rejected_below: float, vouched: int) -> list[Check]:
-    if not score.total and not score.equivalent:
-        return [failed("mutation", "no mutant could be run", "Use a faster algorithm.", hard=False)]
-    if not score.total:
-        message = (
-            f"none of {score.equivalent} small mistakes in the code changes a result on {score.inputs} inputs"
-        )
-        return [failed("mutation", message, "Let the result depend on the arguments.", hard=False)]
-    message = f"the examples notice {score.killed} of {score.total} small mistakes in the code"
-    if score.equivalent:
-        message += f"; {score.equivalent} more change no result on {score.inputs} inputs"
-    share = score.killed / score.total
-    if share >= verified_from:
-        return [passed("mutation", message)]
-    fix = f"Add examples that notice {_named(score.survivors)}."
-    noticed = (score.killed + vouched) / (score.total + vouched)
-    return [failed("mutation", message, fix, hard=noticed < rejected_below)]
+        def in_same_worker(code: str, example: Example, plain: Way = in_fresh_worker) -> Job:
+            return on_call(plain(code, example), program).model_copy(update={"fresh": False})
 
+        for way in (in_same_worker, in_fresh_worker):
 
-def _named(survivors: Sequence[Survivor]) -> str:
-    """A few of the mistakes, from different lines, each with an input that shows it where one is known."""
-    by_line = {survivor.line: survivor for survivor in reversed(survivors)}
-    lines = sorted(by_line)
-    named = []
-    for line in lines[:: max(1, len(lines) // _NAMED)][:_NAMED]:
-        one = by_line[line]
-        shown = "" if one.shown_by is None else f" (another result with {brief(one.shown_by)})"
-        named.append(f"line {line}: `{one.now}` for `{one.was}`{shown}")
-    return "; ".join(named)
+            async def run(code: str, trial: Trial, way: Way = way) -> RunResult:
+                return await subject.rehearsal.run(way(code, trial.example))
+
+            with suppress(SandboxRefused):
+                if await first_noticing(subject, draft.code, run, trials) is None:
+                    return way
+    return None

@@ -45,39 +45,50 @@ def mistakes_at(node: ast.AST) -> Mistakes:
         case ast.BinOp(left=left, op=ast.Add(), right=right) if _is_text_or_list(left, right):
             yield from (left, right)
         case ast.BinOp(op=operator) if type(operator) in _ARITHMETIC:
-            yield _changed(node, op=_ARITHMETIC[type(operator)]())
+            yield _replace_fields(node, op=_ARITHMETIC[type(operator)]())
         case ast.AugAssign(target=target, op=operator, value=value):
             if type(operator) in _ARITHMETIC and not _is_text_or_list(value):
-                yield _changed(node, op=_ARITHMETIC[type(operator)]())
+                yield _replace_fields(node, op=_ARITHMETIC[type(operator)]())
             yield ast.Assign([target], value, lineno=node.lineno)
             yield ast.Pass()
         case ast.Compare(ops=comparisons):
             for place, comparison in enumerate(comparisons):
                 for other in _ORDER[type(comparison)]:
-                    yield _changed(node, ops=[*comparisons[:place], other(), *comparisons[place + 1 :]])
+                    yield _replace_fields(
+                        node, ops=[*comparisons[:place], other(), *comparisons[place + 1 :]]
+                    )
         case ast.BoolOp(op=joined, values=values):
-            yield _changed(node, op=ast.Or() if isinstance(joined, ast.And) else ast.And())
+            yield _replace_fields(node, op=ast.Or() if isinstance(joined, ast.And) else ast.And())
             for place in range(len(values)):
-                kept = _without(values, place)
-                yield kept[0] if len(kept) == 1 else _changed(node, values=kept)
+                kept = [*values[:place], *values[place + 1 :]]
+                yield kept[0] if len(kept) == 1 else _replace_fields(node, values=kept)
         case ast.UnaryOp(op=ast.USub() | ast.Not() | ast.Invert(), operand=operand):
             yield operand
-        case ast.Constant(value=value):
-            yield from _other_constants(value)
+        case ast.Constant(value=bool(value)):
+            yield ast.Constant(not value)
+        case ast.Constant(value=int(value)) if abs(value) >= _LARGE:
+            yield ast.Constant(0)
+        case ast.Constant(value=int(value) | float(value)) if value not in (value + 1, value - 1):
+            yield ast.Constant(value + 1)
+            # as the parser would give it: a minus is an operator
+            yield ast.Constant(value - 1) if value >= 1 else ast.UnaryOp(ast.USub(), ast.Constant(1 - value))
+        case ast.Constant(value=str(value)):
+            yield ast.Constant("" if value else "x")
         case ast.If(test=test) if not isinstance(test, ast.Constant):
-            yield from (_changed(node, test=ast.Constant(taken)) for taken in (True, False))
+            yield from (_replace_fields(node, test=ast.Constant(taken)) for taken in (True, False))
         case ast.IfExp(test=test, body=body, orelse=otherwise) if not isinstance(test, ast.Constant):
             yield from (body, otherwise)
         case ast.For(orelse=[]) | ast.While(orelse=[]):  # never entered; always entered it would only not end
             yield ast.Pass()
         case ast.comprehension(ifs=conditions):
-            yield from (_changed(node, ifs=_without(conditions, place)) for place in range(len(conditions)))
+            for place in range(len(conditions)):
+                yield _replace_fields(node, ifs=[*conditions[:place], *conditions[place + 1 :]])
         case ast.Slice():
             for part in ("lower", "upper", "step"):
                 if (bound := getattr(node, part)) is not None:
-                    yield _changed(node, **{part: None})
+                    yield _replace_fields(node, **{part: None})
                     yield from (
-                        _changed(node, **{part: near}) for near in _neighbours(bound) if part != "step"
+                        _replace_fields(node, **{part: near}) for near in _neighbours(bound) if part != "step"
                     )
         case ast.Call():
             yield from _other_calls(node)
@@ -94,15 +105,11 @@ def empty_result(annotation: ast.expr | None) -> ast.expr:
     return expression_of(_EMPTY.get(word, "None")).body
 
 
-def _changed(node: N, **fields: Any) -> N:
+def _replace_fields(node: N, **fields: Any) -> N:
     other = copy.copy(node)
     for name, value in fields.items():
         setattr(other, name, value)
     return other
-
-
-def _without(values: list[ast.expr], place: int) -> list[ast.expr]:
-    return [*values[:place], *values[place + 1 :]]
 
 
 def _is_text_or_list(*nodes: ast.expr) -> bool:
@@ -113,26 +120,12 @@ def _is_text_or_list(*nodes: ast.expr) -> bool:
     )
 
 
-def _other_constants(value: object) -> Mistakes:
-    match value:
-        case bool():
-            yield ast.Constant(not value)
-        case int() if abs(value) >= _LARGE:
-            yield ast.Constant(0)
-        case int() | float() if value not in (value + 1, value - 1):
-            yield ast.Constant(value + 1)
-            # as the parser would give it: a minus is an operator
-            yield ast.Constant(value - 1) if value >= 1 else ast.UnaryOp(ast.USub(), ast.Constant(1 - value))
-        case str():
-            yield ast.Constant("" if value else "x")
-
-
 def _other_calls(node: ast.Call) -> Mistakes:
     name, arguments = last_name(node.func), node.args
     if name in _OTHER_NAME:
         other = _OTHER_NAME[name]
         is_method = isinstance(node.func, ast.Attribute)
-        yield _changed(node, func=_changed(node.func, **{"attr" if is_method else "id": other}))
+        yield _replace_fields(node, func=_replace_fields(node.func, **{"attr" if is_method else "id": other}))
     if name in _LEFT_OUT and isinstance(node.func, ast.Attribute):
         yield node.func.value
     elif name in _LEFT_OUT and arguments and not isinstance(arguments[0], ast.Starred):
@@ -140,10 +133,10 @@ def _other_calls(node: ast.Call) -> Mistakes:
     if name == "range":
         for place, bound in enumerate(arguments[:2]):
             for near in _neighbours(bound):
-                yield _changed(node, args=[*arguments[:place], near, *arguments[place + 1 :]])
+                yield _replace_fields(node, args=[*arguments[:place], near, *arguments[place + 1 :]])
     for place, pair in enumerate(pairwise(arguments)):
         if not any(isinstance(each, ast.Starred) for each in pair):
-            yield _changed(node, args=[*arguments[:place], *reversed(pair), *arguments[place + 2 :]])
+            yield _replace_fields(node, args=[*arguments[:place], *reversed(pair), *arguments[place + 2 :]])
 
 
 def _neighbours(bound: ast.expr) -> Iterator[ast.expr]:

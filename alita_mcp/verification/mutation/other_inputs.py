@@ -13,13 +13,13 @@ import anyio
 from alita_mcp.errors import InvalidArguments, SandboxRefused
 from alita_mcp.sandbox.code_on_call import UNLOADABLE, on_many
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.values import Draft, Example, Schema
+from alita_mcp.values import Example
 from alita_mcp.verification.comparison import bare_kinds_of, same_result
 from alita_mcp.verification.examples.examples import Trial
 from alita_mcp.verification.examples.trials import RehearsedDraft
-from alita_mcp.verification.findings import sorted_json
+from alita_mcp.verification.findings import json_key
 from alita_mcp.verification.json_schema import validate_arguments
-from alita_mcp.verification.mutation.generated_inputs import constants_in, dictionary_inputs, mutated_inputs
+from alita_mcp.verification.mutation.generated_inputs import constants_in, dictionary_inputs, mutate_inputs
 
 Arguments = dict[str, Any]
 ObservedCalls = Sequence[tuple[Arguments, RunResult]]
@@ -52,27 +52,34 @@ class OtherInputs:
     ) -> None:
         self._draft, self._way, self._rehearsal = subject.draft, way, subject.rehearsal
         shown = [(each.example.arguments, each.result) for each in trials if each.result is not None]
-        self._fresh = {sorted_json(given): behaviour_of(result) for given, result in (*shown, *seen[:DRAWN])}
-        drawn = [given for given, _ in seen]
-        self._inputs = _inputs_of(
-            self._draft, subject.contract.input_schema, [given for given, _ in shown], drawn
-        )
+        self._fresh = {json_key(given): behaviour_of(result) for given, result in (*shown, *seen[:DRAWN])}
+        # each once, in an order that the code itself draws, so that no place in it is special
+        draft, schema = subject.draft, subject.contract.input_schema
+        seed = int.from_bytes(hashlib.sha256(draft.code.encode()).digest()[:4], "big")
+        share = 1 if draft.grants.is_pure else _SHARE_WITH_GRANTS
+        known = [given for given, _ in shown]
+        inputs = {json_key(each): each for each in (*known, *(given for given, _ in seen[: DRAWN // share]))}
+        made = mutate_inputs(schema, known, seed, MUTATED // share)
+        made += dictionary_inputs(schema, constants_in(draft.code), seed, DICTIONARY // share)
+        for each in made:
+            with suppress(InvalidArguments):
+                validate_arguments(schema, each)
+                inputs[json_key(each)] = each
+        draw = random.Random(seed)  # noqa: S311 - nothing here is secret
+        self._inputs = draw.sample(list(inputs.values()), len(inputs))
         self._expected: list[Behaviour] | None = None
+        self.count = 0
+        """Number of inputs; 0 until they are first needed, and where none can be used."""
         self._is_ready = False
         self._preparing = anyio.Lock()
 
-    @property
-    def count(self) -> int:
-        """Number of inputs; 0 until they are first needed, and where none can be used."""
-        return len(self._expected or ())
-
-    async def differing(self, code: str) -> list[Arguments] | None:
+    async def inputs_that_differ(self, code: str) -> list[Arguments] | None:
         """The inputs on which a variant behaves differently, those of examples among them; None: its process ended.
 
         Raises:
             SandboxError: the sandbox failed or refused.
         """
-        got = await self._on_many(code, self._inputs)
+        _, _, got = await self._run(code, self._inputs)
         if got is None or self._expected is None:
             return None
         both = zip(self._inputs, self._expected, got, strict=True)
@@ -84,7 +91,7 @@ class OtherInputs:
         Raises:
             SandboxError: the sandbox failed or refused.
         """
-        differing = await self.differing(trap) if trap else []
+        differing = await self.inputs_that_differ(trap) if trap else []
         return differing is None or len(differing) >= min(enough, self.count)
 
     async def are_usable(self) -> bool:
@@ -108,26 +115,33 @@ class OtherInputs:
         left = 0.0
         for start in range(0, len(self._inputs), AT_A_TIME):
             part = self._inputs[start : start + AT_A_TIME]
-            job = self._job(self._draft.code, part)
-            result = await self._rehearsal.run(job)
+            job, result, behaviours = await self._run(self._draft.code, part)
             left = left or job.limits.wall_seconds / _SHARE_OF_TIME
             left -= result.wall_seconds
-            if _behaviours(result, len(part)) is not None and left > 0:
+            if behaviours is not None and left > 0:
                 kept += part
         if 2 * len(kept) < len(self._inputs):
             return
-        got = await self._on_many(self._draft.code, kept)
+        _, _, got = await self._run(self._draft.code, kept)
         if got is None:
             return
         both = zip(kept, got, strict=True)
-        if all(alike(self._fresh.get(sorted_json(given), behaviour), behaviour) for given, behaviour in both):
-            self._inputs, self._expected = kept, got
+        if all(alike(self._fresh.get(json_key(given), behaviour), behaviour) for given, behaviour in both):
+            self._inputs, self._expected, self.count = kept, got, len(got)
 
-    def _job(self, code: str, inputs: Sequence[Arguments]) -> Job:
-        return on_many(self._way(code, Example(arguments={}, expected=None)), inputs)
-
-    async def _on_many(self, code: str, inputs: Sequence[Arguments]) -> list[Behaviour] | None:
-        return _behaviours(await self._rehearsal.run(self._job(code, inputs)), len(inputs))
+    async def _run(
+        self, code: str, inputs: Sequence[Arguments]
+    ) -> tuple[Job, RunResult, list[Behaviour] | None]:
+        """The behaviour of a variant on inputs, all in one process; None where its process ended."""
+        job = on_many(self._way(code, Example(arguments={}, expected=None)), inputs)
+        result = await self._rehearsal.run(job)
+        if not result.ok or not isinstance(result.value, list) or len(result.value) != len(inputs):
+            return job, result, None
+        behaviours = [
+            {"raised": sorted({*each["raised"]} - {"object"})} if isinstance(each, dict) else each
+            for each in result.value
+        ]
+        return job, result, behaviours
 
 
 def behaviour_of(result: RunResult) -> Behaviour:
@@ -145,34 +159,3 @@ def alike(one: Behaviour, other: Behaviour) -> bool:
         names, others = set(one["raised"]), set(other["raised"])
         return names <= others or others <= names
     return one is not None and other is not None and same_result(one, other)
-
-
-def _behaviours(result: RunResult, count: int) -> list[Behaviour] | None:
-    if not result.ok or not isinstance(result.value, list) or len(result.value) != count:
-        return None
-    return [
-        {"raised": sorted({*each["raised"]} - {"object"})} if isinstance(each, dict) else each
-        for each in result.value
-    ]
-
-
-def _inputs_of(
-    draft: Draft, schema: Schema, shown: Sequence[Arguments], drawn: Sequence[Arguments]
-) -> list[Arguments]:
-    """Each once, in an order that the code itself draws, so that no place in it is special."""
-    seed = int.from_bytes(hashlib.sha256(draft.code.encode()).digest()[:4], "big")
-    share = 1 if draft.grants.is_pure else _SHARE_WITH_GRANTS
-    made = mutated_inputs(schema, shown, seed, MUTATED // share)
-    made += dictionary_inputs(schema, constants_in(draft.code), seed, DICTIONARY // share)
-    inputs = {sorted_json(each): each for each in (*shown, *drawn[: DRAWN // share])}
-    inputs |= {sorted_json(each): each for each in made if _fits(schema, each)}
-    draw = random.Random(seed)  # noqa: S311 - nothing here is secret
-    return draw.sample(list(inputs.values()), len(inputs))
-
-
-def _fits(schema: Schema, arguments: Arguments) -> bool:
-    try:
-        validate_arguments(schema, arguments)
-    except InvalidArguments:
-        return False
-    return True

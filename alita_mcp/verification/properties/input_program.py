@@ -96,25 +96,18 @@ def _value(schema: dict[str, Any], path: str, shown: Shown) -> SearchStrategy[An
             longest = min(max(shown.most_items, shown.length(path)), MAX_SHOWN_ITEMS)
             return st.lists(_value(schema["items"], f"{path}[]", shown), max_size=longest)
         case "object":
-            return _object(schema, path, shown)
+            free = schema.get("additionalProperties")
+            if isinstance(free, dict):
+                keys = st.text(ALPHABET, min_size=1, max_size=MAX_TEXT // 2)
+                most = min(MAX_KEYS, shown.most_items)
+                return st.dictionaries(keys, _value(free, f"{path}.*", shown), max_size=most)
+            nodes, needed = schema.get("properties", {}), set(schema.get("required", ()))
+            parts = {name: _value(node, f"{path}.{name}", shown) for name, node in nodes.items()}
+            return st.fixed_dictionaries(
+                {name: part for name, part in parts.items() if name in needed},
+                optional={name: part for name, part in parts.items() if name not in needed},
+            )
     return st.none()
-
-
-def _object(schema: dict[str, Any], path: str, shown: Shown) -> SearchStrategy[Any]:
-    free = schema.get("additionalProperties")
-    if isinstance(free, dict):
-        keys = st.text(ALPHABET, min_size=1, max_size=MAX_TEXT // 2)
-        return st.dictionaries(
-            keys, _value(free, f"{path}.*", shown), max_size=min(MAX_KEYS, shown.most_items)
-        )
-    parts = {
-        name: _value(node, f"{path}.{name}", shown) for name, node in schema.get("properties", {}).items()
-    }
-    needed = set(schema.get("required", ()))
-    return st.fixed_dictionaries(
-        {name: part for name, part in parts.items() if name in needed},
-        optional={name: part for name, part in parts.items() if name not in needed},
-    )
 
 
 def _integer(known: list[int]) -> SearchStrategy[int]:
@@ -191,19 +184,16 @@ def main() -> None:
     drawn_from = arguments(order["schema"], order["examples"])
     draw(drawn_from, order, talk.say, Phase.generate)
     talk.say(None)
-    while talk.hear() == "shrink":
-        _shrink(talk, drawn_from, order)
 
-
-def _shrink(talk: Conversation, drawn_from: SearchStrategy[Any], order: dict[str, Any]) -> None:
-    def each(value: Any) -> None:
+    def try_input(value: Any) -> None:
         talk.say(value)
         if talk.hear():
             raise _Fails
 
-    with suppress(_Fails):
-        draw(drawn_from, order, each, Phase.generate, Phase.shrink)
-    talk.say(None)
+    while talk.hear() == "shrink":
+        with suppress(_Fails):
+            draw(drawn_from, order, try_input, Phase.generate, Phase.shrink)
+        talk.say(None)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from alita_mcp.values import Example, Schema
-from alita_mcp.verification.findings import sorted_json
+from alita_mcp.verification.findings import json_key
 
 Arguments = dict[str, Any]
 Fails = Callable[[Arguments], Awaitable[bool]]
@@ -54,7 +54,7 @@ class InputSource:
         with anyio.move_on_after(DRAWN_WITHIN_S):
             await self._say(self._order)
             while (arguments := await self._hear()) is not None:
-                drawn.setdefault(sorted_json(arguments), arguments)
+                drawn.setdefault(json_key(arguments), arguments)
             self._listens = True
         if not drawn:
             raise NoInputs(f"nothing was drawn within {DRAWN_WITHIN_S:g} s")
@@ -69,7 +69,7 @@ class InputSource:
             while (arguments := await self._hear()) is not None:
                 failed = await fails(arguments)
                 if failed:
-                    best = min(best, arguments, key=lambda each: (len(sorted_json(each)), sorted_json(each)))
+                    best = min(best, arguments, key=lambda each: (len(json_key(each)), json_key(each)))
                 await self._say(failed)
         except NoInputs:
             return best
@@ -96,7 +96,7 @@ async def input_source(
     shown = [
         example.arguments
         for example in examples
-        if len(sorted_json(example.arguments)) <= _MAX_EXAMPLE_CHARACTERS
+        if len(json_key(example.arguments)) <= _MAX_EXAMPLE_CHARACTERS
     ]
     order = {"schema": schema, "examples": shown, "seed": seed, "count": count}
     with tempfile.TemporaryDirectory(prefix="alita-inputs-") as folder:

@@ -11,63 +11,39 @@ import anyio
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.interface import RunResult
-from alita_mcp.values import Check, Draft, Example, Limits, Schema, Stage, ToolContract
+from alita_mcp.values import Check, Draft, Example, Limits, Schema, Stage
 from alita_mcp.verification.comparison import bare_kinds_of
 from alita_mcp.verification.examples.examples import Trial
-from alita_mcp.verification.examples.trials import FIXES, RehearsedDraft, each_of, failure_in_words, job_of
-from alita_mcp.verification.findings import brief, call_facts, failed, passed, shown, sorted_json
-from alita_mcp.verification.json_schema import delivered, validate_result
+from alita_mcp.verification.examples.trials import FIXES, RehearsedDraft, describe_failure, each_of, job_of
+from alita_mcp.verification.findings import brief, call_facts, cut_value, fail_check, json_key, pass_check
+from alita_mcp.verification.json_schema import validate_result, wrap_result
 from alita_mcp.verification.properties.input_source import InputSource, NoInputs
 
+INPUTS = 60
+"""How many are drawn; fewer where the schema admits fewer."""
+MAX_SECONDS = 10.0
+MAX_SHRINKING_SECONDS = 3.0
+MAX_SHRINKING_CALLS = 120
+MAX_REPORTED = 3
+_LEAST_PATIENCE_S = 0.5
+_SLOWEST_TIMES = 20
+_ENOUGH_SLOW = 3
+"""After so many inputs that took too long the others are not tried any more."""
+
+_BEYOND = "Refuse such arguments with a declared error, or add an example of this size."
+Arguments = dict[str, Any]
 SLOW = frozenset({"timeout", "memory"})
 _OF_SERVICES = {"OSError", "RuntimeError"}
 """Errors that the stand-ins of a rehearsal raise; the real services may not raise them."""
 
 
-class Finding(NamedTuple):
+class Fault(NamedTuple):
     """One kind of failure; inputs with the same key failed in the same way."""
 
     key: tuple[str, str]
     message: str
     fix: str
     hard: bool
-
-
-class Judgement:
-    """Judge of one draft's results for generated inputs."""
-
-    def __init__(self, draft: Draft, contract: ToolContract) -> None:
-        self._contract = contract
-        self._pure = draft.grants.is_pure
-        raised = [example.raises for example in draft.examples if example.raises is not None]
-        self._declared = {name.rpartition(".")[2] for name in (*contract.raises, *raised)}
-
-    def finding(self, result: RunResult) -> Finding | None:
-        """The fault of a result; None when there is none."""
-        if result.ok:
-            return self._misfit(result.value)
-        if result.status == "error":
-            return self._error(result)
-        what = failure_in_words(result)
-        return Finding((result.status, ""), what, FIXES[result.status], hard=True)
-
-    def _misfit(self, value: Any) -> Finding | None:
-        value = delivered(value, wraps_result=self._contract.wraps_result)
-        misfit = validate_result(self._contract.output_schema, value)
-        if misfit is None:
-            return None
-        what = f"the result does not fit the return annotation: {misfit}"
-        fix = "Return what the annotation declares for every input, raise a declared error, or correct the annotation."
-        return Finding(("schema", ""), what, fix, hard=True)
-
-    def _error(self, result: RunResult) -> Finding | None:
-        name = result.error_type.rpartition(".")[2]
-        kinds = bare_kinds_of(result)
-        if kinds & self._declared or (not self._pure and kinds & _OF_SERVICES):
-            return None
-        what = f"{failure_in_words(result)}, which neither the docstring nor an example announces"
-        fix = f"Handle it, or say `Raises: {name}` in the docstring and add an example with raises {name!r}."
-        return Finding(("error", name), what, fix, hard=False)
 
 
 class ShownRange:
@@ -106,21 +82,6 @@ def _sizes(path: str, value: Any) -> list[tuple[str, float]]:
     return []
 
 
-INPUTS = 60
-"""How many are drawn; fewer where the schema admits fewer."""
-MAX_SECONDS = 10.0
-MAX_SHRINKING_SECONDS = 3.0
-MAX_SHRINKING_CALLS = 120
-MAX_REPORTED = 3
-_LEAST_PATIENCE_S = 0.5
-_SLOWEST_TIMES = 20
-_ENOUGH_SLOW = 3
-"""After so many inputs that took too long the others are not tried any more."""
-
-_BEYOND = "Refuse such arguments with a declared error, or add an example of this size."
-Arguments = dict[str, Any]
-
-
 def seed_of(draft: Draft) -> int:
     """Seed of a draft's generated inputs; the same in every sandbox and at every time."""
     digest = hashlib.sha256(draft.code.encode("utf-8", "surrogatepass")).digest()
@@ -142,7 +103,7 @@ class _Failure:
     """One input and what it did."""
 
     arguments: Arguments
-    finding: Finding
+    fault: Fault
     result: RunResult
 
 
@@ -155,17 +116,17 @@ async def properties_gate(
         SandboxError: the sandbox failed, which says nothing about the draft.
     """
     if not subject.contract.input_schema["properties"]:
-        return PropertiesFound([passed("properties", "there is only one input")])
+        return PropertiesFound([pass_check("properties", "there is only one input")])
     try:
         inputs = await source.draw()
     except NoInputs as none:
-        return PropertiesFound([_untried(str(none))])
+        return PropertiesFound([_no_input(str(none))])
     trial = _Trials(subject, trials)
     await trial.run_all(inputs)
-    checks = await _reported(trial, source)
+    checks = await _report_failures(trial, source)
     if not trial.tried:
-        return PropertiesFound([_untried("no generated input was answered in time")])
-    checks = checks or [passed("properties", f"{trial.tried} generated inputs")]
+        return PropertiesFound([_no_input("no generated input was answered in time")])
+    checks = checks or [pass_check("properties", f"{trial.tried} generated inputs")]
     return PropertiesFound(checks, trial.tried, tuple(trial.seen))
 
 
@@ -177,81 +138,109 @@ class _Trials:
         self.tried = 0
         self.seen: list[tuple[Arguments, RunResult]] = []
         self.refused = ""
-        self._shown = ShownRange([trial.example for trial in trials], subject.contract.input_schema)
-        self._subject, self._limits = subject, subject.draft.limits
-        self._judgement = Judgement(subject.draft, subject.contract)
+        examples = [trial.example for trial in trials]
+        self._shown = ShownRange(examples, subject.contract.input_schema)
+        self.limits = subject.draft.limits
+        self._subject = subject
+        raises = [example.raises for example in subject.draft.examples if example.raises is not None]
+        self._declared = {name.rpartition(".")[2] for name in (*subject.contract.raises, *raises)}
         self._known: dict[str, _Failure | None] = {}
         slowest = max((trial.result.wall_seconds for trial in trials if trial.result), default=0.0)
-        self._patience = min(max(_LEAST_PATIENCE_S, _SLOWEST_TIMES * slowest), self._limits.wall_seconds)
+        patience = max(_LEAST_PATIENCE_S, _SLOWEST_TIMES * slowest)
+        self._patience = min(patience, self.limits.wall_seconds)
 
     async def run_all(self, inputs: Sequence[Arguments]) -> None:
-        """Several at once, until all are done, time is up, or a few of them took too long."""
+        """Runs several at once, until all are done, time is up, or a few of them took too long."""
         enough = anyio.CancelScope()
 
         async def look(arguments: Arguments) -> None:
             failure = await self.failure_of(arguments)
             self.tried += 1
             self.failures += [failure] if failure else []
-            if sum(each.finding.key[0] in SLOW for each in self.failures) >= _ENOUGH_SLOW:
+            if sum(each.fault.key[0] in SLOW for each in self.failures) >= _ENOUGH_SLOW:
                 enough.cancel()
 
         with enough:
             await each_of(inputs, look, MAX_SECONDS)
 
-    async def failure_of(self, arguments: Arguments) -> _Failure | None:
-        """The failure of an input, which is run once; None where there is none."""
-        text = sorted_json(arguments)
-        if text not in self._known:
-            self._known[text] = await self._run(arguments)
-        return self._known[text]
-
     def knows(self, arguments: Arguments) -> bool:
         """Whether the input was run."""
-        return sorted_json(arguments) in self._known
+        return json_key(arguments) in self._known
 
-    async def confirmed(self, arguments: Arguments) -> _Failure | None:
-        """The failure of one input under the limits of the tool itself."""
-        return self._failure(arguments, await self._result(arguments, self._limits))
+    async def failure_of(self, arguments: Arguments) -> _Failure | None:
+        """The failure of an input, which is run once; None where there is none."""
+        text, limits = json_key(arguments), self.limits
+        if text not in self._known:
+            failure = None
+            try:
+                with anyio.move_on_after(self._patience) as late:
+                    failure = await self.run_once(arguments, limits)
+                if late.cancelled_caught:  # the sandbox's own clock does not count the wait for a worker
+                    bounds = {"wall_seconds": self._patience, "cpu_seconds": self._patience}
+                    failure = await self.run_once(arguments, limits.model_copy(update=bounds))
+            except SandboxRefused as refused:
+                self.refused = self.refused or refused.message
+            self._known[text] = failure
+        return self._known[text]
 
-    async def _run(self, arguments: Arguments) -> _Failure | None:
-        try:
-            with anyio.move_on_after(self._patience):
-                return await self.confirmed(arguments)
-            # late: by the sandbox's own clock, which does not count how long a call waits for a worker
-            bounds = {"wall_seconds": self._patience, "cpu_seconds": self._patience}
-            result = await self._result(arguments, self._limits.model_copy(update=bounds))
-            return self._failure(arguments, result)
-        except SandboxRefused as refused:
-            self.refused = self.refused or refused.message
-            return None
-
-    async def _result(self, arguments: Arguments, limits: Limits) -> RunResult:
-        example = Example(arguments=arguments, expected=None)
-        job = job_of(self._subject.draft, example, self._subject.environment)
-        return await self._subject.rehearsal.run(job.model_copy(update={"limits": limits}))
-
-    def _failure(self, arguments: Arguments, result: RunResult) -> _Failure | None:
+    async def run_once(self, arguments: Arguments, limits: Limits) -> _Failure | None:
+        """The failure of one input under these limits; None where there is none."""
+        subject = self._subject
+        job = job_of(subject.draft, Example(arguments=arguments, expected=None), subject.environment)
+        result = await subject.rehearsal.run(job.model_copy(update={"limits": limits}))
         if result.status in ("ok", "error"):
             self.seen.append((arguments, result))
-        finding = self._judgement.finding(result)
-        if finding and finding.key[0] in SLOW and not self._shown.covers(arguments):
-            finding = finding._replace(key=(finding.key[0], "beyond"), fix=_BEYOND, hard=False)
-        return _Failure(arguments, finding, result) if finding else None
+        fault = self._find_fault(result)
+        if fault and fault.key[0] in SLOW and not self._shown.covers(arguments):
+            fault = fault._replace(key=(fault.key[0], "beyond"), fix=_BEYOND, hard=False)
+        return _Failure(arguments, fault, result) if fault else None
+
+    def _find_fault(self, result: RunResult) -> Fault | None:
+        # The call (1) gave a value, of the declared type or not, (2) raised an error, declared or not, or (3) did not
+        # end properly.
+        contract = self._subject.contract
+        if result.ok:
+            value = wrap_result(result.value, wraps_result=contract.wraps_result)
+            misfit = validate_result(contract.output_schema, value)
+            if misfit is None:
+                return None
+            what = f"the result does not fit the return annotation: {misfit}"
+            fix = "Return what the annotation declares, raise a declared error, or correct the annotation."
+            return Fault(("schema", ""), what, fix, hard=True)
+        if result.status == "error":
+            name = result.error_type.rpartition(".")[2]
+            kinds = bare_kinds_of(result)
+            by_service = not self._subject.draft.grants.is_pure and kinds & _OF_SERVICES
+            if kinds & self._declared or by_service:
+                return None
+            what = f"{describe_failure(result)}, which neither the docstring nor an example announces"
+            fix = f"Handle it, or say `Raises: {name}` in the docstring and add an example with raises {name!r}."
+            return Fault(("error", name), what, fix, hard=False)
+        return Fault((result.status, ""), describe_failure(result), FIXES[result.status], hard=True)
 
 
-async def _reported(trial: _Trials, source: InputSource) -> list[Check]:
+async def _report_failures(trial: _Trials, source: InputSource) -> list[Check]:
     """One check for each kind of failure with its smallest input; the hard ones first."""
-    checks = [_refused(trial.refused)] if trial.refused else []
-    firsts = {failure.finding.key: failure for failure in reversed(trial.failures)}
-    worst = sorted(firsts.values(), key=lambda failure: (not failure.finding.hard, failure.finding.key))
+    checks = []
+    if trial.refused:
+        message = f"a generated input needs what this sandbox lacks: {trial.refused}"
+        fix = "Do without the feature, or install Docker or bubblewrap."
+        checks.append(fail_check("properties", message, fix, hard=False))
+    firsts = {failure.fault.key: failure for failure in reversed(trial.failures)}
+    worst = sorted(firsts.values(), key=lambda failure: (not failure.fault.hard, failure.fault.key))
     deadline = anyio.current_time() + MAX_SHRINKING_SECONDS
     for first in worst[:MAX_REPORTED]:
         failure: _Failure | None = await _smallest(first, trial, source, deadline)
-        if failure and failure.finding.hard and failure.finding.key[0] in SLOW:
-            failure = await trial.confirmed(failure.arguments)
+        if failure and failure.fault.hard and failure.fault.key[0] in SLOW:
+            failure = await trial.run_once(failure.arguments, trial.limits)
         if failure:
-            checks.append(_check(failure))
-            if failure.finding.hard:
+            fault, result = failure.fault, failure.result
+            stage: Stage = "schema" if fault.key[0] == "schema" else "properties"
+            message = f"with {brief(failure.arguments)}: {fault.message}"
+            got = cut_value(result.value) if result.ok else describe_failure(result)
+            facts = call_facts(failure.arguments, result)
+            checks.append(fail_check(stage, message, fault.fix, hard=fault.hard, got=got, **facts))
+            if fault.hard:
                 break  # it ends the run: what else there is can wait
     return sorted(checks, key=lambda check: not check.hard)
 
@@ -267,27 +256,12 @@ async def _smallest(first: _Failure, trial: _Trials, source: InputSource, deadli
             if calls > MAX_SHRINKING_CALLS or anyio.current_time() > deadline:
                 return False  # the search ends by itself when nothing smaller fails any more
         failure = await trial.failure_of(arguments)
-        return failure is not None and failure.finding.key == first.finding.key
+        return failure is not None and failure.fault.key == first.fault.key
 
     smallest = await source.shrink(fails, first.arguments)
     return await trial.failure_of(smallest) or first
 
 
-def _check(failure: _Failure) -> Check:
-    finding, result = failure.finding, failure.result
-    stage: Stage = "schema" if finding.key[0] == "schema" else "properties"
-    message = f"with {brief(failure.arguments)}: {finding.message}"
-    got = shown(result.value) if result.ok else failure_in_words(result)
-    facts = call_facts(failure.arguments, result)
-    return failed(stage, message, finding.fix, hard=finding.hard, got=got, **facts)
-
-
-def _refused(message: str) -> Check:
-    fix = "Do without the feature, or install Docker or bubblewrap."
-    what = f"a generated input needs what this sandbox lacks: {message}"
-    return failed("properties", what, fix, hard=False)
-
-
-def _untried(why: str) -> Check:
+def _no_input(why: str) -> Check:
     message = f"no generated input was tried: {why}"
-    return failed("properties", message, "Send it again, or make the tool faster.", hard=False)
+    return fail_check("properties", message, "Send it again, or make the tool faster.", hard=False)

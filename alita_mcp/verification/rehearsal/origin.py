@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
@@ -29,7 +29,7 @@ FILES = {
 ANSWER_CHARACTERS = 200
 
 
-def completed(prompt: str) -> str:
+def complete_prompt(prompt: str) -> str:
     """Completion of the stand-in model: the last non-empty line of the prompt, cut to 200 characters."""
     lines = [line.strip() for line in prompt.splitlines() if line.strip()]
     return f"Rehearsal: {lines[-1][:ANSWER_CHARACTERS]}" if lines else "Rehearsal:"
@@ -71,45 +71,34 @@ class StandInResponse(NamedTuple):
 def response_to(request: Request) -> StandInResponse:
     """Response to a request: the fixed one of a fixed path, else the request itself as JSON."""
     if request.path.startswith("/status/"):
-        return _status(request.path.removeprefix("/status/"))
+        word = request.path.removeprefix("/status/")
+        status = int(word) if word.isascii() and word.isdigit() and len(word) == 3 and word >= "200" else 400
+        return StandInResponse(b"" if status in _BODILESS else _as_json({"status": status}), _JSON, status)
+    if request.path == "/redirect":
+        target = "".join(letter for letter in request.query.get("to", "/text") if letter.isprintable())
+        return StandInResponse(b"", status=302, headers=(("Location", target),))
     fixed = _FIXED.get(request.path)
-    return fixed(request) if fixed else _echo(request)
-
-
-def _status(word: str) -> StandInResponse:
-    status = int(word) if word.isascii() and word.isdigit() and len(word) == 3 and word >= "200" else 400
-    return StandInResponse(b"" if status in _BODILESS else _as_json({"status": status}), _JSON, status)
-
-
-def _redirect(request: Request) -> StandInResponse:
-    to = "".join(letter for letter in request.query.get("to", "/text") if letter.isprintable())
-    return StandInResponse(b"", status=302, headers=(("Location", to),))
-
-
-def _zipped(_request: Request) -> StandInResponse:
-    packed = gzip.compress(FILES["sample.txt"].encode(), mtime=0)
-    return StandInResponse(packed, headers=(("Content-Encoding", "gzip"),))
-
-
-def _echo(request: Request) -> StandInResponse:
-    shown = {
+    if fixed is not None:
+        return fixed
+    headers = {
         name: value for name, value in request.headers.items() if name in _SHOWN or name.startswith("x-")
     }
-    echoed = request._asdict() | {"headers": shown, "body": request.body.decode("utf-8", "replace")}
-    return StandInResponse(_as_json(echoed), _JSON)
+    echo = request._asdict() | {"headers": headers, "body": request.body.decode("utf-8", "replace")}
+    return StandInResponse(_as_json(echo), _JSON)
 
 
-_FIXED: dict[str, Callable[[Request], StandInResponse]] = {
-    "/text": lambda _request: StandInResponse(FILES["sample.txt"].encode()),
-    "/csv": lambda _request: StandInResponse(FILES["sample.csv"].encode(), "text/csv; charset=utf-8"),
-    "/json": lambda _request: StandInResponse(FILES["sample.json"].encode(), _JSON),
-    "/html": lambda _request: StandInResponse(FILES["sample.html"].encode(), "text/html; charset=utf-8"),
-    "/bytes": lambda _request: StandInResponse(b"\x00\x01\x02\xff", "application/octet-stream"),
-    "/large": lambda _request: StandInResponse(b"x" * LARGE),
-    "/empty": lambda _request: StandInResponse(b"", status=204),
-    "/gzip": _zipped,
-    "/redirect": _redirect,
-    "/loop": lambda _request: StandInResponse(b"", status=302, headers=(("Location", "/loop"),)),
+_FIXED = {
+    "/text": StandInResponse(FILES["sample.txt"].encode()),
+    "/csv": StandInResponse(FILES["sample.csv"].encode(), "text/csv; charset=utf-8"),
+    "/json": StandInResponse(FILES["sample.json"].encode(), _JSON),
+    "/html": StandInResponse(FILES["sample.html"].encode(), "text/html; charset=utf-8"),
+    "/bytes": StandInResponse(b"\x00\x01\x02\xff", "application/octet-stream"),
+    "/large": StandInResponse(b"x" * LARGE),
+    "/empty": StandInResponse(b"", status=204),
+    "/gzip": StandInResponse(
+        gzip.compress(FILES["sample.txt"].encode(), mtime=0), headers=(("Content-Encoding", "gzip"),)
+    ),
+    "/loop": StandInResponse(b"", status=302, headers=(("Location", "/loop"),)),
 }
 
 
@@ -176,32 +165,29 @@ class OriginStream(ByteStream):
 
 def _response_bytes(received: bytes, *, ended: bool) -> bytes | None:
     """The response to a complete request; None while more of it has to come."""
+    not_http = StandInResponse(b"no HTTP request\n", status=400)
     head, found, body = received.partition(b"\r\n\r\n")
+    # The request is (1) too large, (2) not whole yet, (3) not HTTP, or (4) answered.
     if len(received) > MAX_REQUEST:
-        return _written(StandInResponse(b"too large\n", status=413), "GET")
+        return _encode_response(StandInResponse(b"too large\n", status=413), "GET")
     if not found:
-        return _written(StandInResponse(b"no HTTP request\n", status=400), "GET") if ended else None
+        return _encode_response(not_http, "GET") if ended else None
     try:
-        request = _read(head, body)
+        first, *lines = head.decode("latin-1").split("\r\n")
+        method, target, _version = first.split(" ")
+        parts = urlsplit(target)
     except ValueError:
-        return _written(StandInResponse(b"no HTTP request\n", status=400), "GET")
-    length = request.headers.get("content-length", "0")
+        return _encode_response(not_http, "GET")
+    pairs = (line.partition(":") for line in lines)
+    headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    length = headers.get("content-length", "0")
     if length.isdigit() and len(body) < int(length) and not ended:
         return None
-    return _written(response_to(request), request.method)
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    return _encode_response(response_to(Request(method, parts.path, query, headers, body)), method)
 
 
-def _read(head: bytes, body: bytes) -> Request:
-    first, *lines = head.decode("latin-1").split("\r\n")
-    method, target, _version = first.split(" ")
-    parts = urlsplit(target)
-    headers = {
-        name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
-    }
-    return Request(method, parts.path, dict(parse_qsl(parts.query, keep_blank_values=True)), headers, body)
-
-
-def _written(response: StandInResponse, method: str) -> bytes:
+def _encode_response(response: StandInResponse, method: str) -> bytes:
     length = ("Content-Length", str(len(response.body)))
     headers = [("Content-Type", response.kind), *response.headers, length, ("Connection", "close")]
     lines = [f"HTTP/1.1 {response.status} Rehearsal", *(f"{name}: {value}" for name, value in headers)]

@@ -24,7 +24,7 @@ from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.values import Grants, Limits, StoredVersion
 from alita_mcp.verification.comparison import kinds_of
 from alita_mcp.verification.json_schema import validate_arguments
-from alita_mcp.verification.rehearsal.origin import FILES, RehearsalEgressPolicy, completed, secret_of
+from alita_mcp.verification.rehearsal.origin import FILES, RehearsalEgressPolicy, complete_prompt, secret_of
 
 ReadTool = Callable[[str], Awaitable[StoredVersion]]
 """A tool of the library by name, proved unchanged; raises as `Library.read`."""
@@ -58,7 +58,7 @@ class Rehearsal:
         self, job: Job, workspace: Path, chain: tuple[str, ...], failures: list[SandboxError]
     ) -> HostServices:
         async def complete(prompt: str, **_options: Any) -> str:
-            return completed(prompt)
+            return complete_prompt(prompt)
 
         async def call_tool(name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]) -> Any:
             try:
@@ -143,18 +143,18 @@ def value_of(name: str, result: RunResult) -> Any:
 @asynccontextmanager
 async def _workspace() -> AsyncIterator[Path]:
     """A folder with the samples, which is gone afterwards."""
-    folder = await anyio.to_thread.run_sync(_with_samples)
+
+    def make_folder() -> tempfile.TemporaryDirectory[str]:
+        folder = tempfile.TemporaryDirectory(prefix="alita-rehearsal-")
+        for name, text in FILES.items():
+            place = Path(folder.name, name)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8", newline="\n")
+        return folder
+
+    folder = await anyio.to_thread.run_sync(make_folder)
     try:
         yield Path(folder.name)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(folder.cleanup)
-
-
-def _with_samples() -> tempfile.TemporaryDirectory[str]:
-    folder = tempfile.TemporaryDirectory(prefix="alita-rehearsal-")
-    for name, text in FILES.items():
-        place = Path(folder.name, name)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8", newline="\n")
-    return folder

@@ -9,14 +9,14 @@ from collections import Counter
 
 from alita_mcp.library.private_text import KEYS, NAMED_SECRET, holds_key
 from alita_mcp.values import Check
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 
 __all__ = ["credential_checks", "holds_key"]
 _RANDOM_LOOKING = re.compile(r"[A-Za-z0-9+/=_\-.]{16,}")
 MIN_ENTROPY = 3.5
 """Bits a character; words and dashes stay below, random keys of 16 characters lie above."""
 
-_FIX = "Remove it (and revoke it, it was sent): a tool gets secrets by grant, or as an argument."
+_FIX = "Remove it, and revoke it because it was sent. A tool gets secrets by grant or as an argument."
 
 
 def credential_checks(code: str, tree: ast.Module) -> list[Check]:
@@ -25,38 +25,34 @@ def credential_checks(code: str, tree: ast.Module) -> list[Check]:
     for what, pattern in KEYS.items():
         if found := pattern.search(code):
             line = code.count("\n", 0, found.start()) + 1
-            checks.append(failed("static", f"the code holds {what}", _FIX, line=line))
-    for name, node in _named_strings(tree):
-        if NAMED_SECRET.search(name) and _looks_random(node.value):
-            message = f"the value of {name[:60]} looks like a secret"
-            checks.append(failed("static", message, _FIX, line=node.lineno))
-    return checks
-
-
-def _named_strings(tree: ast.Module) -> list[tuple[str, ast.Constant]]:
-    """String constants with the name that they are assigned, passed or keyed under."""
-    found: list[tuple[str, ast.expr | None]] = []
+            checks.append(fail_check("static", f"the code holds {what}", _FIX, line=line))
+    # string constants with the name that they are assigned, passed or keyed under
+    named: list[tuple[str, ast.expr | None]] = []
     for node in ast.walk(tree):
         match node:
             case ast.Assign(targets=targets, value=value):
-                found += [(_name_of(target), value) for target in targets]
+                named += [(_name_of(target), value) for target in targets]
             case ast.AnnAssign(target=target, value=value):
-                found.append((_name_of(target), value))
+                named.append((_name_of(target), value))
             case ast.keyword(arg=str(name), value=value):
-                found.append((name, value))
+                named.append((name, value))
             case ast.Dict(keys=keys, values=values):
-                found += [(_name_of(key), value) for key, value in zip(keys, values, strict=True)]
-            case ast.arguments():
-                found += _parameter_defaults(node)
-    return [(name, value) for name, value in found if isinstance(value, ast.Constant)]
-
-
-def _parameter_defaults(arguments: ast.arguments) -> list[tuple[str, ast.expr | None]]:
-    positional = [*arguments.posonlyargs, *arguments.args]
-    with_default = positional[len(positional) - len(arguments.defaults) :]
-    parameters = [*with_default, *arguments.kwonlyargs]
-    defaults = [*arguments.defaults, *arguments.kw_defaults]
-    return [(each.arg, default) for each, default in zip(parameters, defaults, strict=True)]
+                named += [(_name_of(key), value) for key, value in zip(keys, values, strict=True)]
+            case ast.arguments(posonlyargs=first, args=others, defaults=defaults):
+                positional = [*first, *others]
+                with_default = positional[len(positional) - len(defaults) :]
+                pairs = zip([*with_default, *node.kwonlyargs], [*defaults, *node.kw_defaults], strict=True)
+                named += [(parameter.arg, default) for parameter, default in pairs]
+    for name, constant in named:
+        text = constant.value if isinstance(constant, ast.Constant) else None
+        if not isinstance(text, str) or not NAMED_SECRET.search(name) or not _RANDOM_LOOKING.fullmatch(text):
+            continue
+        shares = [count / len(text) for count in Counter(text).values()]
+        entropy = -sum(share * math.log2(share) for share in shares)
+        if entropy >= MIN_ENTROPY and any(each.isdigit() for each in text):
+            message = f"the value of {name[:60]} looks like a secret"
+            checks.append(fail_check("static", message, _FIX, line=getattr(constant, "lineno", None)))
+    return checks
 
 
 def _name_of(target: ast.expr | None) -> str:
@@ -68,11 +64,3 @@ def _name_of(target: ast.expr | None) -> str:
         case ast.Subscript(slice=key):
             return _name_of(key)
     return ""
-
-
-def _looks_random(value: object) -> bool:
-    if not isinstance(value, str) or not _RANDOM_LOOKING.fullmatch(value):
-        return False
-    counts = Counter(value)
-    entropy = -sum(n / len(value) * math.log2(n / len(value)) for n in counts.values())
-    return entropy >= MIN_ENTROPY and any(each.isdigit() for each in value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.values import Check, Draft, ToolContract
 from alita_mcp.verification.code.names import Names, names_of
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 
 MAX_PACKAGES = 20
 _OURS = {"alita_tool"}
@@ -37,12 +37,22 @@ def package_checks(draft: Draft) -> list[Check]:
     """Faults in the text of declared packages; the environment gate finds out whether they exist."""
     checks = []
     if len(draft.packages) > MAX_PACKAGES:
-        message = f"{len(draft.packages)} packages, the limit is {MAX_PACKAGES}"
-        checks.append(failed("environment", message, "Declare only what the code imports."))
+        message = f"too many packages: {len(draft.packages)}, the limit is {MAX_PACKAGES}"
+        checks.append(fail_check("environment", message, "Declare only what the code imports."))
     for text in draft.packages:
-        if problem := _requirement_problem(text):
+        problem = ""
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement as invalid:
+            problem = str(invalid).splitlines()[0][:200]
+        else:
+            if requirement.url:
+                problem = "packages come from the package index, not from an address"
+            elif requirement.marker:
+                problem = "environment markers are not supported"
+        if problem:
             message = f"package {text[:100]!r}: {problem}"
-            checks.append(failed("environment", message, 'Write "name" or "name>=1.2".'))
+            checks.append(fail_check("environment", message, 'Write "name" or "name>=1.2".'))
     return checks
 
 
@@ -54,12 +64,18 @@ def import_checks(draft: Draft, contract: ToolContract, tree: ast.Module) -> lis
     explained = {each for name in foreign for each in distributions_of(name)}
     if declared - explained:
         return []  # a declared package may bring any module; the import in the sandbox decides
+    lines: dict[str, int] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = (alias.name for alias in node.names)
+            for module in [node.module or ""] if isinstance(node, ast.ImportFrom) else names:
+                lines.setdefault(module.split(".")[0], node.lineno)
     return [
-        failed(
+        fail_check(
             "static",
             f"the code imports {name}, which is neither in the standard library nor a declared package",
             f"Declare it in packages ({DISTRIBUTIONS.get(name, name)!r}) or use the standard library.",
-            line=_line_of(name, tree),
+            line=lines.get(name),
         )
         for name in unexplained
     ]
@@ -74,31 +90,6 @@ def distributions_of(module: str) -> set[str]:
     }
 
 
-def _requirement_problem(text: str) -> str:
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement as invalid:
-        return str(invalid).splitlines()[0][:200]
-    if requirement.url:
-        return "packages come from the package index, not from an address"
-    if requirement.marker:
-        return "environment markers have no meaning here"
-    return ""
-
-
-def _line_of(module: str, tree: ast.Module) -> int | None:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom) and module in _top_levels(node):
-            return node.lineno
-    return None
-
-
-def _top_levels(node: ast.Import | ast.ImportFrom) -> Iterable[str]:
-    if isinstance(node, ast.ImportFrom):
-        return [(node.module or "").split(".")[0]]
-    return [alias.name.split(".")[0] for alias in node.names]
-
-
 Uses = dict[str, int]
 """What the code uses, and the line where it first does."""
 _CAUGHT = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
@@ -109,29 +100,23 @@ _DEEPEST = 4
 
 def missing_checks(tree: ast.Module, abilities: Abilities) -> list[Check]:
     """At most one check: each feature that the code needs and the sandbox lacks, with its replacement."""
-    modules = _modules_used(tree, names_of(tree))
-    needed = {}
+    uses = _modules_used(tree, names_of(tree))
+    needed, instead = [], []
     for lack in abilities.lacks:
-        if uses := _matching(lack.names, modules):
-            subject = _subject(uses)
-            needed[f"{subject} (line {min(uses.values())})"] = f"{subject}: {lack.instead}"
+        lacked = frozenset(lack.names)
+        # the used names that are lacked, or stand below one that is; of nested ones the outermost
+        hits = {name for name in uses if not lacked.isdisjoint(_outwards(name))}
+        names = sorted(name for name in hits if hits.isdisjoint(_outwards(name)[1:]))
+        if not names:
+            continue
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        subject = ", ".join(names[:_MOST_NAMED]) + more
+        needed.append(f"{subject} (line {min(uses[name] for name in names)})")
+        instead.append(f"{subject}: {lack.instead}")
     if not needed:
         return []
-    fix = " ".join((f"Instead of {'; '.join(needed.values())}.", abilities.elsewhere, *abilities.offers))
-    return [failed("environment", f"this sandbox lacks what the code needs: {'; '.join(needed)}", fix)]
-
-
-def _subject(uses: Uses) -> str:
-    named = sorted(uses)
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return ", ".join(named[:_MOST_NAMED]) + more
-
-
-def _matching(lacked: Iterable[str], used: Uses) -> Uses:
-    """Those of the used names that are lacked, or stand below one that is; of nested ones the outermost."""
-    known = frozenset(lacked)
-    hits = {name for name in used if any(part in known for part in _outwards(name))}
-    return {name: used[name] for name in hits if not hits.intersection(_outwards(name)[1:])}
+    fix = " ".join((f"Instead of {'; '.join(instead)}.", abilities.elsewhere, *abilities.offers))
+    return [fail_check("environment", f"this sandbox lacks what the code needs: {'; '.join(needed)}", fix)]
 
 
 def _outwards(name: str) -> list[str]:
@@ -141,24 +126,38 @@ def _outwards(name: str) -> list[str]:
 
 
 def _modules_used(tree: ast.Module, names: Names) -> Uses:
-    """Modules, and names in them; not of modules that the code can do without."""
+    """Modules, and names in them, without modules that the code can do without."""
     optional: set[str] = set()
     found: list[tuple[str, int]] = []
     inner: set[int] = set()
     for node, is_optional in _walk(tree, names):
         if isinstance(node, ast.Import | ast.ImportFrom):
+            modules = [alias.name for alias in node.names]
+            if isinstance(node, ast.ImportFrom):
+                module = node.module or ""
+                # what the compiler reads is no module that has to be there
+                modules = (
+                    [module, *(f"{module}.{name}" for name in modules)]
+                    if module not in ("", "__future__")
+                    else []
+                )
             if is_optional:
-                optional.update(name.partition(".")[0] for name in _imported(node))
-            found += [(name, node.lineno) for name in _imported(node)]
+                optional.update(name.partition(".")[0] for name in modules)
+            found += [(name, node.lineno) for name in modules]
         elif isinstance(node, ast.Attribute):
             inner.add(id(node.value))
-            if id(node) not in inner and (name := _looked_up(node, names)):
-                found.append((name, node.lineno))
-    used: Uses = {}
+            root: ast.expr = node
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            # what is looked up in an imported module, as in `os.fork`
+            if id(node) not in inner and isinstance(root, ast.Name) and root.id in names.imported:
+                found.append((names.full_name(node), node.lineno))
+    uses: Uses = {}
     for name, line in found:
         if name.partition(".")[0] not in optional:
-            used[name] = min(used.get(name, line), line)
-    return used
+            short = ".".join(name.split(".", _DEEPEST)[:_DEEPEST])
+            uses[short] = min(uses.get(short, line), line)
+    return uses
 
 
 def _walk(tree: ast.Module, names: Names) -> Iterator[tuple[ast.AST, bool]]:
@@ -167,35 +166,14 @@ def _walk(tree: ast.Module, names: Names) -> Iterator[tuple[ast.AST, bool]]:
     while pending:
         node, is_optional = pending.pop()
         yield node, is_optional
-        caught = (isinstance(node, ast.Try) and any(_catches(each, names) for each in node.handlers)) or (
-            isinstance(node, ast.If) and names.dotted(node.test) == "typing.TYPE_CHECKING"
-        )
-        body = {id(statement) for statement in node.body} if caught else set()  # type: ignore[attr-defined]
+        body: set[int] = set()
+        if isinstance(node, ast.Try):
+            types = [handler.type for handler in node.handlers]
+            kinds = [
+                kind for each in types for kind in (each.elts if isinstance(each, ast.Tuple) else [each])
+            ]
+            if any(kind is None or names.full_name(kind) in _CAUGHT for kind in kinds):
+                body = set(map(id, node.body))
+        elif isinstance(node, ast.If) and names.full_name(node.test) == "typing.TYPE_CHECKING":
+            body = set(map(id, node.body))
         pending += [(child, is_optional or id(child) in body) for child in ast.iter_child_nodes(node)]
-
-
-def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [_shortened(alias.name) for alias in node.names]
-    module = node.module or ""
-    if module in ("", "__future__"):  # what the compiler reads is no module that has to be there
-        return []
-    return [_shortened(module), *(_shortened(f"{module}.{alias.name}") for alias in node.names)]
-
-
-def _looked_up(node: ast.Attribute, names: Names) -> str:
-    """What is looked up in an imported module, as in `os.fork`; empty for any other attribute."""
-    root: ast.expr = node
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    is_module = isinstance(root, ast.Name) and root.id in names.imported
-    return _shortened(names.dotted(node)) if is_module else ""
-
-
-def _shortened(name: str) -> str:
-    return ".".join(name.split(".", _DEEPEST)[:_DEEPEST])
-
-
-def _catches(handler: ast.ExceptHandler, names: Names) -> bool:
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(kind is None or names.dotted(kind) in _CAUGHT for kind in kinds)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from alita_mcp.values import Check
 from alita_mcp.verification.code.names import Names, last_name
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 
 _RUNNERS = frozenset({"exec", "eval", "compile", "__import__", "globals"})
 """Builtins that run text, import by name, or lead to those that do."""
@@ -24,7 +24,7 @@ _LOOK_UPS = frozenset(
     {"getattr", "attrgetter", "methodcaller", "get", "pop", "__getitem__", "__getattribute__"}
 )
 _BUILT = ast.BinOp | ast.JoinedStr | ast.Call
-_FIX = "Write what it does as code; a tool that runs text stays provisional."
+_FIX = "Write it as code; a tool that runs text stays provisional."
 
 
 def run_text_checks(tree: ast.Module, names: Names) -> list[Check]:
@@ -34,7 +34,9 @@ def run_text_checks(tree: ast.Module, names: Names) -> list[Check]:
     if not found:
         return []
     line, word = min(found)
-    return [failed("static", f"the code runs text or imports by name ({word})", _FIX, line=line, hard=False)]
+    return [
+        fail_check("static", f"the code runs text or imports by name ({word})", _FIX, line=line, hard=False)
+    ]
 
 
 def texts_run(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -69,11 +71,18 @@ def _runs_text(node: ast.AST, names: Names) -> str:
         case ast.Name(id=name):
             return name if name in _RUNNERS | {"__builtins__"} else ""
         case ast.Attribute(attr=name):
-            return _attribute(node, name, names)
-        case ast.Call():
-            return _look_up(node)
+            dotted = names.full_name(node)
+            if name in _ATTRIBUTES or dotted == "sys.modules":
+                return dotted or name
+            return dotted if dotted in _RUNNERS else ""  # `builtins.eval` as such, or under an alias
+        case ast.Call(func=function, args=args) if (name := last_name(function)) in _LOOK_UPS:
+            # `getattr(x, "eval")` and the like, and names that are put together where they are looked up
+            if word := next(filter(None, map(_word_looked_up, args)), ""):
+                return word
+            is_built = name == "getattr" and len(args) > 1 and isinstance(args[1], _BUILT)
+            return "getattr() of a computed name" if is_built else ""
         case ast.Subscript(slice=key):
-            return _hidden(key)
+            return _word_looked_up(key)
     return ""
 
 
@@ -81,24 +90,7 @@ def _is_runner_module(name: str) -> bool:
     return name.partition(".")[0] in _MODULES and not name.startswith(_METADATA)
 
 
-def _attribute(node: ast.Attribute, name: str, names: Names) -> str:
-    dotted = names.dotted(node)
-    if name in _ATTRIBUTES or dotted == "sys.modules":
-        return dotted or name
-    return dotted if dotted in _RUNNERS else ""  # `builtins.eval` as such, or under an alias
-
-
-def _look_up(node: ast.Call) -> str:
-    """`getattr(x, "eval")` and the like, and names that are put together where they are looked up."""
-    name = last_name(node.func)
-    if name not in _LOOK_UPS:
-        return ""
-    hidden = next((word for each in node.args if (word := _hidden(each))), "")
-    is_built = name == "getattr" and len(node.args) > 1 and isinstance(node.args[1], _BUILT)
-    return hidden or ("getattr() of a name that is put together" if is_built else "")
-
-
-def _hidden(node: ast.expr) -> str:
+def _word_looked_up(node: ast.expr) -> str:
     word = _constant(node)
     return word if word in _LOOKED_UP else ""
 

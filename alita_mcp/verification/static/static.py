@@ -6,19 +6,20 @@ import ast
 import json
 import subprocess
 import sys
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio.to_thread
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Check, Draft, ToolContract
-from alita_mcp.verification.code.contract import imported_modules, read_contract
+from alita_mcp.verification.code.contract import read_contract, top_level_imports
 from alita_mcp.verification.code.names import names_of
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.determinism import generator_checks
-from alita_mcp.verification.findings import ContractError, failed, passed
+from alita_mcp.verification.findings import ContractError, fail_check, pass_check
 from alita_mcp.verification.static.credentials import credential_checks
 from alita_mcp.verification.static.import_time import import_time_checks
 from alita_mcp.verification.static.imports import import_checks, missing_checks, package_checks
@@ -34,36 +35,37 @@ PROGRAM = Path(__file__).with_name("lint_program.py")
 async def lint_checks(code: str, program: Path = PROGRAM) -> list[Check]:
     """Errors that pyflakes finds in a process of its own; a soft check where it cannot run."""
     try:
-        answer = await anyio.to_thread.run_sync(_asked, code, program)
+        # a thread is patient with a program that ends before it has read the code
+        run = partial(
+            subprocess.run,
+            [sys.executable, "-I", str(program)],
+            input=code.encode(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=WITHIN_S,
+            check=False,
+        )
+        answer = await anyio.to_thread.run_sync(run)
         found = json.loads(answer.stdout)
     except subprocess.TimeoutExpired:
         return [_not_linted(f"it did not answer within {WITHIN_S:g} s")]
     except (OSError, ValueError) as failure:
         return [_not_linted(str(failure))]
-    return [_finding(each) for each in found]
-
-
-def _asked(code: str, program: Path) -> subprocess.CompletedProcess[bytes]:
-    """In a thread, which is patient with a program that ends before it has read the code."""
-    return subprocess.run(
-        [sys.executable, "-I", str(program)],
-        input=code.encode(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        timeout=WITHIN_S,
-        check=False,
-    )
-
-
-def _finding(found: dict[str, Any]) -> Check:
-    kind = found["kind"]
-    undefined = "Define or import the name before it is used."
-    fix = undefined if kind.startswith("Undefined") else "Correct this line."
-    return failed("static", f"{found['message']} ({kind})", fix, line=found["line"])
+    return [
+        fail_check(
+            "static",
+            f"{each['message']} ({each['kind']})",
+            "Define or import the name before it is used."
+            if each["kind"].startswith("Undefined")
+            else "Fix this line.",
+            line=each["line"],
+        )
+        for each in found
+    ]
 
 
 def _not_linted(why: str) -> Check:
-    return failed("static", f"pyflakes could not read the code: {why}", "Simplify the code.", hard=False)
+    return fail_check("static", f"pyflakes could not read the code: {why}", "Simplify the code.", hard=False)
 
 
 _SHOWN_TOGETHER = 4
@@ -78,45 +80,39 @@ async def static_gate(
 
     All failures are found in one go and the first names the others, so that one repair can mend them all.
     """
-    checks, contract = await anyio.to_thread.run_sync(_read, draft)
+    checks, contract = await anyio.to_thread.run_sync(_read_draft, draft)
     if sandbox is not None:
-        checks += await _lacking(draft, sandbox)
+        with suppress(ContractError, SandboxError):  # reported already, or by the gate that runs the code
+            tree = await anyio.to_thread.run_sync(parse_code, draft.code)
+            abilities = await sandbox.abilities()
+            checks += await anyio.to_thread.run_sync(missing_checks, tree, abilities)
     if contract is None:
-        return _together(checks), None
+        return _join_failures(checks), None
     checks += await lint_checks(draft.code)
     if any(check.hard for check in checks):
-        return _together(checks), contract
-    return [*checks, passed("static", "contract, imports, wording and lint")], contract
+        return _join_failures(checks), contract
+    return [*checks, pass_check("static", "contract, imports, wording and lint")], contract
 
 
-async def _lacking(draft: Draft, sandbox: Sandbox) -> list[Check]:
-    try:
-        tree = await anyio.to_thread.run_sync(parse_code, draft.code)
-        abilities = await sandbox.abilities()
-    except (ContractError, SandboxError):
-        return []  # said already, or said by the gate that runs the code
-    return await anyio.to_thread.run_sync(missing_checks, tree, abilities)
-
-
-def _read(draft: Draft) -> tuple[list[Check], ToolContract | None]:
+def _read_draft(draft: Draft) -> tuple[list[Check], ToolContract | None]:
     """What our own readers say; in a thread, for some read each name of the code many times."""
     try:
         contract = read_contract(draft.code, draft.name, draft.description)
         tree = parse_code(draft.code)
     except ContractError as broken:
         return [broken.check], None
-    checks = package_checks(draft)
+    names, checks = names_of(tree), package_checks(draft)
     if not checks:
         checks += import_checks(draft, contract, tree)
-    checks += import_time_checks(tree, names_of(tree))
+    checks += import_time_checks(tree.body, names)
     checks += credential_checks(draft.code, tree)
-    checks += run_text_checks(tree, names_of(tree)) + _texts(draft, contract, tree)
-    checks += needs_checks(draft, tree, names_of(tree)) + generator_checks(draft, tree, names_of(tree))
+    checks += run_text_checks(tree, names) + _run_text_failures(draft, contract, tree)
+    checks += needs_checks(draft, tree, names) + generator_checks(draft, tree, names)
     checks += wording_checks(draft, contract)
     return checks, contract
 
 
-def _texts(draft: Draft, contract: ToolContract, tree: ast.Module) -> list[Check]:
+def _run_text_failures(draft: Draft, contract: ToolContract, tree: ast.Module) -> list[Check]:
     """What is wrong with texts that the code runs and that stand in it in full, at the line where they are run."""
     checks: list[Check] = []
     waiting = list(texts_run(tree))
@@ -124,7 +120,7 @@ def _texts(draft: Draft, contract: ToolContract, tree: ast.Module) -> list[Check
         line, text = waiting.pop()
         try:
             inner = parse_code(text)
-            told = contract.model_copy(update={"imports": imported_modules(inner)})
+            told = contract.model_copy(update={"imports": top_level_imports(inner)})
         except ContractError as broken:
             found = [broken.check]
         else:
@@ -137,7 +133,7 @@ def _texts(draft: Draft, contract: ToolContract, tree: ast.Module) -> list[Check
     return checks
 
 
-def _together(checks: list[Check]) -> list[Check]:
+def _join_failures(checks: list[Check]) -> list[Check]:
     """The first failure also names the next few."""
     first, *others = sorted(checks, key=lambda check: not check.hard)
     if not others:

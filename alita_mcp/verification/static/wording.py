@@ -11,7 +11,7 @@ import unicodedata
 
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Check, Draft, Grants, Stage, ToolContract
-from alita_mcp.verification.findings import failed
+from alita_mcp.verification.findings import fail_check
 
 MAX_DESCRIPTION = 1_000
 MAX_REQUESTS = 20
@@ -28,9 +28,11 @@ def wording_checks(draft: Draft, contract: ToolContract) -> list[Check]:
     checks: list[Check] = []
     if not draft.description.strip():
         fix = "Say in a sentence or two what the tool does."
-        checks.append(failed("static", "the description is empty", fix))
-    texts = [("description", draft.description, MAX_DESCRIPTION)]
-    texts.append(("the docstring's first line", contract.summary, MAX_DESCRIPTION))
+        checks.append(fail_check("static", "the description is empty", fix))
+    texts = [
+        ("description", draft.description, MAX_DESCRIPTION),
+        ("the docstring's first line", contract.summary, MAX_DESCRIPTION),
+    ]
     texts += [
         (where, text, MAX_DESCRIPTION)
         for schema in (contract.input_schema, contract.output_schema)
@@ -39,7 +41,7 @@ def wording_checks(draft: Draft, contract: ToolContract) -> list[Check]:
     texts += [(f"use_when[{n}]", text, MAX_REQUEST) for n, text in enumerate(draft.use_when)]
     if len(draft.use_when) > MAX_REQUESTS:
         message = f"use_when has {len(draft.use_when)} requests, the limit is {MAX_REQUESTS}"
-        checks.append(failed("static", message, "Keep about five, in different words."))
+        checks.append(fail_check("static", message, "Keep about five, in different words."))
     parameters = contract.input_schema.get("properties", {})
     for where, text, limit in texts:
         checks += text_checks(where, text, limit, draft.grants)
@@ -53,24 +55,22 @@ def text_checks(where: str, text: str, limit: int, grants: Grants, stage: Stage 
     checks = []
     if len(text) > limit:
         message = f"{where} has {len(text):,} characters, the limit is {limit:,}"
-        checks.append(failed(stage, message, "Say it shorter."))
+        checks.append(fail_check(stage, message, "Shorten it."))
         text = text[:limit]
     if found := HIDDEN.search(text):
         message = f"{where} holds the hidden character U+{ord(found.group()):04X}"
-        checks.append(failed(stage, message, "Use visible characters only."))
+        checks.append(fail_check(stage, message, "Use visible characters only."))
     plain = unicodedata.normalize("NFKC", text)
     for address in _ADDRESS.finditer(plain):
-        if not _granted(address.group(1).lower().rstrip("."), grants):
+        host = address.group(1).lower().rstrip(".")
+        granted = (
+            host == allowed or (allowed.startswith("*.") and host.endswith(allowed[1:]))
+            for allowed in map(str.lower, grants.network)
+        )
+        if not any(granted):
             message = f"{where} holds an address that the tool has no grant for: {address.group()!r}"
-            checks.append(failed(stage, message, "Describe the tool without the address."))
+            checks.append(fail_check(stage, message, "Describe the tool without the address."))
     return checks
-
-
-def _granted(host: str, grants: Grants) -> bool:
-    return any(
-        host == allowed or (allowed.startswith("*.") and host.endswith(allowed[1:]))
-        for allowed in map(str.lower, grants.network)
-    )
 
 
 def _words(schema: object, path: str = "") -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ import re
 
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Check, Draft, ToolContract
-from alita_mcp.verification.findings import failed, passed
+from alita_mcp.verification.findings import fail_check, pass_check
 from alita_mcp.verification.verify import Verdict, verify
 
 MEASURED = re.compile(r"\b(duration|timeout|delay|distance|length|height|weight|price|amount)\b")
@@ -21,13 +21,13 @@ UNIT = re.compile(
 def units_gate(draft: Draft, contract: ToolContract) -> list[Check]:
     """One soft check for each parameter without its unit, or one that passed."""
     checks = [
-        failed("schema", f"{name} has no unit", f"Say the unit in the description of {name}.", hard=False)
+        fail_check("schema", f"{name} has no unit", f"Say the unit in the description of {name}.", hard=False)
         for name, schema in contract.input_schema["properties"].items()
         if schema.get("type") in ("integer", "number")
         and MEASURED.search(name.replace("_", " "))
         and not UNIT.search(f"{name.replace('_', ' ')} {schema.get('description', '')}")
     ]
-    return checks or [passed("schema", f"{draft.name}: numbers say their units")]
+    return checks or [pass_check("schema", f"{draft.name}: numbers say their units")]
 
 
 async def verify_with_units(draft: Draft, sandbox: Sandbox) -> Verdict:

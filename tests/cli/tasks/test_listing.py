@@ -16,7 +16,7 @@ OTHER = "6" * 32
 def begin_run(run: str) -> StoredRuns:
     """A run that goes on for as long as its store is there."""
     store = kept_runs()
-    anyio.run(store.begin, run, TaskRequest(task="another"))
+    anyio.run(store.begin_run, run, TaskRequest(task="another"))
     return store
 
 

@@ -11,18 +11,18 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-from alita_mcp.sandbox.wasm.compiled import wanted
+from alita_mcp.sandbox.wasm.compiled import key_for
 from alita_mcp.sandbox.wasm.component import Component
-from alita_mcp.sandbox.wasm.worker.compile import attend, write_whole
+from alita_mcp.sandbox.wasm.worker.compile import follow_parent, write_whole
 
 MODULE = "tests.sandbox.wasm.fake_compiler"
 
 
 def main() -> None:
-    component, sha256, target, told = sys.argv[1:]
-    wants = wanted(Component(path=Path(component), sha256=sha256))
+    component, sha256, target = sys.argv[1:]
+    key = key_for(Component(path=Path(component), sha256=sha256))
     how = json.loads(Path(component).read_text("utf-8"))
-    attend(Path(told))
+    follow_parent()
     with Path(component).with_name("runs").open("a", encoding="utf-8") as runs:
         runs.write(f"{os.getpid()} {os.nice(0)}\n")
     while "until" in how and not Path(how["until"]).exists():
@@ -39,6 +39,6 @@ def main() -> None:
         sys.exit(str(problem))
     made = {
         "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content), "base_bytes": 1 << 20,
-        "engine": wants.engine, "settings": wants.settings, "cpu_seconds": 1.5,
+        "engine": key.engine, "settings": key.settings, "cpu_seconds": 1.5,
     } | how.get("says", {})  # fmt: skip
     print(how.get("answer") or json.dumps(made))

@@ -23,7 +23,7 @@ class SlowToPrepare(ScriptedSandbox):
 
     async def ready(self, progress: Progress) -> None:
         component = Component(path=self.folder / "component.json", sha256="c" * 64)
-        await CompiledFiles(self.folder / "compiled", MODULE).once(component, progress)
+        await CompiledFiles(self.folder / "compiled", MODULE).compile_once(component, progress)
 
 
 NAME = f"{__name__}:{SlowToPrepare.__name__}"

@@ -15,8 +15,7 @@ import psutil
 import pytest
 
 from alita_mcp.errors import SandboxUnavailable
-from alita_mcp.sandbox.wasm import compiling
-from alita_mcp.sandbox.wasm.compiled import KEPT_DAYS, Compiled, CompiledFiles, wanted
+from alita_mcp.sandbox.wasm.compiled import COMPILER, KEPT_DAYS, Compiled, CompiledFiles, key_for
 from alita_mcp.sandbox.wasm.component import Component
 from tests.living import alive
 from tests.sandbox.wasm.fake_compiler import MODULE
@@ -66,7 +65,7 @@ class Workshop:
 
     async def once(self, files: CompiledFiles | None = None, **how: Any) -> Compiled:
         with anyio.fail_after(PATIENCE_S):
-            return await (files or self.files).once(self.component(**how), self.tell)
+            return await (files or self.files).compile_once(self.component(**how), self.tell)
 
     def left(self) -> set[str]:
         """The kinds of files in the folder."""
@@ -113,7 +112,7 @@ def writable_by_others(made: Compiled) -> None:
 
 def with_record(**changes: Any) -> Callable[[Compiled], None]:
     def change(made: Compiled) -> None:
-        rewritten(made.path.with_name(f"{made.record.wanted.name}.json"), **changes)
+        rewritten(made.path.with_name(f"{made.record.wanted.digest}.json"), **changes)
 
     return change
 
@@ -131,11 +130,11 @@ def in_a_folder_elsewhere(made: Compiled) -> None:
 
 
 def garbage(made: Compiled) -> None:
-    made.path.with_name(f"{made.record.wanted.name}.json").write_bytes(b"\xff{" * 9000)
+    made.path.with_name(f"{made.record.wanted.digest}.json").write_bytes(b"\xff{" * 9000)
 
 
 def record_writable_by_others(made: Compiled) -> None:
-    made.path.with_name(f"{made.record.wanted.name}.json").chmod(0o606)
+    made.path.with_name(f"{made.record.wanted.digest}.json").chmod(0o606)
 
 
 def given_away(made: Compiled) -> None:
@@ -239,7 +238,7 @@ async def silent(line):
 
 async def main():
     files = CompiledFiles(Path(sys.argv[1]), "tests.sandbox.wasm.fake_compiler")
-    print((await files.once(Component(path=Path(sys.argv[2]), sha256="c" * 64), silent)).path)
+    print((await files.compile_once(Component(path=Path(sys.argv[2]), sha256="c" * 64), silent)).path)
 
 anyio.run(main)
 """
@@ -266,7 +265,7 @@ async def test_a_killed_process_takes_its_compiler_with_it_and_leaves_no_lock(wo
     component = workshop.component(until=str(workshop.go))
     with other_process(workshop, component) as one:
         compiler = await workshop.started()
-        half = workshop.folder / f"{wanted(component).name}-{'0' * 16}.partial"
+        half = workshop.folder / f"{key_for(component).digest}-{'0' * 16}.partial"
         half.write_bytes(b"half")
         one.kill()
     with anyio.fail_after(PATIENCE_S):
@@ -304,7 +303,7 @@ async def test_a_cancelled_caller_ends_the_compiler(workshop: Workshop) -> None:
     with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             component = workshop.component(until=str(workshop.go))
-            tasks.start_soon(workshop.files.once, component, workshop.tell)
+            tasks.start_soon(workshop.files.compile_once, component, workshop.tell)
             compiler = await workshop.started()
             tasks.cancel_scope.cancel()
     assert not alive(compiler)
@@ -345,7 +344,7 @@ async def test_files_that_nobody_used_for_a_month_are_removed_when_another_is_ma
     made.path.unlink()
     again = await workshop.once()
     left = {path.name for path in workshop.folder.iterdir()} - {"compile.lock"}
-    mine = {again.path.name, f"{again.record.wanted.name}.json", "notes.txt"}
+    mine = {again.path.name, f"{again.record.wanted.digest}.json", "notes.txt"}
     assert left == mine | {f"{kept}.json", f"{kept}-{'0' * 16}.cwasm"}
 
 
@@ -373,8 +372,8 @@ def test_a_server_names_the_engine_without_loading_it() -> None:
 def test_a_component_that_is_not_what_its_record_says_is_not_compiled(tmp_path: Path) -> None:
     wrong, target = tmp_path / "python.wasm", tmp_path / "made"
     wrong.write_bytes(b"\0asm")
-    words = [sys.executable, "-c", f"from {compiling.MODULE} import main; main()"]
-    told = [str(wrong), "0" * 64, str(target), str(tmp_path / "now")]
+    words = [sys.executable, "-c", f"from {COMPILER} import main; main()"]
+    told = [str(wrong), "0" * 64, str(target)]
     ours, its = os.pipe()[::-1]
     with subprocess.Popen([*words, *told], stdin=its, stderr=subprocess.PIPE, text=True) as compiler:
         assert "not the file that its record describes" in compiler.communicate(timeout=PATIENCE_S)[1]

@@ -170,6 +170,6 @@ def test_more_than_the_engine_copies_at_once_ends_the_call_only(arena: Arena) ->
 
 def test_a_rehearsal_draws_no_more_random_bytes_at_once_than_it_may() -> None:
     callbacks = OsCallbacks(random_seed=1)
-    assert len(callbacks.draw(1 << 20)) == 1 << 20
+    assert len(callbacks.draw_bytes(1 << 20)) == 1 << 20
     with pytest.raises(WasmtimeError, match="random bytes"):
-        callbacks.draw((1 << 20) + 1)
+        callbacks.draw_bytes((1 << 20) + 1)

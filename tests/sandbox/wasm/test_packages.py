@@ -16,7 +16,6 @@ from alita_mcp.sandbox.interface import Environment, Job, RunResult
 from alita_mcp.sandbox.packages.cache import EnvironmentGone
 from alita_mcp.sandbox.wasm.packages import native_modules
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.sandbox.wasm.worker.packages import Packages
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 from tests.sandbox.environment_homes import InWasm, silent
@@ -334,10 +333,6 @@ class TestPackages(InWasm):
             tasks.cancel_scope.cancel()
         assert not processes_of(str(tmp_path))
         assert not [entry async for entry in anyio.Path(tmp_path).glob("alita-packages-*")]
-
-
-def test_a_worker_gives_nothing_that_its_packages_do_not_hold() -> None:
-    assert [Packages().read("index"), Packages().read("../index")] == ["", ""]
 
 
 def test_what_a_wheel_says_about_itself_is_a_strangers_word() -> None:

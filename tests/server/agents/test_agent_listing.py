@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from alita_mcp.server.agents.definitions import AGENT_DEFINITIONS, AGENT_TOOLS, agent_tools_to_list
-from alita_mcp.server.tools.definitions import RESERVED_NAMES
 from alita_mcp.settings import ModelChoice, Settings
 from alita_mcp.values import META_TOOLS
 from tests.server.agents.scripted import serving
@@ -29,14 +28,6 @@ def test_a_model_or_a_search_back_end_lists_both(settings: Settings, said: dict[
     assert agent_tools_to_list(settings.model_copy(update=said)) == AGENT_TOOLS
 
 
-@pytest.mark.parametrize("variable", ["TAVILY_API_KEY", "BRAVE_API_KEY"])
-def test_so_does_a_key_of_a_search_service(
-    settings: Settings, variable: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(variable, "k")
-    assert agent_tools_to_list(settings) == AGENT_TOOLS
-
-
 def test_nothing_configured_lists_none(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "what many shells have set for other programs")
     assert not agent_tools_to_list(settings)
@@ -52,10 +43,6 @@ async def test_unlisted_they_answer_all_the_same(settings: Settings, era: str) -
     async with connected(serving(settings).server(), era) as client:
         assert not {*AGENT_TOOLS} & {*await names_of(client)}
         assert (await succeeded(client, "solve_task", task="t"))["answer"] == "T"
-
-
-def test_their_names_are_kept_from_published_tools() -> None:
-    assert {*AGENT_TOOLS} <= RESERVED_NAMES
 
 
 def test_both_definitions_take_at_most_350_tokens() -> None:

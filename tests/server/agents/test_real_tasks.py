@@ -11,7 +11,6 @@ from typing import Any
 
 import anyio
 import httpx
-import mcp_types as types
 import pytest
 
 from alita_mcp.app import open_app
@@ -24,10 +23,9 @@ from tests.agent.world import call, finish
 from tests.in_process import IN_PROCESS
 from tests.models.openai_server import Calls, openai_server
 from tests.server.agents.test_task_resources import texts_at
-from tests.server.api.calling import code_of, messages
-from tests.server.connections import connected as connected_by
-from tests.server.connections import connections, http_process
-from tests.server.in_memory import connected, names_of, succeeded, text_of
+from tests.server.api.calling import messages
+from tests.server.connections import http_process
+from tests.server.in_memory import connected, succeeded
 from tests.server.processes import PATIENCE_S
 from tests.server.test_http import listening
 from tests.server.test_run_code_jobs import until
@@ -107,23 +105,6 @@ async def test_a_cancelled_request_stops_the_run_and_its_record_says_so(settings
     assert solution.stopped == "cancelled"
 
 
-async def test_a_task_whose_model_never_answers_is_stopped_within_a_second(settings: Settings) -> None:
-    model = Silent([])
-    server = real(settings, model)
-    async with listening(settings, server=server) as url, over_http(url) as client:
-        run = (await client.post("/api/tasks", json={"task": "t"})).json()["id"]
-        await until(lambda: model.asked)
-        with anyio.fail_after(1):
-            assert (await client.delete(f"/api/tasks/{run}")).status_code == 204
-        shown = (await client.get(f"/api/tasks/{run}")).json()
-        assert (shown["status"], shown["solution"]["stopped"]) == ("stopped", "cancelled")
-        async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
-            told = await messages(stream)
-        assert (told[0]["event"], told[-1]["event"]) == ("started", "finished")
-        assert code_of(await client.delete(f"/api/tasks/{run}")) == (409, "conflict")
-        assert (await client.get("/api/tasks")).json()["tasks"][0]["status"] == "stopped"
-
-
 @pytest.mark.slow
 async def test_files_that_come_with_a_task_are_read_by_its_steps(settings: Settings) -> None:
     model = ScriptedModel([call("read_file", name="a.csv"), finish("2")])
@@ -132,21 +113,6 @@ async def test_files_that_come_with_a_task_are_read_by_its_steps(settings: Setti
         answer = await client.post("/api/tasks?wait=60", json=body)
     assert answer.json()["solution"]["answer"] == "2"
     assert "x\n1\n2" in model.asked[1][-1].content
-
-
-@pytest.mark.sample(1)
-@pytest.mark.process
-@pytest.mark.parametrize("kind", connections("stdio modern", "http legacy"))
-async def test_every_connection_lists_and_answers_solve_task(
-    kind: str, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
-    with openai_server("no plan", "none either", ANSWER) as (url, _):
-        async with connected_by(kind, home, sandbox=IN_PROCESS, model_base_url=url, **CHOSEN) as connection:
-            assert {"solve_task", "research_web"} <= {*await names_of(connection.client)}
-            answer = await connection.client.call_tool("solve_task", {"task": "t"})
-    assert isinstance(answer, types.CallToolResult)
-    assert text_of(answer).startswith("55\n")
 
 
 @pytest.mark.process

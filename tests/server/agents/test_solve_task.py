@@ -9,15 +9,13 @@ import anyio
 import mcp_types as types
 import pytest
 from mcp import MCPError
-from mcp.client.extension import advertise
 
-from alita_mcp.agent.values import Claim, Decision, Solution, Step
+from alita_mcp.agent.values import Claim, Decision, Step
 from alita_mcp.research.values import Source
 from alita_mcp.server.agents.texts import solution_fields, solution_text
-from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.settings import FixedLimits, Settings
 from tests.server.agents.scripted import Working, answers_at_once, never_answers, says, serving, solved
-from tests.server.in_memory import called, connected, raw, refused, succeeded, text_of
+from tests.server.in_memory import called, connected, refused, succeeded, text_of
 from tests.server.test_run_code_jobs import until
 
 RUN = "0" * 32
@@ -47,12 +45,6 @@ async def test_each_event_is_a_line_of_progress(settings: Settings, era: str) ->
     async with connected(serving(settings).server(), era) as client:
         await client.call_tool("solve_task", {"task": "t"}, progress_callback=on_progress)
     assert lines == ["started", "run_code", "finished"]
-
-
-async def test_without_a_task_it_says_what_to_send(settings: Settings) -> None:
-    async with connected(serving(settings).server(), "modern") as client:
-        for arguments in ({}, {"task": " \n"}, {"task": None}):
-            assert "There is no task" in await refused(client, "solve_task", **arguments)
 
 
 HOSTILE: list[dict[str, Any]] = [
@@ -120,14 +112,6 @@ async def test_a_run_that_ended_long_ago_is_told_from_the_store(settings: Settin
         run = (await succeeded(client, "solve_task", task="t"))["run"]
         made.tasks.app.jobs._jobs.clear()
         assert (await succeeded(client, "solve_task", job_id=run))["answer"] == "T"
-
-
-async def test_a_cancelled_task_of_the_protocol_stops_the_run(settings: Settings) -> None:
-    made = serving(settings, never_answers, settings_limits=FixedLimits(answer_within_s=0.05))
-    async with connected(made.server(), "modern", extensions=[advertise(EXTENSION)]) as client:
-        started = await raw(client, "tools/call", name="solve_task", arguments={"task": "t"})
-        await raw(client, "tasks/cancel", taskId=started["taskId"])
-        await until(lambda: all(job.finished for job in made.tasks.app.jobs._jobs.values()))
 
 
 @pytest.mark.both_eras
@@ -220,12 +204,6 @@ def test_an_answer_says_how_it_was_stopped_and_what_nothing_observed_says() -> N
     assert "Not supported by any observation: it is 7\n" in text
     assert "Tools made: count_it." in text
     assert "https://4.example/ and 2 more" in text
-
-
-def test_an_empty_answer_says_so_and_hidden_letters_do_not_travel() -> None:
-    nothing = Solution(run=RUN, task="t", answer="", solved=False, stopped="cancelled")
-    assert solution_text(solution_fields(nothing)).startswith("There is no answer.\n(Not solved")
-    assert "\u202e" not in solution_text(solution_fields(solved(RUN, "t", "a\u202eb")))
 
 
 def test_the_text_stays_bounded_whatever_a_run_says() -> None:

@@ -170,13 +170,3 @@ async def test_a_body_without_end_is_not_read_for_ever() -> None:
     with pytest.raises(Refusal, match="more than") as refused:
         await read_new_task(Request({"type": "http", "method": "POST", "headers": headers}, receive))
     assert (refused.value.status, refused.value.headers) == (413, {"connection": "close"})
-
-
-async def test_a_sender_that_leaves_is_no_error_of_ours() -> None:
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.disconnect"}
-
-    headers = [(b"content-type", b"application/json")]
-    with pytest.raises(Refusal) as refused:
-        await read_new_task(Request({"type": "http", "method": "POST", "headers": headers}, receive))
-    assert refused.value.status == 400

@@ -37,13 +37,6 @@ def test_the_description_is_openapi_31_and_names_every_schema() -> None:
     assert json.loads(describe_api(needs_token=False))["security"] == []
 
 
-async def test_the_server_serves_it(settings: Settings) -> None:
-    async with api(serving(settings)) as client:
-        answer = await client.get("/api/openapi.json")
-    assert answer.headers["content-type"] == "application/json"
-    assert answer.content == describe_api(needs_token=False)
-
-
 def test_the_documentation_names_the_paths_statuses_and_bodies_of_the_description() -> None:
     text = (Path(__file__).parents[3] / "docs" / "api.md").read_text(encoding="utf-8")
     told = json.loads(describe_api(needs_token=True))

@@ -1,6 +1,6 @@
 """Compiler process of the component, for this machine; it takes half a gigabyte of memory.
 
-The process ends with the one that started it, steps back behind others, and says how far it is.
+The process ends with the one that started it, and steps back behind others.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import json
 import os
 import sys
 import threading
-import time
-from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,6 @@ from alita_mcp.sandbox.wasm.worker.features import SETTINGS
 
 NICENESS = 5
 """A third of what others get on a busy machine: less would let those wait for minutes who wait for it."""
-TELL_SECONDS = 0.5
 _PAGE = 1 << 16
 _MOST_PAGES = 1 << 14
 
@@ -42,9 +39,11 @@ def compile_component(component: Path, sha256: str, target: Path) -> dict[str, A
         raise ValueError(f"{component} is not the file that its record describes")
     compiled = bytes(Component(new_engine(compiles=True), content).serialize())
     write_whole(target, compiled)
+    base_bytes, spent = _base_bytes(target), os.times()
     return {
-        "sha256": hashlib.sha256(compiled).hexdigest(), "bytes": len(compiled), "base_bytes": _base_bytes(target),
-        "engine": metadata.version("wasmtime"), "settings": SETTINGS, "cpu_seconds": _cpu_seconds(),
+        "sha256": hashlib.sha256(compiled).hexdigest(), "bytes": len(compiled), "base_bytes": base_bytes,
+        "engine": metadata.version("wasmtime"), "settings": SETTINGS,
+        "cpu_seconds": round(spent.user + spent.system, 2),
     }  # fmt: skip
 
 
@@ -57,31 +56,17 @@ def write_whole(target: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def attend(told: Path) -> None:
-    """Ends this process when its parent is gone, and writes its progress into a file."""
+def follow_parent() -> None:
+    """Steps back behind other processes, and ends this one when its parent is gone."""
 
-    def end_with_starter() -> None:
+    def end_with_parent() -> None:
         while os.read(0, 1):  # not through `sys.stdin`, whose lock an ending interpreter waits for
             pass
         os._exit(1)
 
-    def tell() -> None:
-        started = time.monotonic()
-        while True:
-            words = {"seconds": round(time.monotonic() - started, 1), "cpu_seconds": _cpu_seconds()}
-            with suppress(OSError):  # a full disk is the compiled file's to report
-                told.write_text(json.dumps(words), "utf-8")
-            time.sleep(TELL_SECONDS)
-
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    for work in (end_with_starter, tell):
-        threading.Thread(target=work, daemon=True).start()
-
-
-def _cpu_seconds() -> float:
-    spent = os.times()
-    return round(spent.user + spent.system, 2)
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def _base_bytes(compiled: Path) -> int:
@@ -91,7 +76,7 @@ def _base_bytes(compiled: Path) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            instances.open(middle * _PAGE, lambda _stream, _data: None)[0].close()
+            instances.open_instance(middle * _PAGE, lambda _stream, _data: None)[0].close()
         except WasmtimeError:
             low = middle
         else:
@@ -100,9 +85,9 @@ def _base_bytes(compiled: Path) -> int:
 
 
 def main() -> None:
-    """Entry point: takes the component, its digest, the target and the progress file; prints the record as JSON."""
-    component, sha256, target, told = sys.argv[1:]
-    attend(Path(told))
+    """Entry point: takes the component, its digest and the target; prints the record as JSON."""
+    component, sha256, target = sys.argv[1:]
+    follow_parent()
     try:
         made = compile_component(Path(component), sha256, Path(target))
     except (OSError, ValueError, WasmtimeError) as problem:

@@ -24,11 +24,11 @@ class Deadline:
         self._hit = ""
         self._cpu = _processor_clock()
 
-    def watch(self) -> None:
+    def start_thread(self) -> None:
         """Starts the thread."""
         threading.Thread(target=self._watch, daemon=True).start()
 
-    def start(self, wall_seconds: float, cpu_seconds: float) -> None:
+    def start_clock(self, wall_seconds: float, cpu_seconds: float) -> None:
         """From now on so many seconds are left."""
         with self._changed:
             self._hit = ""
@@ -36,7 +36,7 @@ class Deadline:
             self._cpu_end = self._cpu() + cpu_seconds
             self._changed.notify()
 
-    def stop(self) -> str:
+    def stop_clock(self) -> str:
         """Nothing is watched any more; the limit that was hit, `wall_seconds` or `cpu_seconds`, or nothing."""
         with self._changed:
             self._wall_end = None

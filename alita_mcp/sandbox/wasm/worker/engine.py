@@ -6,15 +6,15 @@ import random
 import secrets
 import time
 from collections.abc import Callable
+from ctypes import byref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from wasmtime import Config, Engine, Store, WasiConfig, WasmtimeError
-from wasmtime.component import Component, Linker
+from wasmtime import Config, Engine, Store, WasiConfig, WasmtimeError, _ffi
+from wasmtime.component import Component, Linker, _types
 
 from alita_mcp.sandbox.wasm.worker.features import OFF, STACK_BYTES
-from alita_mcp.sandbox.wasm.worker.strings import Bounded
 
 MAX_RANDOM_BYTES = 1 << 20
 """At a time, in a rehearsal; the engine bounds its own source."""
@@ -36,6 +36,28 @@ def new_engine(*, compiles: bool = False) -> Engine:
     return Engine(config)
 
 
+class StringBound:
+    """Bound on all strings from instances in this process, checked before they are read.
+
+    One may fill an instance's memory; the engine copies at most 128 MiB in one go, which can become a gigabyte of text
+    here. wasmtime has no setting for it.
+    """
+
+    def __init__(self, longest: int = 0) -> None:
+        self.longest = longest
+        """Bytes of UTF-8."""
+        convert = _types.String.convert_from_c
+
+        def convert_short(kind: _types.String, value: Any) -> Any:
+            size = value.of.string.size
+            if size > self.longest:
+                _ffi.wasm_byte_vec_delete(byref(value.of.string))
+                raise WasmtimeError(f"it gave {size} bytes where {self.longest} may be")
+            return convert(kind, value)
+
+        _types.String.convert_from_c = convert_short  # type: ignore[method-assign, assignment]
+
+
 class OsCallbacks:
     """The wall clock and the random numbers that an instance gets from the host."""
 
@@ -46,15 +68,15 @@ class OsCallbacks:
         self._offset = clock_offset_s
         self._moment = moment
         self._seed = random_seed
-        self.begin()
+        self.restart()
 
-    def begin(self) -> None:
+    def restart(self) -> None:
         """Sets a rehearsed clock and its random numbers back to their start."""
         self._began = time.monotonic()
         seed = self._seed
         self._random_bytes = secrets.token_bytes if seed is None else random.Random(seed).randbytes  # noqa: S311
 
-    def draw(self, count: int) -> bytes:
+    def draw_bytes(self, count: int) -> bytes:
         """So many random bytes; more than may be end the call."""
         if count > MAX_RANDOM_BYTES:
             raise WasmtimeError(f"it asked for {count} random bytes where {MAX_RANDOM_BYTES} may be")
@@ -79,14 +101,14 @@ class Instances:
         packaged: Callable[[str], str] = lambda _name: "",
     ) -> None:
         self.engine = new_engine()
-        self.strings = Bounded()
+        self.strings = StringBound()
         self.os_callbacks = OsCallbacks()
         self._component = Component.deserialize_file(self.engine, str(compiled))
-        self._real = self._linker(ask, packaged)
-        self._rehearsed = self._linker(ask, packaged)
-        self._rehearse(self._rehearsed)
+        self._real = self._new_linker(ask, packaged)
+        self._rehearsed = self._new_linker(ask, packaged)
+        self._shadow_sources(self._rehearsed)
 
-    def _linker(self, ask: Callable[[str, str], str], packaged: Callable[[str], str]) -> Linker:
+    def _new_linker(self, ask: Callable[[str, str], str], packaged: Callable[[str], str]) -> Linker:
         linker = Linker(self.engine)
         linker.add_wasip2()
         linker.allow_shadowing = True
@@ -96,14 +118,14 @@ class Instances:
             root.add_func("packaged", lambda _store, name: packaged(name))
         return linker
 
-    def _rehearse(self, linker: Linker) -> None:
+    def _shadow_sources(self, linker: Linker) -> None:
         """Replaces this machine's clock and random numbers by those of the callbacks."""
 
         def some(_store: object, count: int) -> bytes:
-            return self.os_callbacks.draw(count)
+            return self.os_callbacks.draw_bytes(count)
 
         def number(_store: object) -> int:
-            return int.from_bytes(self.os_callbacks.draw(8))
+            return int.from_bytes(self.os_callbacks.draw_bytes(8))
 
         sources: dict[str, dict[str, Callable[..., Any]]] = {
             "wasi:clocks/wall-clock": {
@@ -122,7 +144,7 @@ class Instances:
                         for function, answer in functions.items():
                             source.add_func(function, answer)
 
-    def open(self, memory_bytes: int, write: Callable[[int, bytes], None]) -> tuple[Store, Any]:
+    def open_instance(self, memory_bytes: int, write: Callable[[int, bytes], None]) -> tuple[Store, Any]:
         """A store and the new instance in it; the caller closes the store."""
         store, wasi = Store(self.engine), WasiConfig()
         wasi.stdout_custom = lambda data: write(1, data)

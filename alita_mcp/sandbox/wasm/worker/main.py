@@ -6,9 +6,13 @@ engine alone; a call that the engine cannot end, since it waits for the host, is
 
 from __future__ import annotations
 
+import encodings.cp437  # noqa: F401 - zipfile reads names by it, and a worker opens no files later
+import io
 import json
 import os
 import time
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,10 +23,10 @@ from alita_mcp.sandbox.wasm.worker import confinement
 from alita_mcp.sandbox.wasm.worker.deadline import Deadline
 from alita_mcp.sandbox.wasm.worker.engine import Instances, OsCallbacks
 from alita_mcp.sandbox.wasm.worker.link import Link
-from alita_mcp.sandbox.wasm.worker.output import FLOOD, Output
-from alita_mcp.sandbox.wasm.worker.packages import Packages
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Kind
 
+FLOOD = 16
+"""How many times as much output as is kept may be written."""
 MAX_HEAD = 64 << 10
 _STATUSES = ("ok", "error", "load_failed", "bad_result", "memory")
 """What the inside may say of itself; the rest is the worker's to find."""
@@ -30,6 +34,35 @@ _HEAD = {"status": 0, "error_type": 0, "message": 0, "error_kinds": MAX_KINDS, "
 """What it may add; 0: text, else a list of so many texts."""
 _CALLBACK_OPTIONS = ("clock_offset_s", "moment", "random_seed")
 _CLEAN = {"clean": True}
+
+
+class Output:
+    """Captured output of a call: the first bytes of stdout (1) and stderr (2) are kept, all are counted."""
+
+    def __init__(self, kept_bytes: int, on_flood: Callable[[], None]) -> None:
+        self.kept = {1: bytearray(), 2: bytearray()}
+        self._limit = kept_bytes
+        self._written = 0
+        self._on_flood = on_flood
+
+    @property
+    def is_flood(self) -> bool:
+        """Whether more was written than may be."""
+        return self._written > FLOOD * self._limit
+
+    def add(self, stream: int, data: bytes) -> None:
+        """Takes a piece; ends the call when it is too much."""
+        kept = self.kept[stream]
+        kept += data[: max(0, self._limit - len(kept))]
+        self._written += len(data)
+        if self.is_flood:
+            self._on_flood()
+
+    def clear(self) -> None:
+        """Forgets what was written so far."""
+        for kept in self.kept.values():
+            kept.clear()
+        self._written = 0
 
 
 class Ready(NamedTuple):
@@ -46,10 +79,10 @@ class Worker:
     def __init__(self, link: Link, compiled: Path, base_bytes: int) -> None:
         self._link = link
         self._base_bytes = base_bytes
-        self._instances = Instances(compiled, self._ask, self._packaged)
+        self._instances = Instances(compiled, self._ask, self._read_package)
         self._deadline = Deadline(self._instances.engine.increment_epoch, self._abandon)
         self._order: dict[str, Any] = {}
-        self._packages = Packages()
+        self._packages: zipfile.ZipFile | None = None
         self._code = ""
         self._output = Output(0, lambda: None)
         self._ready: Ready | None = None
@@ -61,56 +94,57 @@ class Worker:
 
     def run(self) -> None:
         """Serves until the host closes the wire."""
-        self._deadline.watch()
+        self._deadline.start_thread()
         while True:
             frame = self._link.receive()
             if frame.kind == Kind.PAYLOAD:
                 self._payload += frame.payload
             elif frame.kind == Kind.PACKAGES:
-                self._drop()
-                self._packages = Packages(self._taken())
+                self._close_ready()
+                archive = self._take_payload()
+                self._packages = zipfile.ZipFile(io.BytesIO(archive)) if archive else None
             elif frame.kind == Kind.LOAD:
-                self._load(json.loads(frame.payload), json.loads(self._taken()))
+                self._load(json.loads(frame.payload), json.loads(self._take_payload()))
             elif frame.kind == Kind.CALL:
-                self._call(self._taken().decode())
+                self._call(self._take_payload().decode())
 
-    def _taken(self) -> bytes:
+    def _take_payload(self) -> bytes:
         payload, self._payload = bytes(self._payload), bytearray()
         return payload
 
     def _load(self, order: dict[str, Any], code: str) -> None:
-        self._drop()
+        self._close_ready()
         self._order, self._code, self._kind = order, code, Kind.LOADED
         self._output = Output(order["output_bytes"], self._instances.engine.increment_epoch)
         self._instances.strings.longest = max(order["result_bytes"], MAX_PAYLOAD) + MAX_HEAD
         self._instances.os_callbacks = OsCallbacks(
             **{name: order["options"][name] for name in _CALLBACK_OPTIONS}
         )
-        head = self._prepare()
+        head = self._make_ready()
         self._imported = head["seconds"]
         if head["status"] != "ok":
             self._send_output()
         self._link.send_json(Kind.LOADED, head)
 
-    def _prepare(self) -> dict[str, Any]:
+    def _make_ready(self) -> dict[str, Any]:
         """Makes the instance of the next call; how the import went."""
         limits, started = self._order["rlimits"], time.monotonic()
         self._output.clear()
-        self._instances.os_callbacks.begin()
-        self._deadline.start(self._order["wall_seconds"], limits["cpu_seconds"])
+        self._instances.os_callbacks.restart()
+        self._deadline.start_clock(self._order["wall_seconds"], limits["cpu_seconds"])
         store = None
         try:
-            store, instance = self._instances.open(
-                self._base_bytes + self._order["memory_bytes"], self._output.take
+            store, instance = self._instances.open_instance(
+                self._base_bytes + self._order["memory_bytes"], self._output.add
             )
             load, call = (instance.get_func(store, name) for name in ("load", "call"))
             words = {"code": self._code, "options": self._order["options"]}
             answer = load(store, json.dumps(words))
             head = self._head(answer.encode()) if answer else {"status": "ok"}
         except (WasmtimeError, MemoryError) as trap:
-            head = self._trapped(trap, loading=True)
-        if limit := self._deadline.stop():
-            head = self._overdue(limit, loading=True)
+            head = self._trap_report(trap, loading=True)
+        if limit := self._deadline.stop_clock():
+            head = self._timeout_report(limit, loading=True)
         seconds = time.monotonic() - started
         if head["status"] == "ok" and store is not None:
             self._ready = Ready(store, call, seconds)
@@ -127,23 +161,23 @@ class Worker:
         self._may_ask, self._asked, self._number = self._order["broker_calls"], 0, 0
         limits, started = self._order["rlimits"], time.monotonic()
         self._output.clear()
-        self._instances.os_callbacks.begin()
-        self._deadline.start(self._order["wall_seconds"] - ready.seconds, limits["cpu_seconds"])
+        self._instances.os_callbacks.restart()
+        self._deadline.start_clock(self._order["wall_seconds"] - ready.seconds, limits["cpu_seconds"])
         result = b""
         try:
             first, _, result = ready.call(ready.store, arguments).encode("utf-8", "replace").partition(b"\n")
             head = self._head(first)
         except (WasmtimeError, MemoryError) as trap:
-            head = self._trapped(trap, loading=False)
+            head = self._trap_report(trap, loading=False)
         self._may_ask = 0
-        if limit := self._deadline.stop():
-            head = self._overdue(limit, loading=False)
+        if limit := self._deadline.stop_clock():
+            head = self._timeout_report(limit, loading=False)
         imported, self._imported = self._imported, 0.0
-        self._answer(head, result, imported + time.monotonic() - started)
+        self._send_result(head, result, imported + time.monotonic() - started)
         ready.store.close()
-        self._make_next()
+        self._end_call()
 
-    def _answer(self, head: dict[str, Any], result: bytes, seconds: float) -> None:
+    def _send_result(self, head: dict[str, Any], result: bytes, seconds: float) -> None:
         """Tells how the call ended."""
         largest = self._order["result_bytes"] + MAX_HEAD
         if head["status"] == "ok" and len(result) <= largest:
@@ -153,14 +187,14 @@ class Worker:
         self._send_output()
         self._link.send_json(Kind.RESULT, {**head, "seconds": seconds})
 
-    def _make_next(self) -> None:
+    def _end_call(self) -> None:
         """Makes the instance of the next call while the caller reads."""
-        if self._order["once"] or self._prepare()["status"] == "ok":
+        if self._order["once"] or self._make_ready()["status"] == "ok":
             self._link.send_json(Kind.CLEAN, _CLEAN)
         else:
             self._link.send_json(Kind.CLEAN, {"clean": False})
 
-    def _drop(self) -> None:
+    def _close_ready(self) -> None:
         if self._ready is not None:
             self._ready.store.close()
             self._ready = None
@@ -184,9 +218,9 @@ class Worker:
         head = {name: said[name] for name in _HEAD if name in said}
         return head if all(_fits(part, _HEAD[name]) for name, part in head.items()) else garbage
 
-    def _trapped(self, trap: Exception, *, loading: bool) -> dict[str, Any]:
+    def _trap_report(self, trap: Exception, *, loading: bool) -> dict[str, Any]:
         """How a call ended that the engine ended."""
-        if self._output.flooded:
+        if self._output.is_flood:
             limit = FLOOD * self._order["output_bytes"]
             message = f"wrote more than {limit} bytes to stdout and stderr ({FLOOD} x output_bytes)"
             return {"status": "output_flood", "message": message}
@@ -199,7 +233,7 @@ class Worker:
         status, where = ("load_failed", " while the module was imported") if loading else ("crashed", "")
         return {"status": status, "message": f"the interpreter ended{where}: {reason[-300:].strip()}"}
 
-    def _overdue(self, limit: str, *, loading: bool) -> dict[str, Any]:
+    def _timeout_report(self, limit: str, *, loading: bool) -> dict[str, Any]:
         where = ", while the module was imported" if loading else ""
         wall = limit == "wall_seconds"
         seconds = f"{self._order[limit]:g} s" if wall else f"{self._order['rlimits'][limit]:g} s of CPU time"
@@ -207,7 +241,7 @@ class Worker:
 
     def _abandon(self, limit: str) -> None:
         """Ends a call that the engine cannot end, and this process with it."""
-        head = self._overdue(limit, loading=self._kind == Kind.LOADED)
+        head = self._timeout_report(limit, loading=self._kind == Kind.LOADED)
         self._send_output()
         self._link.send_json(self._kind, {**head, "seconds": self._order["wall_seconds"]})
         os._exit(0)
@@ -230,9 +264,14 @@ class Worker:
             if frame.kind == Kind.ANSWER and frame.stream == self._number:
                 return frame.payload.decode()
 
-    def _packaged(self, name: str) -> str:
-        """What the packages of the code that runs hold under a name."""
-        return self._packages.read(name) if self._order["options"]["packages"] else ""
+    def _read_package(self, name: str) -> str:
+        """A file of the packages, each byte as one character, since the engine is slow at lists; else nothing."""
+        if self._packages is None or not self._order["options"]["packages"]:
+            return ""
+        try:
+            return self._packages.read(name).decode("latin-1")
+        except KeyError:
+            return ""
 
 
 def _fits(part: object, texts: int) -> bool:

@@ -1,4 +1,4 @@
-"""When are two results the same, and when is an error the one asked for?"""
+"""Equality of results and errors, and the first difference between two values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import base64
 import binascii
 import builtins
-import copy
 import csv
 import decimal
 import json
@@ -26,7 +25,7 @@ from hypothesis import strategies as st
 
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.sandbox.runner.tool.failures import kinds_of
-from alita_mcp.verification.comparison import exclude_each_other, raised, same_result
+from alita_mcp.verification.comparison import cut_pair, difference, matches_error, same_result
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -85,18 +84,6 @@ def test_exact_means_exact() -> None:
     assert same_result(1, 1.0, exact=True)
 
 
-@given(JSON_VALUES)
-def test_every_value_is_the_same_as_its_copy_even_exactly(value: Any) -> None:
-    assert same_result(value, copy.deepcopy(value), exact=True)
-
-
-@given(JSON_VALUES, JSON_VALUES)
-def test_the_order_does_not_matter_and_exact_is_stricter(one: Any, other: Any) -> None:
-    assert same_result(one, other) == same_result(other, one)
-    if same_result(one, other, exact=True):
-        assert same_result(one, other)
-
-
 @given(JSON_VALUES, JSON_VALUES)
 def test_a_difference_deep_inside_is_seen(one: Any, other: Any) -> None:
     assert same_result({"k": [one, one]}, {"k": [one, other]}) == same_result(one, other)
@@ -133,13 +120,13 @@ def pytest_accepts(wanted: type[BaseException], kind: type[BaseException]) -> bo
 def test_the_judge_agrees_with_pytest_about_every_error_asked_for_and_every_error_raised(wanted: str) -> None:
     asked = (BUILTINS | FROM_MODULES)[wanted]
     for kind in {*BUILTINS.values(), *FROM_MODULES.values()}:
-        assert raised(wanted, call_that_raised(kind)) == pytest_accepts(asked, kind), kind
+        assert matches_error(wanted, call_that_raised(kind)) == pytest_accepts(asked, kind), kind
 
 
 def test_where_no_class_was_seen_the_name_of_a_builtin_stands_for_its_class() -> None:
     for wanted, name in product(BUILTINS, {kind.__name__ for kind in BUILTINS.values()}):
         told = RunResult(status="error", error_type=name)
-        assert raised(wanted, told) == issubclass(BUILTINS[name], BUILTINS[wanted])
+        assert matches_error(wanted, told) == issubclass(BUILTINS[name], BUILTINS[wanted])
 
 
 @pytest.mark.parametrize(
@@ -170,24 +157,71 @@ def test_where_no_class_was_seen_the_name_of_a_builtin_stands_for_its_class() ->
 def test_errors_that_are_no_builtins_are_known_by_their_names(
     wanted: str, kinds: tuple[str, ...], is_met: bool
 ) -> None:
-    assert raised(wanted, RunResult(status="error", error_kinds=kinds)) == is_met
+    assert matches_error(wanted, RunResult(status="error", error_kinds=kinds)) == is_met
 
 
 def test_only_a_call_that_raised_has_raised() -> None:
-    assert not raised("ValueError", RunResult(status="load_failed", error_type="ValueError"))
-    assert not raised("MemoryError", RunResult(status="memory", error_type="MemoryError"))
+    assert not matches_error("ValueError", RunResult(status="load_failed", error_type="ValueError"))
+    assert not matches_error("MemoryError", RunResult(status="memory", error_type="MemoryError"))
 
 
-@given(st.sampled_from(sorted(BUILTINS)), st.sampled_from(sorted(BUILTINS)))
-def test_names_exclude_each_other_when_no_builtin_is_both(one: str, other: str) -> None:
-    both = [
-        kind
-        for kind in BUILTINS.values()
-        if issubclass(kind, BUILTINS[one]) and issubclass(kind, BUILTINS[other])
-    ]
-    assert exclude_each_other(one, other) == exclude_each_other(other, one)
-    if exclude_each_other(one, other):
-        assert both == []
-    else:
-        assert both
-    assert not exclude_each_other(one, "json.JSONDecodeError")
+LONG = "the same words " * 1_000
+WIDTHS = st.integers(min_value=24, max_value=200)
+
+
+def text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+@given(JSON_VALUES, JSON_VALUES, st.sampled_from(["", LONG, "\u200b" * 300]), WIDTHS)
+def test_unlike_values_are_shown_unlike(one: Any, other: Any, around: str, width: int) -> None:
+    pair = ({"a": around, "b": [one], "c": around}, {"a": around, "b": [other], "c": around})
+    found = difference(*pair, width)
+    assert (found.expected == found.got) == (text(one) == text(other))
+    assert max(len(found.expected), len(found.got)) <= width + 2
+    cut = cut_pair(*pair)
+    assert (text(cut[0]) == text(cut[1])) == (text(one) == text(other))
+    assert len(text(cut)) < 30_000
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "where"),
+    [
+        (1, 2, ""),
+        ("abc", "abd", ""),
+        ("a" * 99 + "b", "a" * 99 + "c", "character 100"),
+        ([{"name": "a"}, {"name": "ab"}], [{"name": "a"}, {"name": "ac"}], "result[1].name"),
+        ([["a" * 99 + "b"]], [["a" * 99 + "c"]], "result[0][0], character 100"),
+        ([1, 2], [1, 2, 3], "result[2]"),
+        ({"a": 1}, {"a": 1, "b": 2}, "result.b"),
+        ({"a b": [0]}, {"a b": [1]}, 'result["a b"][0]'),
+        ([0.1, 5], [0.1 + 1e-14, 6], "result[1]"),
+        ([0.1, 5], [0.1 + 1e-14, 5], "result[0]"),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, ""),
+        ([True], [1], "result[0]"),
+        ({"k" * 99: 1}, {"k" * 99: 2}, "…" + "k" * 59),
+    ],
+    ids=str,
+)
+def test_the_place_is_named(expected: Any, got: Any, where: str) -> None:
+    assert difference(expected, got, 80).where == where
+
+
+def test_numbers_within_the_tolerance_do_not_hide_what_differs() -> None:
+    one, other = [0.1] * 500, [0.1 + 1e-14] * 500
+    found = difference([*one, "expected"], [*other, "got"], 60)
+    assert found.where == "result[500]"
+    assert '"expected"]' in found.expected
+    assert '"got"]' in found.got
+
+
+def test_large_values_are_cut_around_their_difference_and_small_ones_stay() -> None:
+    assert cut_pair([1], {"a": 2}) == ([1], {"a": 2})
+    rows = [{"name": f"row {number}"} for number in range(1_000)]
+    other = [*rows[:700], {"name": "another"}, *rows[701:]]
+    expected, got = cut_pair(rows, other)
+    assert expected.startswith("at result[700].name: …")
+    assert '{"name": "row 700"}' in expected
+    assert '{"name": "another"}' in got
+    assert got.endswith(f" ({len(json.dumps(other))} characters)")
+    assert cut_pair(rows, None)[1] is None

@@ -1,4 +1,4 @@
-"""What a planner had to invent: read leniently, shown as a few plain lines, kept in the report, answered by people."""
+"""What models write: specifications with their assumptions, and suites."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from alita_mcp.library.trust.trust import unproven
 from alita_mcp.server.results.unreviewed import plain_report
@@ -16,9 +17,10 @@ from alita_mcp.toolsmith.specification import (
     MAX_LINE,
     MAX_RULES,
     Specification,
-    assumed_of,
+    Suite,
+    add_assumptions,
+    assumptions_in,
     read_assumed,
-    with_assumed,
 )
 from alita_mcp.values import WrittenFrom
 from tests.toolsmith.authors import SPEC, Script
@@ -62,11 +64,6 @@ def test_what_holds_an_address_is_no_assumption() -> None:
     assert read_assumed(["where: see https://example.org/more", "zero: allowed"]) == ("zero: allowed",)
 
 
-def test_a_thousand_assumptions_and_a_megabyte_of_one_cost_little() -> None:
-    assert len(read_assumed([f"rule {number}: holds" for number in range(1_000)])) == MAX_ASSUMED
-    assert len(read_assumed(["n" * 1_000_000 + ": x"])[0]) <= MAX_LINE
-
-
 @pytest.mark.slow
 @given(JSON)
 def test_whatever_a_planner_writes_the_lines_are_few_short_and_stay_as_they_are(written: Any) -> None:
@@ -79,15 +76,15 @@ def test_whatever_a_planner_writes_the_lines_are_few_short_and_stay_as_they_are(
 def test_an_assumed_line_that_no_rule_says_becomes_one() -> None:
     rules = ("Empty input raises ValueError.", "Zero: allowed")
     said = ("empty input: raises ValueError", "zero: allowed", "unicode: NFC")
-    named, kept = with_assumed(rules, said)
+    named, kept = add_assumptions(rules, said)
     assert named == (*rules, "unicode: NFC")
     assert kept == said
-    assert with_assumed(named, said) == (named, kept)
+    assert add_assumptions(named, said) == (named, kept)
 
 
 def test_a_line_for_which_there_is_no_room_among_the_rules_is_not_assumed() -> None:
     rules = tuple(f"rule {number}: {'x' * 10}{number}" for number in range(MAX_RULES))
-    named, kept = with_assumed(rules, ("something else: entirely", "rule 3"))
+    named, kept = add_assumptions(rules, ("something else: entirely", "rule 3"))
     assert named == rules
     assert kept == ("rule 3",)
 
@@ -97,12 +94,6 @@ def test_no_specification_fails_by_what_it_assumes(assumed: Any) -> None:
     specification = Specification.model_validate({**SPEC, "assumed": assumed})
     assert specification.assumed in ((), ("zero: allowed",))
     assert Specification.model_validate(specification.model_dump()) == specification
-
-
-def test_rules_that_cannot_be_read_are_refused_as_before() -> None:
-    for rules in (["x", 4], "text"):
-        with pytest.raises(ValueError, match="rules"):
-            Specification.model_validate({**SPEC, "rules": rules, "assumed": ["zero: allowed"]})
 
 
 ASSUMING = {
@@ -146,5 +137,38 @@ async def test_where_nothing_was_assumed_nothing_is_listed(bench: OpenBench) -> 
         assert "assumed holds" in asked
         report = (await made.library.read("digit_sum")).report
     hostile = WrittenFrom(request="", signature="", assumed=("x: see https://example.org", "y: is kept"))
-    assert assumed_of(report.model_copy(update={"written_from": hostile})) == ("y: is kept",)
-    assert assumed_of(report.model_copy(update={"written_from": None})) == ()
+    assert assumptions_in(report.model_copy(update={"written_from": hostile})) == ("y: is kept",)
+    assert assumptions_in(report.model_copy(update={"written_from": None})) == ()
+
+
+SUITE_TEST = {"arguments": {"number": 1}, "expected": 1}
+
+
+@pytest.mark.parametrize(
+    "check", ["True", "arguments['number'] > 0", "result ==", "(result := 5)", "1 " * 900]
+)
+def test_a_test_whose_check_is_no_condition_on_the_result_is_left_out(check: str) -> None:
+    suite = Suite.model_validate({"tests": [{"arguments": {"number": 2}, "check": check}, SUITE_TEST]})
+    assert [test.as_json() for test in suite.tests] == [SUITE_TEST]
+
+
+def test_a_suite_of_nothing_else_says_why_it_cannot_be_read() -> None:
+    with pytest.raises(ValidationError, match="does not look at the result"):
+        Suite.model_validate({"tests": [{"arguments": {}, "check": "True"}]})
+
+
+def test_a_check_of_the_result_is_kept() -> None:
+    assert Suite.model_validate({"tests": [{"arguments": {}, "check": "result > 0"}]}).tests[0].check
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("def put(a: str) -> Literal[-1, 0, 1]", "def put(a: str) -> int"),
+        ("def put(a: Literal[1,2 , 3,]) -> list[Literal[0]]", "def put(a: int) -> list[int]"),
+        ("def put(a: Literal['-1', '0']) -> str", "def put(a: Literal['-1', '0']) -> str"),
+    ],
+)
+def test_a_literal_of_whole_numbers_is_read_as_an_integer(written: str, read: str) -> None:
+    specification = Specification(name="put", description="Does it.", signature=written)
+    assert specification.signature == read
