@@ -183,7 +183,7 @@ class App:
         Cancelling this call cancels the job, unless `goes_on`.
         """
         within_s = self.settings.limits.answer_within_s if within_s is None else within_s
-        return await self.jobs.answer(job, within_s, on_stage, until, goes_on)
+        return await self.jobs.wait_for_outcome(job, within_s, on_stage, until, goes_on)
 
     async def run_tool(
         self,

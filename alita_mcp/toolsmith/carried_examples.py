@@ -18,7 +18,7 @@ from alita_mcp.library.versions.files import mark_of, written_example
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.requests.outcomes import Broken, Rejected, rejection
 from alita_mcp.values import Check, Draft, Example, Recorded, StoredVersion
-from alita_mcp.verification.agreement import CANNOT_RUN, Prepared, prepare, run_row
+from alita_mcp.verification.agreement import CANNOT_RUN, Prepared, prepare_draft, run_row
 from alita_mcp.verification.comparison import same_result
 from alita_mcp.verification.examples.suite import expectation_of, own_examples
 from alita_mcp.verification.findings import cut_arguments, fail_check
@@ -60,7 +60,7 @@ async def carry_over_examples(
                 case=cut_arguments(arguments),
                 fix="Name arguments of its examples; inspect_tool with source=true shows them.",
             )
-    prepared = await prepare(draft, rehearsal, on_stage)
+    prepared = await prepare_draft(draft, rehearsal, on_stage)
     kept = [old for old in replaced.examples if not has_arguments(old, *breaks)]
     given_up = [old for old in replaced.examples if has_arguments(old, *breaks)]
     broken: list[tuple[Example, Check]] = []

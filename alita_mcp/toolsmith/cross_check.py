@@ -29,7 +29,7 @@ from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.selection import RAISE, agreement_of_one
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Agreement, Check, Draft, Example, ToolContract, Trust
-from alita_mcp.verification.agreement import Prepared, Row, prepare, run_row
+from alita_mcp.verification.agreement import Prepared, Row, prepare_draft, run_row
 from alita_mcp.verification.code.function import promise_in
 from alita_mcp.verification.comparison import difference
 from alita_mcp.verification.examples.suite import MAX_EXAMPLES, distinct_examples, suite_checks
@@ -101,23 +101,21 @@ class BlindResults:
         return 2 * len(contradictions) > len(self.results) and len(writers) >= AGREE
 
     @property
-    def upheld(self) -> tuple[Example, ...]:
+    def trustworthy_tests(self) -> tuple[Example, ...]:
         """Tests that hold and that two writers agree on, or that are of a suite that holds as a whole."""
-        doubted, doubting = (
-            {each.call_key for each in self.contradictions},
-            {each.writer for each in self.contradictions},
-        )
-        agreed: defaultdict[str, set[int]] = defaultdict(set)
+        disputed_calls = {each.call_key for each in self.contradictions}
+        disputing_writers = {each.writer for each in self.contradictions}
+        writers: defaultdict[str, set[int]] = defaultdict(set)
         holding = [each for each in self.results if each.check.passed]
         for each in holding:
-            agreed[each.call_key].add(each.writer)
-        kept = [
+            writers[each.call_key].add(each.writer)
+        tests = [
             each.test
             for each in holding
-            if len(agreed[each.call_key]) >= AGREE
-            or (each.writer not in doubting and each.call_key not in doubted)
+            if len(writers[each.call_key]) >= AGREE
+            or (each.writer not in disputing_writers and each.call_key not in disputed_calls)
         ]
-        return tuple(test for _, test in distinct_examples(kept))
+        return tuple(test for _, test in distinct_examples(tests))
 
     def agreement(self) -> Agreement:
         """The same as a report keeps it: one candidate, which is the caller's."""
@@ -135,17 +133,17 @@ class BlindResults:
 
 def usable(suite: Sequence[Example], draft: Draft, contract: ToolContract) -> tuple[Example, ...]:
     """A writer's tests that say one thing about a call that the tool could answer."""
-    fitting = [
+    tests = [
         test
         for _, test in distinct_examples(suite)
         if len(json_key(test.as_json())) <= MAX_TEST
         and not suite_checks(draft.model_copy(update={"examples": (test,)}), contract)
     ]
-    said: defaultdict[str, set[str]] = defaultdict(set)
-    for test in fitting:
+    expectations: defaultdict[str, set[str]] = defaultdict(set)
+    for test in tests:
         if test.check is None:
-            said[json_key(test.arguments)].add(json_key([test.raises, test.expected]))
-    return tuple(test for test in fitting if len(said[json_key(test.arguments)]) <= 1)
+            expectations[json_key(test.arguments)].add(json_key([test.raises, test.expected]))
+    return tuple(test for test in tests if len(expectations[json_key(test.arguments)]) <= 1)
 
 
 def results_of_suite(writer: int, suite: Sequence[Example], row: Row) -> Iterator[BlindResult]:
@@ -156,40 +154,41 @@ def results_of_suite(writer: int, suite: Sequence[Example], row: Row) -> Iterato
             yield BlindResult(writer, test, check, word)
 
 
-def _question(failing: Sequence[BlindResult]) -> str:
-    """As in: for `""`: tests of 3 writers expect ValueError; yours returns `[]`."""
-    expecting: defaultdict[str, set[int]] = defaultdict(set)
-    told: dict[str, str] = {}
-    for each in failing:
-        wanted, done = _expectation_and_outcome(each)
-        expecting[wanted].add(each.writer)
-        told.setdefault(wanted, done)
-    wanted = max(expecting, key=lambda each: len(expecting[each]))
-    arguments = failing[0].test.arguments
+def _question(contradictions: Sequence[BlindResult]) -> str:
+    """A line such as: for `""`: tests of 3 writers expect ValueError; yours returns `[]`."""
+    writers_by_expectation: defaultdict[str, set[int]] = defaultdict(set)
+    outcomes: dict[str, str] = {}
+    for each in contradictions:
+        expectation, outcome = _expectation_and_outcome(each)
+        writers_by_expectation[expectation].add(each.writer)
+        outcomes.setdefault(expectation, outcome)
+    expectation = max(writers_by_expectation, key=lambda each: len(writers_by_expectation[each]))
+    arguments = contradictions[0].test.arguments
     where = "a call without arguments"
     if arguments:
-        named = [f"{name}=" if len(arguments) > 1 else "" for name in arguments]
-        pairs = zip(named, arguments.values(), strict=True)
+        names = [f"{name}=" if len(arguments) > 1 else "" for name in arguments]
+        pairs = zip(names, arguments.values(), strict=True)
         where = _quote(", ".join(f"{name}{brief(value, _ARGUMENTS)}" for name, value in pairs), _ARGUMENTS)
-    count = len(expecting[wanted])
+    count = len(writers_by_expectation[expectation])
     writers = "1 writer" if count == 1 else f"{count} writers"
-    line = f"for {where}: tests of {writers} expect {wanted}; yours {told[wanted]}"
+    line = f"for {where}: tests of {writers} expect {expectation}; yours {outcomes[expectation]}"
     return clipped(line, MAX_LINE)
 
 
-def _expectation_and_outcome(each: BlindResult) -> tuple[str, str]:
-    test, (kind, _, rest) = each.test, each.word.partition(" ")
+def _expectation_and_outcome(result: BlindResult) -> tuple[str, str]:
+    """What one tester expects, and what the code does instead, each in a few words."""
+    test, (kind, _, rest) = result.test, result.word.partition(" ")
     if kind == "value" and "expected" in test.outcome_fields:  # both around the place where they differ
-        found = difference(each.check.expected, each.check.got, _VALUE, 8)
+        found = difference(result.check.expected, result.check.got, _VALUE, 8)
         return _quote(found.expected, _VALUE + 2), f"returns {_quote(found.got, _VALUE + 2)}"
-    done = f"ends as {each.word!r}"
+    outcome = f"ends as {result.word!r}"
     if kind in ("error", "raises"):
-        done = f"raises {_visible(rest.split()[0], _VALUE)}"
+        outcome = f"raises {_visible(rest.split()[0], _VALUE)}"
     elif kind in ("value", "wrong"):
-        done = f"returns {_quote(brief(each.check.got, _VALUE - 1), _VALUE)}"
+        outcome = f"returns {_quote(brief(result.check.got, _VALUE - 1), _VALUE)}"
     if test.raises is not None:
-        return _visible(test.raises, _VALUE), done
-    return _quote(brief(test.expected, _VALUE - 1) if test.check is None else test.check, _VALUE), done
+        return _visible(test.raises, _VALUE), outcome
+    return _quote(brief(test.expected, _VALUE - 1) if test.check is None else test.check, _VALUE), outcome
 
 
 def _quote(text: str, limit: int) -> str:
@@ -248,22 +247,22 @@ class CrossCheck:
         if not weak & RAISED_BY_TESTS:
             return draft, verdict
         try:
-            found = await self._ask_testers(await prepare(draft, self._rehearsal, self._on_stage))
+            found = await self._ask_testers(await prepare_draft(draft, self._rehearsal, self._on_stage))
         except SandboxError as failure:
             await self._journal({"status": "failed", "reason": failure.message})
             found = None
         if found is None:
             return draft, self._amend(verdict, None)
         known = [example.arguments for example in draft.examples]
-        new = tuple(test for test in found.upheld if test.arguments not in known)
+        new = tuple(test for test in found.trustworthy_tests if test.arguments not in known)
         new = new[: MAX_EXAMPLES - len(draft.examples)]
         if weak <= RAISED_BY_TESTS and not found.contradictions and found.writers >= AGREE and new:
             whole = draft.model_copy(update={"examples": (*draft.examples, *new)})
             better = await verify(whole, self._context.sandbox, self._on_stage, self._context.library.read)
             if better.report.trust == "verified":
                 self._written = len(new)
-                said = f"{len(new)} tests that {found.writers} writers wrote blind to the code hold too"
-                stands = Check(stage="agreement", passed=True, hard=False, message=said)
+                message = f"{len(new)} tests that {found.writers} writers wrote blind to the code hold too"
+                stands = Check(stage="agreement", passed=True, hard=False, message=message)
                 return whole, self._amend(better, found.agreement(), stands)
         return draft, self._amend(verdict, found.agreement())
 
@@ -281,24 +280,24 @@ class CrossCheck:
                 known = None  # quarantined: a new version is the way out
         if known is not None and known == draft.model_copy(update={"examples": known.examples}):
             return await publisher.submit(known, self._on_stage, update=True)  # is there, word for word
-        prepared = await prepare(draft, self._rehearsal, self._on_stage)
+        prepared = await prepare_draft(draft, self._rehearsal, self._on_stage)
         if prepared.failure is not None:
             return rejection(prepared.failure)
         found = await self._ask_testers(prepared)
         if found is None:
             return NO_TESTS
         writers = "a model" if found.writers == 1 else f"{found.writers} writers"
-        kept = found.upheld[: MAX_EXAMPLES - len(known.examples if known else ())]
+        kept = found.trustworthy_tests[: MAX_EXAMPLES - len(known.examples if known else ())]
         if found.is_refuted or not kept:
             counts = f"{len(found.contradictions)} of {len(found.results)}"
-            said = f"no tests were sent, and {counts} that {writers} wrote from the description fail"
-            return Rejected(stage="agreement", reason=f"{said}: {'; '.join(self._questions)}", fix=FIX)
+            message = f"no tests were sent, and {counts} that {writers} wrote from the description fail"
+            return Rejected(stage="agreement", reason=f"{message}: {'; '.join(self._questions)}", fix=FIX)
         self._written = len(kept)
-        said = (
+        message = (
             f"no tests were sent; {len(kept)} of {len(found.results)} that {writers} wrote blind to the code "
             "are used instead"
         )
-        thin = Check(stage="agreement", passed=False, hard=False, message=said, fix=RAISE)
+        thin = Check(stage="agreement", passed=False, hard=False, message=message, fix=RAISE)
 
         async def amend(draft: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
             return draft, self._amend(verdict, found.agreement(), thin, trust="provisional")
@@ -363,7 +362,7 @@ class CrossCheck:
     def _amend(
         self, verdict: Verdict, agreement: Agreement | None, *checks: Check, trust: Trust | None = None
     ) -> Verdict:
-        """The verdict with what models said and cost."""
+        """The verdict with what models message and cost."""
         report, usage = verdict.report, self._models.usage
         added = {
             "trust": trust or report.trust,

@@ -66,6 +66,7 @@ NEAR = 0.7
 
 def classify(rejected: Rejected) -> FailureClass:
     """Returns the failure class, which decides the instruction for the author."""
+    # some stages are a class of their own; the others are told apart by the words of the reason
     reason = rejected.reason.lower()
     match rejected.stage:
         case "environment":
@@ -85,8 +86,8 @@ def classify(rejected: Rejected) -> FailureClass:
 
 def signature(rejected: Rejected) -> str:
     """Returns a key that is equal for failures which differ in numbers and names only: repairing leads nowhere then."""
-    said = _VARYING.sub("…", rejected.reason)
-    return json.dumps([rejected.stage, said, rejected.case, rejected.got], default=repr)
+    reason = _VARYING.sub("…", rejected.reason)
+    return json.dumps([rejected.stage, reason, rejected.case, rejected.got], default=repr)
 
 
 def shows(case: Mapping[str, Any] | None, hidden: Example) -> bool:

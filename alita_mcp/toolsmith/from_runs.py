@@ -164,20 +164,20 @@ class FromRuns:
         made = request.model_copy(update=update)
         outcome = await self._make(made.model_copy(update=name_and_description_in_code(made)), on_stage)
         if isinstance(outcome, Rejected):
-            told = {"reason": f"made of {len(runs)} runs: {outcome.reason}"}
+            changes = {"reason": f"made of {len(runs)} runs: {outcome.reason}"}
             if outcome.stage in ("examples", "determinism") and outcome.case in [
                 call.arguments for call in seen
             ]:
-                told["fix"] = _SEEN
-            outcome = outcome.model_copy(update=told)
+                changes["fix"] = _SEEN
+            outcome = outcome.model_copy(update=changes)
         return outcome
 
 
 def _unfit(runs: Sequence[RecordedRun], request: SynthesisRequest) -> Rejected | None:
     """Why no tool can be made of these runs, whatever their code does."""
     if not any(run.ok for run in runs):
-        said = f"{runs[-1].error_type}: {runs[-1].error}".strip(": ")[:200] or runs[-1].status
-        reason = f"from_run: all of these runs failed, the last one with {said}."
+        error = f"{runs[-1].error_type}: {runs[-1].error}".strip(": ")[:200] or runs[-1].status
+        reason = f"from_run: all of these runs failed, the last one with {error}."
         return Rejected(
             stage="examples", reason=reason, fix="Run the code until it works, then name that run."
         )

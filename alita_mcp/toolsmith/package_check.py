@@ -45,7 +45,7 @@ class PackageCheck:
         missing = [name for name in names if self._fresh_answer(name) is None]
         limiter = anyio.CapacityLimiter(AT_ONCE)
 
-        async def ask(index: WebAgent, name: str, python_tag: str) -> None:
+        async def look_up(index: WebAgent, name: str, python_tag: str) -> None:
             async with limiter:
                 try:
                     self._store_answer(name, await index.package(name, python_tag))
@@ -59,7 +59,7 @@ class PackageCheck:
         with anyio.move_on_after(PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 for name in missing:
-                    tasks.start_soon(ask, self._index, name, python_tag)
+                    tasks.start_soon(look_up, self._index, name, python_tag)
         for name in missing:
             if self._fresh_answer(name) is None:
                 self._store_answer(name, f"no answer within {PATIENCE_S:g} s")
@@ -75,6 +75,7 @@ class PackageCheck:
 
         Where `pinned_are_meant`, one with an exact version is what its author wants, whatever it looks like.
         """
+        # a package that does not exist fails even where its version is pinned
         meant = {name_of(text) for text in packages if pinned_are_meant and is_pinned(text)}
         found, _ = await self.facts(packages)
         problems = (problem_of(fact) for fact in found if fact.name not in meant or not fact.exists)
@@ -82,14 +83,14 @@ class PackageCheck:
 
     def _fresh_answer(self, name: str) -> PackageFacts | str | None:
         """What is known of a package and fresh."""
-        asked_at, said = self._known.get(name, (0.0, None))
-        lasts = SILENT_S if isinstance(said, str) else FRESH_S
-        return said if said is not None and anyio.current_time() - asked_at < lasts else None
+        asked_at, answer = self._known.get(name, (0.0, None))
+        lasts = SILENT_S if isinstance(answer, str) else FRESH_S
+        return answer if answer is not None and anyio.current_time() - asked_at < lasts else None
 
-    def _store_answer(self, name: str, said: PackageFacts | str) -> None:
+    def _store_answer(self, name: str, answer: PackageFacts | str) -> None:
         if len(self._known) >= MAX_KEPT:
             self._known.clear()
-        self._known[name] = (anyio.current_time(), said)
+        self._known[name] = (anyio.current_time(), answer)
 
 
 def problem_of(facts: PackageFacts) -> Check | None:

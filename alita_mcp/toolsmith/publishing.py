@@ -61,6 +61,7 @@ class Publisher:
 
     def version_to_follow(self, name: str, *, update: bool) -> int | Exists | Rejected:
         """The version that a draft of this name would follow (0: a new name), or why it may not be published."""
+        # The name (1) is new, (2) is blocked, (3) belongs to another tool, or (4) names the tool to update.
         try:
             entry = self._library.entry(name)
         except ToolNotFound:
@@ -190,6 +191,7 @@ class Publisher:
 
     def _why_kept(self, manifest: Manifest) -> str:
         """Why a version that was published is not the current one; empty when it is."""
+        # The version (1) is current, (2) has less trust than the current one, or (3) waits for a person's choice.
         current = self._library.entry(manifest.name).manifest
         if current.version == manifest.version:
             return ""
@@ -200,6 +202,7 @@ class Publisher:
 
     async def settle_grants(self, manifest: Manifest, report: VerificationReport) -> NeedsApproval | None:
         """Grants what the policy allows; returns the outcome for a version that needs a person or more evidence."""
+        # the policy grants what it may to verified tools; hosts that a person has to name wait for that person
         verified = may_hold_grants(manifest)
         asks = not manifest.grants.is_pure and ANY not in manifest.grants.network
         if self._settings.policy == "auto" and verified and asks:

@@ -31,6 +31,7 @@ async def find_same_tool(draft: Draft, library: Library, *, update: bool) -> Sto
         published = await library.read(draft.name)
     except AlitaError:
         return None
+    # other code, packages or grants make another tool, which needs a version of its own
     if _identity(draft) != _identity(published.draft):
         return None
     old = published.draft

@@ -44,7 +44,7 @@ from alita_mcp.values import (
     ToolContract,
     WrittenFrom,
 )
-from alita_mcp.verification.agreement import CANNOT_RUN, Prepared, Row, pool_tests, prepare, run_row
+from alita_mcp.verification.agreement import CANNOT_RUN, Prepared, Row, pool_tests, prepare_draft, run_row
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.code.function import signature_in
 from alita_mcp.verification.code.source import normal_form
@@ -114,21 +114,6 @@ class Predecessor:
     def examples_held(self, request: SynthesisRequest) -> list[Example]:
         """The examples that a request does not give up."""
         return [old for old in self.version.examples if not has_arguments(old, *request.breaks)]
-
-
-def make_revised_draft(version: StoredVersion, written: WrittenCode, request: SynthesisRequest) -> Draft:
-    """Makes the next version's draft: the request's own examples, and all that the request does not change."""
-    before, asked = version.draft, grants_of(request)
-    return before.model_copy(
-        update={
-            "code": written.code,
-            "examples": request.tests,
-            "use_when": tuple(dict.fromkeys((*before.use_when, *request.use_when)))[:MAX_REQUESTS],
-            "packages": request.packages or written.packages or before.packages,
-            "grants": before.grants if asked.is_pure else asked,
-            "varies": tuple(sorted(set(request.varies))) or before.varies,
-        }
-    )
 
 
 @dataclass(frozen=True)
@@ -214,8 +199,20 @@ class Proof:
     async def _try(self, candidate: CandidateCode, rules: tuple[str, ...], *, insists: bool) -> Outcome:
         """Takes one code through all checks; `insists` when its writer will not change it any more."""
         base, work = self._base, self._work
-        draft = make_revised_draft(base.version, candidate.written, work.request)
-        prepared = await prepare(draft, self._rehearsal, work.on_stage)
+        request, written, before = work.request, candidate.written, base.version.draft
+        grants = grants_of(request)
+        # the request's own examples, and all that the request does not change
+        draft = before.model_copy(
+            update={
+                "code": written.code,
+                "examples": request.tests,
+                "use_when": tuple(dict.fromkeys((*before.use_when, *request.use_when)))[:MAX_REQUESTS],
+                "packages": request.packages or written.packages or before.packages,
+                "grants": before.grants if grants.is_pure else grants,
+                "varies": tuple(sorted(set(request.varies))) or before.varies,
+            }
+        )
+        prepared = await prepare_draft(draft, self._rehearsal, work.on_stage)
         if prepared.failure is not None or prepared.contract is None:
             return rejection(prepared.failure or CANNOT_RUN)
         other = self._signature_problem(prepared.contract, insists=insists)
@@ -395,7 +392,7 @@ class Revision:
             fix = "Send the whole code with update=true, or ask a person to roll back."
             return Rejected(stage="policy", reason=damaged.message, fix=fix)
         manifest, tests = version.manifest, self._request.tests
-        prepared = await prepare(version.draft, self._rehearsal, self._work.on_stage)
+        prepared = await prepare_draft(version.draft, self._rehearsal, self._work.on_stage)
         prepared, row = await run_row(prepared, tests, self._rehearsal)
         contract = read_contract(version.code, manifest.name, manifest.description)
         base = Predecessor(version, contract, prepared, row.checks if row else ())
@@ -422,10 +419,10 @@ class Revision:
             for test, check in zip(tests, base.own_checks or (None,) * len(tests), strict=True)
         ]
         held += [old.as_json() for old in base.examples_held(self._request)]
-        asked = prompts.revise(brief, base.version.code, self._request.description.strip(), held)
-        answered = await ask_model(
-            self._models.role("coder"), asked, RevisedCode, temperature=REPAIR_TEMPERATURE, seed=seed(1, 0)
+        messages = prompts.revise(brief, base.version.code, self._request.description.strip(), held)
+        answer = await ask_model(
+            self._models.role("coder"), messages, RevisedCode, temperature=REPAIR_TEMPERATURE, seed=seed(1, 0)
         )
-        written = WrittenCode(code=answered.value.code, packages=answered.value.packages)
-        candidate = CandidateCode(index=0, written=written, asked=tuple(asked), text=answered.text)
-        return candidate, answered.value.rules
+        written = WrittenCode(code=answer.value.code, packages=answer.value.packages)
+        candidate = CandidateCode(index=0, written=written, messages=tuple(messages), text=answer.text)
+        return candidate, answer.value.rules

@@ -155,8 +155,8 @@ class Specification(Written):
     @classmethod
     def _questions(cls, questions: Any) -> tuple[str, ...]:
         """Those that can be asked; the others are left out, for a planner that asks in vain still plans."""
-        said = (" ".join(each.split())[:MAX_LINE] for each in _texts(questions))
-        return tuple(dict.fromkeys(filter(None, said)))[:MAX_QUESTIONS]
+        lines = (" ".join(each.split())[:MAX_LINE] for each in _texts(questions))
+        return tuple(dict.fromkeys(filter(None, lines)))[:MAX_QUESTIONS]
 
     @field_validator("libraries", mode="before")
     @classmethod
@@ -278,8 +278,8 @@ class WrittenCode(Written):
         return fenced[1] + "\n" if fenced else code
 
 
-def _texts(said: Any) -> list[str]:
-    return [each for each in said if isinstance(each, str)] if isinstance(said, list | tuple) else []
+def _texts(raw: Any) -> list[str]:
+    return [each for each in raw if isinstance(each, str)] if isinstance(raw, list | tuple) else []
 
 
 def fits(arguments: dict[str, JsonValue], contract: ToolContract) -> bool:

@@ -94,12 +94,14 @@ class Toolsmith:
         if request.code.strip() and not code_is_script:
             return await self._make_from_code(request, models, on_stage)
         if models is not None and not code_is_script and request.description.strip():
-            return await self._write(request, models, on_stage, record or SynthesisRecord(request))
+            return await self._write_with_models(
+                request, models, on_stage, record or SynthesisRecord(request)
+            )
         await on_stage("search")
         similar = await self._library.similar(f"{request.name} {request.description}".strip())
         return ask_for_code(request, similar, await describe_abilities(self._sandbox))
 
-    async def _write(
+    async def _write_with_models(
         self, request: SynthesisRequest, models: Models, on_stage: ReportStage, record: SynthesisRecord
     ) -> Outcome:
         """Lets models write the tool, unless it could never be published."""

@@ -85,6 +85,7 @@ async def _read_rows(library: Library, models: Mapping[str, str]) -> list[Journa
 
 def _agreements(rows: Iterable[JournalRow], request: str) -> tuple[bool, ...]:
     """Whether each agreed, in their order: of those with one request the first, and none with `request` itself."""
+    # a request that is made again counts once, by its newest synthesis
     first: dict[object, bool] = {}
     for row in rows:
         first.setdefault(row.detail.get("request"), row.detail["agreed"])

@@ -171,12 +171,13 @@ class PassMatrix:
         return Matrix(tuple(Candidate(row.outputs, row.passes) for row in known), self.suites)
 
 
-async def prepare(draft: Draft, rehearsal: Rehearsal, on_stage: ReportStage) -> Prepared:
+async def prepare_draft(draft: Draft, rehearsal: Rehearsal, on_stage: ReportStage) -> Prepared:
     """Reads a draft and builds its environment, without running the draft.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft.
     """
+    # only packages need an environment; a draft without them is ready once it is read
     checks, contract = await static_gate(draft, rehearsal.sandbox)
     failure = _hard_failure(checks)
     if failure is not None or contract is None or not draft.packages:

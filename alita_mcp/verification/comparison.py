@@ -43,7 +43,7 @@ def same_result(expected: Any, got: Any, exact: bool = False) -> bool:
     return type(expected) is type(got) and bool(expected == got)
 
 
-def matches_error(wanted: str, result: RunResult) -> bool:
+def matches_error(name: str, result: RunResult) -> bool:
     """Whether a call raised an error of that class or of a subclass, as `pytest.raises` matches.
 
     A bare name of a builtin means the builtin, any other one each class of that name. A module of the standard library
@@ -51,24 +51,24 @@ def matches_error(wanted: str, result: RunResult) -> bool:
     not of the standard library.
     """
     kinds = kinds_of(result) if result.status == "error" else ()
-    module, _, name = wanted.rpartition(".")
-    known = _builtin(wanted)
+    module, _, bare_name = name.rpartition(".")
+    known = _builtin(name)
     if known is not None:
         return f"builtins.{known.__name__}" in kinds
-    homes = [home for home, _, own in (kind.rpartition(".") for kind in kinds) if own == name]
+    homes = [home for home, _, own in (kind.rpartition(".") for kind in kinds) if own == bare_name]
     if not module or not homes:
         return bool(homes)
 
-    asked = module.split(".")
+    modules = module.split(".")
 
     def may_hold(home: str) -> bool:
-        # the module that is asked for is (1) the tool, (2) of the standard library, or (3) any other
+        # the module in the name is (1) the tool, (2) of the standard library, or (3) any other
         own = [part.lstrip("_") for part in home.split(".")]
-        if asked[0] == "tool":
-            return asked == own
-        if asked[0] in sys.stdlib_module_names:
-            return own == ["builtins"] or not {*asked}.isdisjoint(own)
-        return own[0] not in sys.stdlib_module_names or not {*asked}.isdisjoint(own)
+        if modules[0] == "tool":
+            return modules == own
+        if modules[0] in sys.stdlib_module_names:
+            return own == ["builtins"] or not {*modules}.isdisjoint(own)
+        return own[0] not in sys.stdlib_module_names or not {*modules}.isdisjoint(own)
 
     return any(map(may_hold, homes))
 
@@ -168,13 +168,17 @@ def difference(expected: Any, got: Any, width: int, before: int = CONTEXT) -> Di
         for parent in (_at(expected, parents), _at(got, parents)):
             if not (last in parent if isinstance(parent, dict) else int(last) < len(parent)):
                 shared = parents
-    ones, others = _text(expected), _text(got)
+    ones, others = _json_text(expected), _json_text(got)
     one, other = _position(expected, shared), _position(got, shared)
     common = _common(ones[one:], others[other:])
     before = min(before, width // 2)
     parts = _window(ones, one + common, before, width), _window(others, other + common, before, width)
     steps = (
-        f"[{step}]" if isinstance(step, int) else f".{step}" if step.isidentifier() else f"[{_text(step)}]"
+        f"[{step}]"
+        if isinstance(step, int)
+        else f".{step}"
+        if step.isidentifier()
+        else f"[{_json_text(step)}]"
         for step in path or ()
     )
     where = _visible("result" + "".join(steps)) if path else ""
@@ -231,15 +235,15 @@ def _position(value: Any, path: _Path) -> int:
     for step in path:
         if isinstance(value, dict):
             before: Any = {key: part for key, part in value.items() if key < step}
-            position += len(_text(step)) + len(": ")
+            position += len(_json_text(step)) + len(": ")
         else:
             before = value[:step]
-        position += len(_text(before)) - 1 + (len(", ") if before else 0)
+        position += len(_json_text(before)) - 1 + (len(", ") if before else 0)
         value = value[step]
     return position
 
 
-def _text(value: Any) -> str:
+def _json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=repr)
 
 

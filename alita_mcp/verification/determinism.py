@@ -123,6 +123,7 @@ async def determinism_gate(subject: RehearsedDraft, trials: Sequence[Trial]) -> 
         kept = f", the {' and '.join(draft.varies)} as declared" if draft.varies else ""
         message = f"{len(first)} calls repeated with another hash seed and clock{kept}"
         return [pass_check("determinism", message)]
+    # a result that no seed brings back is what `random` declares; any other difference is a failure
     causes = await find_causes(subject, differing[0][0].example)
     if causes == {"chance"} and "random" in draft.varies:
         return [pass_check("determinism", f"{len(first)} calls repeated; no seed brings their results back")]

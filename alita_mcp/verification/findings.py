@@ -14,7 +14,7 @@ SHOWN_CHARACTERS = 2_000
 
 
 class ContractError(AlitaError):
-    """A broken tool contract; `check` says where, what and how to mend it."""
+    """A broken tool contract; `check` says where, what and how to fix it."""
 
     def __init__(self, check: Check) -> None:
         super().__init__(check.message, hint=check.fix)

@@ -60,6 +60,7 @@ def wrap_result(value: Any, *, wraps_result: bool) -> Any:
 
 def _problems(schema: Schema, instance: Any, *, strict_integers: bool) -> list[str]:
     """Problems in words; of a large value only the first in each list, for a million would be written down."""
+    # unknown names first, with the name that may be meant; then what the compiled validator refuses
     problems: list[str] = []
     if schema.get("additionalProperties") is False and isinstance(instance, dict):  # the root alone is closed
         known = list(schema.get("properties", {}))
@@ -84,7 +85,7 @@ def _problems(schema: Schema, instance: Any, *, strict_integers: bool) -> list[s
 
 @lru_cache(maxsize=512)
 def _validator(schema_text: str, strict_integers: bool, fail_fast: bool) -> SchemaValidator:
-    return SchemaValidator(_Reader(strict_integers, fail_fast).read(json.loads(schema_text)))
+    return SchemaValidator(_Reader(strict_integers, fail_fast).validator_of(json.loads(schema_text)))
 
 
 class _Reader(NamedTuple):
@@ -93,7 +94,7 @@ class _Reader(NamedTuple):
     strict_integers: bool
     fail_fast: bool
 
-    def read(self, schema: Schema) -> core_schema.CoreSchema:
+    def validator_of(self, schema: Schema) -> core_schema.CoreSchema:
         """The validator of one node; a node without `type` takes anything.
 
         Raises:
@@ -113,13 +114,21 @@ class _Reader(NamedTuple):
             case "boolean":
                 return _with_message(core_schema.bool_schema(strict=True), "true or false")
             case "integer":
-                return self._integer(schema)
+                least, most = schema.get("minimum"), schema.get("maximum")
+                bounds = (f" from {least}" * (least is not None)) + (f" to {most}" * (most is not None))
+                whole: core_schema.CoreSchema = core_schema.int_schema(strict=True, ge=least, le=most)
+                if not self.strict_integers:
+                    real = _real(ge=least, le=most)
+                    integral = core_schema.no_info_after_validator_function(_integral, real)
+                    whole = core_schema.union_schema([whole, integral], mode="left_to_right")
+                return _with_message(whole, f"an integer{bounds}")
             case "number":
-                whole = core_schema.int_schema(strict=True)
-                either = core_schema.union_schema([_real(), whole], mode="left_to_right")
+                either = core_schema.union_schema(
+                    [_real(), core_schema.int_schema(strict=True)], mode="left_to_right"
+                )
                 return _with_message(either, "a number")
             case "array":
-                items = self.read(schema.get("items", {}))
+                items = self.validator_of(schema.get("items", {}))
                 return core_schema.list_schema(items, strict=True, fail_fast=self.fail_fast)
             case "object":
                 return self._object(schema)
@@ -128,26 +137,21 @@ class _Reader(NamedTuple):
             case other:
                 raise ValueError(f"no schema of a tool has the type {other!r}")
 
-    def _integer(self, schema: Schema) -> core_schema.CoreSchema:
-        least, most = schema.get("minimum"), schema.get("maximum")
-        bounds = (f" from {least}" * (least is not None)) + (f" to {most}" * (most is not None))
-        whole: core_schema.CoreSchema = core_schema.int_schema(strict=True, ge=least, le=most)
-        if not self.strict_integers:
-            integral = core_schema.no_info_after_validator_function(_integral, _real(ge=least, le=most))
-            whole = core_schema.union_schema([whole, integral], mode="left_to_right")
-        return _with_message(whole, f"an integer{bounds}")
-
     def _object(self, schema: Schema) -> core_schema.CoreSchema:
         nodes, required = schema.get("properties", {}), schema.get("required", [])
         fields = {
-            name: core_schema.typed_dict_field(self.read(nodes.get(name, {})), required=name in required)
+            name: core_schema.typed_dict_field(
+                self.validator_of(nodes.get(name, {})), required=name in required
+            )
             for name in dict.fromkeys([*nodes, *required])
         }
         more = schema.get("additionalProperties", True)
         if isinstance(more, dict) and not fields:
             keys = core_schema.str_schema(strict=True)
-            return core_schema.dict_schema(keys, self.read(more), strict=True, fail_fast=self.fail_fast)
-        extras = self.read(more) if isinstance(more, dict) else None
+            return core_schema.dict_schema(
+                keys, self.validator_of(more), strict=True, fail_fast=self.fail_fast
+            )
+        extras = self.validator_of(more) if isinstance(more, dict) else None
         return core_schema.typed_dict_schema(
             fields, strict=True, extra_behavior="allow", extras_schema=extras
         )

@@ -17,7 +17,7 @@ from alita_mcp.errors import UsageError
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import read_settings
 from alita_mcp.values import Draft, Example
-from alita_mcp.verification.agreement import Matrix, PassMatrix, extend_matrix, prepare
+from alita_mcp.verification.agreement import Matrix, PassMatrix, extend_matrix, prepare_draft
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from benchmarks.acceptance.sequences import Synthesis, judged
 from benchmarks.acceptance.stored import Drawn
@@ -98,7 +98,7 @@ async def _run(
     sandbox: Sandbox, drafts: list[Draft], suites: list[list[Example]], right: list[bool]
 ) -> Drawn:
     rehearsal = Rehearsal(sandbox)
-    candidates = [await prepare(draft, rehearsal, _silent) for draft in drafts]
+    candidates = [await prepare_draft(draft, rehearsal, _silent) for draft in drafts]
     matrix = await extend_matrix(PassMatrix(), candidates, suites, rehearsal)
     return Drawn(matrix.as_matrix(), tuple(right))
 

@@ -120,7 +120,7 @@ async def test_a_job_is_a_run_and_its_end_is_the_runs(settings: Settings) -> Non
         await began.wait()
         await app.jobs.cancel(job)
         with pytest.raises(Cancelled):
-            await app.jobs.answer(job, 1, silent)
+            await app.jobs.wait_for_outcome(job, 1, silent)
         stored = await app.tasks.runs.solution(job.id)
         assert stored is not None
         assert stored.stopped == "cancelled"

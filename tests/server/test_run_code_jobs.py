@@ -113,7 +113,7 @@ async def test_jobs_of_runs_are_bounded_and_forgotten_once_heard() -> None:
         with pytest.raises(SandboxBusy, match="256 runs of code"):
             board.start_run(work)
         ends.set()
-        assert await board.answer(first, 10, _silent) == 7
+        assert await board.wait_for_outcome(first, 10, _silent) == 7
         with pytest.raises(Exception, match="There is no job"):
             board.find_job(first.id, "run_code")
         await anyio.lowlevel.checkpoint()

@@ -102,7 +102,7 @@ async def test_code_without_tests_that_most_blind_tests_contradict_is_rejected_w
         assert isinstance(outcome, Rejected), outcome
         assert made.is_empty
     assert outcome.stage == "agreement"
-    assert "that 2 writers made from the description fail" in outcome.reason
+    assert "that 2 writers wrote from the description fail" in outcome.reason
     assert "for `-45`: tests of 1 writer expect `9`; yours returns" in outcome.reason
     assert "of your own" in outcome.fix
 
@@ -127,7 +127,7 @@ async def test_code_without_tests_that_no_whole_suite_supports_is_rejected(bench
     async with bench(Script(suites=[suite])) as made:
         outcome = await made.make(**GIVEN, mode="quick")
         assert isinstance(outcome, Rejected), outcome
-    assert "1 of 3 that a model made from the description fail" in outcome.reason
+    assert "1 of 3 that a model wrote from the description fail" in outcome.reason
     assert "for `7`" in outcome.reason
 
 
@@ -271,7 +271,7 @@ async def test_models_that_hang_are_not_waited_for(bench: OpenBench, monkeypatch
     async with bench(Script(suites=[None])) as made:
         outcome = await made.make(**GIVEN, tests=THIN)
         assert isinstance(outcome, Created), outcome
-        assert "took longer" in checked(made)[0]["reason"]
+        assert "did not write tests within" in checked(made)[0]["reason"]
 
 
 async def test_a_call_that_takes_too_long_says_nothing(

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from alita_mcp.toolsmith.requests.outcomes import Created
-from alita_mcp.toolsmith.requests.template import STAND_IN
 from alita_mcp.verification.examples.trials import SECOND_CLOCK_OFFSET_S
 from tests.toolsmith.authors import PLAIN, Script, module, suite_of
 from tests.toolsmith.bench import OpenBench
@@ -64,17 +63,3 @@ async def test_a_gate_that_refuses_over_a_hidden_example_tells_no_more(bench: Op
     )
     _, told = await told_in_repair(bench, code)
     assert "which is not shown, fails: gave another result in a fresh process" in told
-
-
-async def test_writers_are_told_what_the_sandbox_lacks_and_of_hosts_only_where_they_were_asked_for(
-    bench: OpenBench,
-) -> None:
-    for needs, count in (({}, 0), ({"network": ["api.example.org"]}, 1)):
-        script = Script(candidates=[PLAIN])
-        async with bench(script) as made:
-            await made.make(mode="quick", needs=needs)
-        for kind in ("spec", "tests", "code"):
-            for text in script.texts(kind):
-                assert "refuses code that uses: bz2" in text
-                assert text.count(STAND_IN) == count
-                assert text.count("api.example.org") == count

@@ -32,7 +32,7 @@ async def test_a_quick_job_answers_its_outcome() -> None:
         return DONE
 
     async with open_jobs() as jobs:
-        assert await jobs.answer(jobs.start(work), 5, nobody) == DONE
+        assert await jobs.wait_for_outcome(jobs.start(work), 5, nobody) == DONE
 
 
 async def test_a_long_job_answers_working_and_later_its_outcome() -> None:
@@ -46,12 +46,12 @@ async def test_a_long_job_answers_working_and_later_its_outcome() -> None:
     with anyio.fail_after(120):
         async with open_jobs() as jobs:
             job = jobs.start(work)
-            first = await jobs.answer(job, 0.05, nobody)
+            first = await jobs.wait_for_outcome(job, 0.05, nobody)
             assert isinstance(first, Working)
             assert (first.job_id, first.stage) == (job.id, "examples")
             go.set()
-            assert await jobs.answer(jobs.find_job(first.job_id), 5, nobody) == DONE
-            assert await jobs.answer(jobs.find_job(first.job_id), 5, nobody) == DONE
+            assert await jobs.wait_for_outcome(jobs.find_job(first.job_id), 5, nobody) == DONE
+            assert await jobs.wait_for_outcome(jobs.find_job(first.job_id), 5, nobody) == DONE
 
 
 async def test_whoever_waits_hears_the_stages() -> None:
@@ -66,7 +66,7 @@ async def test_whoever_waits_hears_the_stages() -> None:
         return NeedsApproval(tool="fetch", version=1, grants=("network",), how="ask")
 
     async with open_jobs() as jobs:
-        await jobs.answer(jobs.start(work), 5, listen)
+        await jobs.wait_for_outcome(jobs.start(work), 5, listen)
     assert heard == ["static", "examples", "determinism"]
 
 
@@ -87,7 +87,7 @@ async def test_cancelling_the_call_cancels_the_job_and_waits_for_its_clean_up() 
     with anyio.fail_after(120):
         async with open_jobs() as jobs, anyio.create_task_group() as callers:
             job = jobs.start(work)
-            callers.start_soon(jobs.answer, job, 60, nobody)
+            callers.start_soon(jobs.wait_for_outcome, job, 60, nobody)
             await started.wait()
             callers.cancel_scope.cancel()
         assert cleaned.is_set()
@@ -103,7 +103,7 @@ async def test_a_failure_reaches_everyone_who_asks(failure: Exception) -> None:
         job = jobs.start(work)
         for _ in range(2):
             with pytest.raises(type(failure)):
-                await jobs.answer(job, 5, nobody)
+                await jobs.wait_for_outcome(job, 5, nobody)
 
 
 async def test_an_unknown_job_says_what_to_do() -> None:
@@ -128,10 +128,10 @@ async def test_so_many_run_at_once_and_the_rest_wait_their_turn() -> None:
     with anyio.fail_after(120):
         async with open_jobs(2) as jobs:
             made = [jobs.start(work) for _ in range(5)]
-            await jobs.answer(made[0], 0.05, nobody)
+            await jobs.wait_for_outcome(made[0], 0.05, nobody)
             assert [job.stage for job in made] == ["examples"] * 2 + ["queued"] * 3
             go.set()
-            assert [await jobs.answer(job, 5, nobody) for job in made] == [DONE] * 5
+            assert [await jobs.wait_for_outcome(job, 5, nobody) for job in made] == [DONE] * 5
     assert max(most) == 2
 
 
@@ -158,14 +158,14 @@ async def test_asking_again_with_the_same_request_finds_the_running_job() -> Non
 
     with anyio.fail_after(120):
         async with open_jobs() as jobs:
-            first = await jobs.answer(jobs.start(work, "a"), 0.05, nobody)
-            again = await jobs.answer(jobs.start(work, "a"), 0.05, nobody)
+            first = await jobs.wait_for_outcome(jobs.start(work, "a"), 0.05, nobody)
+            again = await jobs.wait_for_outcome(jobs.start(work, "a"), 0.05, nobody)
             assert isinstance(first, Working)
             assert isinstance(again, Working)
             assert first.job_id == again.job_id
             assert jobs.start(work, "b").id != first.job_id
             go.set()
-            assert await jobs.answer(jobs.find_job(first.job_id), 5, nobody) == DONE
+            assert await jobs.wait_for_outcome(jobs.find_job(first.job_id), 5, nobody) == DONE
     assert started == [1, 1]
 
 
@@ -181,12 +181,12 @@ async def test_an_outcome_that_nobody_heard_is_told_once_and_then_the_work_is_do
     with anyio.fail_after(120):
         async with open_jobs() as jobs:
             job = jobs.start(work, "a")
-            await jobs.answer(job, 0.05, nobody)
+            await jobs.wait_for_outcome(job, 0.05, nobody)
             go.set()
             await job.done.wait()
-            assert await jobs.answer(jobs.start(work, "a"), 5, nobody) == DONE
+            assert await jobs.wait_for_outcome(jobs.start(work, "a"), 5, nobody) == DONE
             assert started == [1]
-            assert await jobs.answer(jobs.start(work, "a"), 5, nobody) == DONE
+            assert await jobs.wait_for_outcome(jobs.start(work, "a"), 5, nobody) == DONE
     assert started == [1, 1]
 
 
@@ -199,14 +199,14 @@ async def test_a_caller_that_leaves_does_not_stop_a_job_that_another_waits_for()
         return DONE
 
     async def wait(jobs: Jobs) -> None:
-        heard.append(await jobs.answer(jobs.start(work, "a"), 20, nobody))
+        heard.append(await jobs.wait_for_outcome(jobs.start(work, "a"), 20, nobody))
 
     with anyio.fail_after(120):
         async with open_jobs() as jobs, anyio.create_task_group() as callers:
             callers.start_soon(wait, jobs)
             await anyio.wait_all_tasks_blocked()
             with anyio.move_on_after(0.05):
-                await jobs.answer(jobs.start(work, "a"), 20, nobody)
+                await jobs.wait_for_outcome(jobs.start(work, "a"), 20, nobody)
             go.set()
     assert heard == [DONE]
 
@@ -223,7 +223,7 @@ async def test_closing_ends_what_still_runs() -> None:
 
     with anyio.fail_after(120):
         async with open_jobs() as jobs:
-            await jobs.answer(jobs.start(work), 0.05, nobody)
+            await jobs.wait_for_outcome(jobs.start(work), 0.05, nobody)
         assert ended.is_set()
 
 
@@ -241,7 +241,7 @@ async def test_jobs_that_wait_for_their_clients_take_no_turn_and_are_bounded() -
                 jobs.start(parked, person=PendingQuestions(60), parked=True)
             with pytest.raises(UsageError, match="waiting for people"):
                 jobs.start(parked, person=PendingQuestions(60), parked=True)
-            assert await jobs.answer(jobs.start(work), 30, nobody) == DONE
+            assert await jobs.wait_for_outcome(jobs.start(work), 30, nobody) == DONE
 
 
 async def test_a_wait_can_end_early_and_leaves_the_job_to_go_on() -> None:
@@ -254,9 +254,11 @@ async def test_a_wait_can_end_early_and_leaves_the_job_to_go_on() -> None:
     with anyio.fail_after(60):
         async with open_jobs() as jobs:
             job = jobs.start(work)
-            assert isinstance(await jobs.answer(job, 50, nobody, anyio.lowlevel.checkpoint), Working)
+            assert isinstance(
+                await jobs.wait_for_outcome(job, 50, nobody, anyio.lowlevel.checkpoint), Working
+            )
             go.set()
-            assert await jobs.answer(job, 50, nobody, anyio.sleep_forever) == DONE
+            assert await jobs.wait_for_outcome(job, 50, nobody, anyio.sleep_forever) == DONE
 
 
 async def leaves() -> bool:
@@ -267,7 +269,7 @@ async def give_up(jobs: Jobs, job: SynthesisJob) -> None:
     """Waits for a job as a client does whose time-out passes."""
     await anyio.lowlevel.checkpoint()
     with anyio.move_on_after(0) as waiting:
-        await jobs.answer(job, 60, nobody, None, leaves)
+        await jobs.wait_for_outcome(job, 60, nobody, None, leaves)
     assert waiting.cancelled_caught
 
 
@@ -284,7 +286,7 @@ async def test_a_caller_whose_time_is_over_leaves_the_job_and_finds_it_again() -
             await give_up(jobs, job)
             assert jobs.start(work, "a") is job
             go.set()
-            assert await jobs.answer(job, 50, nobody) == DONE
+            assert await jobs.wait_for_outcome(job, 50, nobody) == DONE
 
 
 async def test_a_thousand_callers_that_give_up_leave_a_few_jobs() -> None:
@@ -322,9 +324,9 @@ async def test_an_outcome_that_came_late_is_told_once_more(monkeypatch: pytest.M
     with anyio.fail_after(60):
         async with open_jobs() as jobs:
             job = jobs.start(work, "a")
-            await jobs.answer(job, 50, nobody)
+            await jobs.wait_for_outcome(job, 50, nobody)
             assert jobs.start(work, "a") is job
             assert jobs.start(work, "a", lambda outcome: outcome != DONE) is not job
-            await jobs.answer(job, 50, nobody)
+            await jobs.wait_for_outcome(job, 50, nobody)
             monkeypatch.setattr(jobs_module, "TOLD_AGAIN_WITHIN_S", -1.0)
             assert jobs.start(work, "a") is not job

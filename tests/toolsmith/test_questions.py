@@ -142,16 +142,18 @@ def test_most_tests_of_two_writers_refute_and_those_of_one_do_not() -> None:
     holds = [heard(1, {"at": at}, "holds", 5, expected=5) for at in (7, 8)]
     alone = BlindResults((*fails, *holds), 2)
     assert not alone.is_refuted
-    assert alone.upheld == tuple(each.test for each in holds), "one writer's suite holds as a whole"
+    assert alone.trustworthy_tests == tuple(each.test for each in holds), (
+        "one writer's suite holds as a whole"
+    )
     both = BlindResults((*fails, *holds, heard(1, {"at": 9}, "value 5", 5, expected=6)), 2)
     assert both.is_refuted
-    assert both.upheld == ()
+    assert both.trustworthy_tests == ()
     assert both.agreement().dropped == (0, 1, 2, 5)
 
 
 def test_a_call_that_is_in_question_is_no_example_unless_two_uphold_it() -> None:
     doubted = heard(0, {"at": 1}, "value 5", 5, expected=6)
     one = heard(1, {"at": 1}, "holds", 5, expected=5)
-    assert BlindResults((doubted, one), 2).upheld == ()
+    assert BlindResults((doubted, one), 2).trustworthy_tests == ()
     two = heard(2, {"at": 1}, "holds", 5, check="result == 5")
-    assert BlindResults((doubted, one, two), 3).upheld == (one.test, two.test)
+    assert BlindResults((doubted, one, two), 3).trustworthy_tests == (one.test, two.test)

@@ -19,7 +19,7 @@ from alita_mcp.verification.agreement import (
     accept,
     extend_matrix,
     is_proven,
-    prepare,
+    prepare_draft,
 )
 from alita_mcp.verification.code.source import normal_form
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
@@ -147,7 +147,7 @@ async def sandbox(settings: Settings) -> AsyncIterator[WasmSandbox]:
 async def matrix_of(sandbox: WasmSandbox, *codes: str, suites: list[list[Example]]) -> PassMatrix:
     rehearsal = Rehearsal(sandbox)
     prepared = [
-        await prepare(
+        await prepare_draft(
             Draft(name="halve", description="Halves a number.", code=code, examples=()), rehearsal, silent
         )
         for code in codes
@@ -226,7 +226,9 @@ async def test_a_time_out_ends_the_row_and_passes_nothing(settings: Settings) ->
 
     rehearsal = Rehearsal(ScriptedSandbox(answer))
     draft = Draft(name="halve", description="Halves a number.", code=ENDLESS, examples=())
-    found = await extend_matrix(PassMatrix(), [await prepare(draft, rehearsal, silent)], [EVEN], rehearsal)
+    found = await extend_matrix(
+        PassMatrix(), [await prepare_draft(draft, rehearsal, silent)], [EVEN], rehearsal
+    )
     row = found.rows[0]
     assert row is not None
     assert row.passes == (False, False)
@@ -249,7 +251,7 @@ async def test_drafts_that_draw_otherwise_behave_alike_where_both_are_right() ->
     rehearsal = Rehearsal(ScriptedSandbox(answer))
     tests = [Example(arguments={"number": number}, check="0 <= result <= 1") for number in (1, 2)]
     prepared = [
-        await prepare(
+        await prepare_draft(
             Draft(name="halve", description="Draws.", code=heads + draw, examples=(), varies=("random",)),
             rehearsal,
             silent,

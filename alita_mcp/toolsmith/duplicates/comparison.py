@@ -215,6 +215,7 @@ class Comparison:
     @property
     def is_same(self) -> bool:
         """Whether enough was seen, and all of it the same."""
+        # equal constants prove nothing, unless there is only one input; nor do few inputs, or many that one refuses
         varied = len(self._results) > 1 or self._expected == 1
         enough = self.alike >= min(MIN_ALIKE, self._expected)
         few_refused = self.refused_by_one <= max(1, self.alike * MAX_ONE_REFUSED)

@@ -61,7 +61,7 @@ class Job(Generic[T]):
     tool: Tool = "synthesize_tool"
     """What is called with the job's id for its outcome."""
     key: str = ""
-    """What was asked for; the same again while no caller heard the outcome is this job."""
+    """What was asked for; the same again while no caller has heard the outcome is this job."""
     person: PendingQuestions | None = None
     """Its questions to the person at its client; None: it asks none."""
     parked: bool = False
@@ -77,9 +77,9 @@ class Job(Generic[T]):
     listeners: list[ReportStage] = field(default_factory=list)
     waiting: int = 0
     """How many callers wait for the outcome."""
-    heard: bool = False
+    is_delivered: bool = False
     """Whether the outcome reached a caller that surely still waited for it."""
-    told_late: bool = False
+    is_delivered_late: bool = False
     """Whether it was told to a caller that may have given up before."""
     left: bool = False
     """Whether its caller gave up, and no other caller has joined."""
@@ -203,7 +203,7 @@ class Jobs:
             raise UsageError(f"{job_id[:80]!r} is a job of {job.tool}.", hint=f"Call {job.tool} with it.")
         return job
 
-    async def answer(
+    async def wait_for_outcome(
         self,
         job: Job[T],
         within_s: float,
@@ -239,12 +239,14 @@ class Jobs:
             job.waiting -= 1
             job.listeners.remove(on_stage)
         if job.finished is not None:
-            job.heard = job.heard or job.told_late or time.monotonic() - begun < MISSED_AFTER_S
-            job.told_late = True
+            job.is_delivered = (
+                job.is_delivered or job.is_delivered_late or time.monotonic() - begun < MISSED_AFTER_S
+            )
+            job.is_delivered_late = True
         if job.failure is not None:
             raise job.failure
         if job.outcome is not None:
-            if job.tool == "run_code" and job.heard:
+            if job.tool == "run_code" and job.is_delivered:
                 self._jobs.pop(job.id, None)
             return job.outcome
         then = f"call {job.tool} with this job_id"
@@ -288,6 +290,7 @@ class Jobs:
 
 def _counts(job: Job[Any], holds: Callable[[Any], bool]) -> bool:
     """Whether asking again means this job: it runs, or it ended well and its outcome was or may have been missed."""
+    # The job (1) is being cancelled, (2) runs, (3) ended without an outcome that still holds, or (4) was not heard of.
     if job.scope.cancel_called:
         return False
     if job.finished is None:
@@ -295,7 +298,7 @@ def _counts(job: Job[Any], holds: Callable[[Any], bool]) -> bool:
     if job.outcome is None or not holds(job.outcome):
         return False
     long_ago = time.monotonic() - job.finished > TOLD_AGAIN_WITHIN_S
-    return not job.heard and not (job.told_late and long_ago)
+    return not job.is_delivered and not (job.is_delivered_late and long_ago)
 
 
 async def first_of(*waits: Wait) -> None:

@@ -124,14 +124,16 @@ class PendingQuestions:
         Raises:
             UsageError: there is no such round, or its answers were taken already; nothing was changed.
         """
-        asked = self._round
-        if asked is None or not hmac.compare_digest(asked.token.encode(), token.encode("utf-8", "replace")):
+        current = self._round
+        if current is None or not hmac.compare_digest(
+            current.token.encode(), token.encode("utf-8", "replace")
+        ):
             raise UsageError(
                 "These answers do not match the current questions and were ignored.",
                 hint="A request for input can be answered once, by the call that got it. Make the call again.",
             )
         self._round = None
-        for question in asked.questions:
+        for question in current.questions:
             answer = answers.get(question.key)
             if answer is None and question.rounds >= MAX_ROUNDS_OF_ONE:
                 answer = Refused("The person at the client left a question unanswered.")

@@ -211,9 +211,8 @@ def grants_of(request: SynthesisRequest) -> Grants:
 def make_draft(request: SynthesisRequest, *, has_testers: bool = False) -> Draft | Rejected:
     """The draft that a request describes, or what it lacks; without testers the request needs tests."""
     problem = None
-    if (
-        not request.name
-    ):  # none could be taken from the code: it does not parse, or has several public functions
+    if not request.name:
+        # none could be taken from the code: it does not parse, or has several public functions
         try:
             public = public_functions(parse_code(request.code))
             problem = rejection(several_public(public).check) if len(public) > 1 else None

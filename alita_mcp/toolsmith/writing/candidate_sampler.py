@@ -37,7 +37,7 @@ class CandidateCode:
 
     index: int
     written: WrittenCode
-    asked: tuple[Message, ...]
+    messages: tuple[Message, ...]
     text: str
     repairs: int = 0
     saw_tests: bool = False
@@ -59,10 +59,10 @@ class CandidateSampler:
         """
         planner = self._models.role("planner")
         number = seed(0, 0, again)  # asked in the same words, it is still another draw
-        asked = await ask_model(
+        answer = await ask_model(
             planner, messages, Specification, temperature=0.2, seed=number, lacks=Specification.lacks
         )
-        return asked.value
+        return answer.value
 
     async def draw_suites(
         self, brief: Brief, attempt: int, numbers: range, contract: ToolContract | None = None
@@ -81,10 +81,12 @@ class CandidateSampler:
         async def draw(place: int) -> Suite:
             index = numbers[place]
             heat = temperature(TESTER_TEMPERATURES, index)
-            asked = prompts.write_tests(brief, index)
+            messages = prompts.write_tests(brief, index)
             tester = self._models.role("tester")
             number = seed(attempt, index)
-            return (await ask_model(tester, asked, Suite, temperature=heat, seed=number, schema=schema)).value
+            return (
+                await ask_model(tester, messages, Suite, temperature=heat, seed=number, schema=schema)
+            ).value
 
         return await draw_all(draw, len(numbers), at_once=len(numbers))
 
@@ -113,26 +115,26 @@ class CandidateSampler:
         Raises:
             ModelError: the model did not answer.
         """
-        asked = prompts.repair(candidate.asked, candidate.text, rejected)
+        messages = prompts.repair(candidate.messages, candidate.text, rejected)
         coder = self._models.role("coder")
         again = seed(0, candidate.index, candidate.repairs + 1)
-        answered = await ask_model(coder, asked, WrittenCode, temperature=REPAIR_TEMPERATURE, seed=again)
+        answer = await ask_model(coder, messages, WrittenCode, temperature=REPAIR_TEMPERATURE, seed=again)
         return CandidateCode(
             index=candidate.index,
-            written=answered.value,
-            asked=candidate.asked,
-            text=answered.text,
+            written=answer.value,
+            messages=candidate.messages,
+            text=answer.text,
             repairs=candidate.repairs + 1,
             saw_tests=candidate.saw_tests or shows_test,
         )
 
     async def _candidate(self, brief: Brief, index: int, number: int) -> CandidateCode:
-        asked = prompts.write_code(brief, index)
+        messages = prompts.write_code(brief, index)
         heat = temperature(CANDIDATE_TEMPERATURES, index)
-        answered = await ask_model(
-            self._models.role("coder"), asked, WrittenCode, temperature=heat, seed=number
+        answer = await ask_model(
+            self._models.role("coder"), messages, WrittenCode, temperature=heat, seed=number
         )
-        return CandidateCode(index=index, written=answered.value, asked=tuple(asked), text=answered.text)
+        return CandidateCode(index=index, written=answer.value, messages=tuple(messages), text=answer.text)
 
 
 async def draw_both(first: Callable[[], Awaitable[S]], second: Callable[[], Awaitable[T]]) -> tuple[S, T]:
@@ -183,6 +185,7 @@ async def draw_all(draw: Callable[[int], Awaitable[T]], count: int, at_once: int
                 if ends_all(failure):
                     group.cancel_scope.cancel()
 
+    # one failed draw is left out; a spent budget, or anything but a model's failure, ends them all
     async with anyio.create_task_group() as group:
         for index in range(count):
             group.start_soon(one, index)

@@ -129,20 +129,20 @@ def share_of(caps: ResearchLimits, questions: int) -> ResearchLimits:
 
 def in_words(answers: Sequence[LookupAnswer], looked_up: LookedUp) -> str:
     """Notes for writers, within `MAX_NOTES`: packages first, then each question with its passages."""
-    said = []
+    parts = []
     for facts in looked_up.packages:
         check = problem_of(facts)
         if check is not None:
-            said.append(f"{check.message}. Do not use it.")
+            parts.append(f"{check.message}. Do not use it.")
             continue
         about = ", ".join(filter(None, (facts.version, facts.released_at[:10], facts.licence[:60])))
         against = f" But: {'; '.join(facts.problems)[:MAX_NOTE]}" if facts.problems else ""
-        said.append(f"package {facts.name!r} exists ({about}): {facts.summary[:MAX_NOTE]}{against}")
-    room = (MAX_NOTES - sum(map(len, said))) // max(1, len(answers))
+        parts.append(f"package {facts.name!r} exists ({about}): {facts.summary[:MAX_NOTE]}{against}")
+    room = (MAX_NOTES - sum(map(len, parts))) // max(1, len(answers))
     for answered in answers:
         lines = [f"Question: {answered.question}"]
         lines += [f"{passage.url[:200]} says:\n{passage.text}" for passage in answered.passages]
         if not answered.passages:
             lines.append("Nothing was found.")
-        said.append("\n".join(lines)[: max(0, room - 1)])
-    return seen("\n".join(said))
+        parts.append("\n".join(lines)[: max(0, room - 1)])
+    return seen("\n".join(parts))

@@ -23,7 +23,7 @@ from alita_mcp.toolsmith.writing.candidate_sampler import (
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.selection import NoSelection, Round
 from alita_mcp.values import Draft, Example
-from alita_mcp.verification.agreement import Prepared, extend_matrix, prepare, run_row
+from alita_mcp.verification.agreement import Prepared, extend_matrix, prepare_draft, run_row
 from alita_mcp.verification.findings import fail_check
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
@@ -100,7 +100,7 @@ class Rounds:
         async def draw(place: int) -> tuple[CandidateCode, Prepared]:
             candidate, last = await self._sampler.draw_candidate(self._brief, attempt, numbers[place]), ""
             await self._work.on_stage("static")
-            prepared = await self._prepare(candidate)
+            prepared = await self._prepare_candidate(candidate)
             for _ in range(self._work.plan.repairs):
                 if prepared.failure is None:
                     break
@@ -109,7 +109,7 @@ class Rounds:
                     candidate, last = await self.repair_or_redraw(candidate, rejected, last, attempt)
                 except ModelError:
                     break
-                prepared = await self._prepare(candidate)
+                prepared = await self._prepare_candidate(candidate)
             return candidate, prepared
 
         return await draw_all(draw, len(numbers))
@@ -130,7 +130,9 @@ class Rounds:
             current.attempt,
             shows_test=choice.shows_test,
         )
-        prepared, row = await run_row(await self._prepare(candidate), current.matrix.tests, self._rehearsal)
+        prepared, row = await run_row(
+            await self._prepare_candidate(candidate), current.matrix.tests, self._rehearsal
+        )
         _, own_row = await run_row(prepared, self._request.tests, self._rehearsal)
 
         def put(values: tuple[T, ...], value: T) -> tuple[T, ...]:
@@ -155,21 +157,21 @@ class Rounds:
             return await self._sampler.redraw_candidate(self._brief, candidate.index, attempt), ""
         return await self._sampler.repair(candidate, rejected, shows_test=shows_test), now
 
-    async def _prepare(self, candidate: CandidateCode) -> Prepared:
+    async def _prepare_candidate(self, candidate: CandidateCode) -> Prepared:
         """A candidate that can be run, or why it cannot: a package, a gate, or another signature than specified."""
         draft = self.make_draft(candidate, self._request.tests)
         packages = () if self._request.packages else draft.packages
         unfit = await self._work.context.packages.failure(packages)
         if unfit is not None:
             return Prepared(draft, failure=unfit)
-        prepared = await prepare(draft, self._rehearsal, self._work.on_stage)
+        prepared = await prepare_draft(draft, self._rehearsal, self._work.on_stage)
         if prepared.failure is not None or prepared.contract is None:
             return prepared
-        wanted, found = (
+        specified, declared = (
             {name: node.get("type") for name, node in contract.input_schema["properties"].items()}
             for contract in (self._specification.contract(), prepared.contract)
         )
-        if wanted == found:
+        if specified == declared:
             return prepared
         fix = f"Write `{self._specification.signature}` word for word."
         message = "the signature is not the specified one"

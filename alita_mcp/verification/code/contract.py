@@ -168,7 +168,7 @@ def _property(parameter: ast.arg, default: ast.expr | None, text: str, reader: S
     check_property_name(parameter.arg, place)
     if parameter.annotation is None:
         raise place.refuse("no type", f"Annotate it, as in `{parameter.arg}: str`.")
-    found = reader.read(parameter.annotation, place)
+    found = reader.read_type(parameter.annotation, place)
     if not found.schema:
         raise place.refuse("its type allows only None", "Remove the parameter.")
     if found.nullable and default is None:
@@ -207,11 +207,12 @@ def _output_schema(function: Function, reader: SchemaReader) -> tuple[Schema, bo
     place = Place("the result", function.lineno, depth=0)
     if function.returns is None:
         raise place.refuse("no type", f"Annotate it, as in `def {function.name}(...) -> str:`.")
-    found = reader.read(function.returns, place)
+    found = reader.read_type(function.returns, place)
     if not found.schema:
         raise place.refuse(
             "the tool returns None, which tells its caller nothing", "Return what was found or done."
         )
+    # an object is the result itself, anything else is wrapped as `{"result": …}`
     if found.schema["type"] == "object" and not found.nullable:
         described = {"description": found.note} if found.note else {}
         return {"properties": {}, **found.schema, **described}, False

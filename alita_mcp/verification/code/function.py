@@ -89,6 +89,7 @@ def several_public(public: Sequence[Function], name: str = "") -> ContractError:
 
 def check_shape(function: Function, names: Names) -> None:
     """Refuses parameters that cannot be passed by name, generators, and decorators that may change the call."""
+    # a client sends an object of named arguments and gets one value
     arguments = function.args
     line = function.lineno
     if arguments.vararg or arguments.kwarg:
@@ -155,8 +156,8 @@ def signature_in(code: str, name: str) -> str:
 def promise_in(code: str, name: str) -> str:
     """The same with the docstring."""
     used, bare = _interface(code, name)
-    said = ast.get_docstring(find_function(parse_code(code), name), clean=False)
-    bare.body = [ast.Expr(ast.Constant(... if said is None else said))]
+    docstring = ast.get_docstring(find_function(parse_code(code), name), clean=False)
+    bare.body = [ast.Expr(ast.Constant(... if docstring is None else docstring))]
     return "\n".join(map(ast.unparse, (*used, bare)))
 
 

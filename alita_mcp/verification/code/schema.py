@@ -27,34 +27,36 @@ GENERAL_ADVICE = (
 
 FLATTEN = "Flatten the type, or carry the inner part as JSON text in a str."
 
-_LIST = "Write list[str] (or another item type)."
-_DICT = "Write dict[str, str] (or another value type), or a TypedDict when the keys are known."
-_ANY = "Write the concrete type; for JSON of any shape take or return its text as a str."
-_TIME = "Write str and use ISO 8601 text."
-_TEXT = "Write str and convert inside the function."
-_LITERAL = 'Write Literal["a", "b"] of the values.'
-_RECORD = "Write a TypedDict with the same keys."
-
 _ADVICE = {
-    **dict.fromkeys(
-        ("list", "List", "set", "Set", "frozenset", "FrozenSet", "tuple", "Tuple", "Sequence"), _LIST
-    ),
-    **dict.fromkeys(
-        ("Iterable", "Iterator", "Generator", "Collection", "AsyncIterator", "deque", "ndarray"), _LIST
-    ),
-    **dict.fromkeys(
-        ("dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "Counter"), _DICT
-    ),
-    **dict.fromkeys(("Any", "object", "JSON", "DataFrame"), _ANY),
-    **dict.fromkeys(("datetime", "date", "time", "timedelta", "tzinfo"), _TIME),
-    **dict.fromkeys(("Decimal", "Fraction", "UUID", "Path", "PurePath", "Pattern"), _TEXT),
-    **dict.fromkeys(("bytes", "bytearray", "memoryview"), "Write str and use base64 text."),
-    **dict.fromkeys(("Enum", "StrEnum", "IntEnum", "Flag"), _LITERAL),
-    **dict.fromkeys(("NamedTuple", "BaseModel", "namedtuple"), _RECORD),
-    "complex": "Write two floats, or list[float].",
-    "Callable": "Functions cannot be sent as JSON: take a str that names the choice.",
-    "Literal": _LITERAL,
+    name: advice
+    for names, advice in (
+        (
+            "list List set Set frozenset FrozenSet tuple Tuple Sequence",
+            "Write list[str] (or another item type).",
+        ),
+        (
+            "Iterable Iterator Generator Collection AsyncIterator deque ndarray",
+            "Write list[str] (or another item type).",
+        ),
+        (
+            "dict Dict Mapping MutableMapping OrderedDict defaultdict Counter",
+            "Write dict[str, str] (or another value type), or a TypedDict when the keys are known.",
+        ),
+        (
+            "Any object JSON DataFrame",
+            "Write the concrete type; for JSON of any shape take or return its text as a str.",
+        ),
+        ("datetime date time timedelta tzinfo", "Write str and use ISO 8601 text."),
+        ("Decimal Fraction UUID Path PurePath Pattern", "Write str and convert inside the function."),
+        ("bytes bytearray memoryview", "Write str and use base64 text."),
+        ("Enum StrEnum IntEnum Flag Literal", 'Write Literal["a", "b"] of the values.'),
+        ("NamedTuple BaseModel namedtuple", "Write a TypedDict with the same keys."),
+        ("complex", "Write two floats, or list[float]."),
+        ("Callable", "Functions cannot be sent as JSON: take a str that names the choice."),
+    )
+    for name in names.split()
 }
+"""What to write instead of a type, by its name."""
 
 
 def advice_for(name: str, bases: Sequence[str] = ()) -> str:
@@ -221,7 +223,7 @@ class SchemaReader:
         self._direction = direction
         self._readings = 0
 
-    def read(self, annotation: ast.expr, place: Place) -> TypeNode:
+    def read_type(self, annotation: ast.expr, place: Place) -> TypeNode:
         """The type of an annotation.
 
         Raises:
@@ -247,7 +249,7 @@ class SchemaReader:
 
     def node(self, annotation: ast.expr, place: Place, *, may_leave_out: bool = False) -> Schema:
         """The schema of a nested type, in which null has to be a type of its own."""
-        found = self.read(annotation, place)
+        found = self.read_type(annotation, place)
         if self._direction == "input" and found.nullable:
             if not may_leave_out or not found.schema:
                 fix = "Leave None out; a key may be NotRequired[T], a dataclass field may have a default."
@@ -266,17 +268,18 @@ class SchemaReader:
         if annotation.value is None:
             return TypeNode(nullable=True)
         if isinstance(annotation.value, str):
-            return self.read(parse_expression(annotation.value), place)
+            return self.read_type(parse_expression(annotation.value), place)
         raise place.refuse(f"{excerpt(annotation)} is not a type", GENERAL_ADVICE)
 
     def _name(self, annotation: ast.expr, place: Place) -> TypeNode:
+        # A name is (1) an alias, (2) a class of the module, or (3) a scalar.
         name = self._names.full_name(annotation)
         if name in place.within:
             raise place.refuse(f"{name} refers to itself", FLATTEN)
         local = annotation.id if isinstance(annotation, ast.Name) else ""
         alias = self._names.aliases.get(local)
         if alias is not None:
-            return self.read(alias, place.inside(name))
+            return self.read_type(alias, place.inside(name))
         definition = self._names.classes.get(local)
         if definition is not None:
             record = record_type_of(definition, self._names)
@@ -295,11 +298,11 @@ class SchemaReader:
         arguments = inner.elts if isinstance(inner, ast.Tuple) else [inner]
         match base:
             case "typing.Optional" if len(arguments) == 1:
-                return replace(self.read(arguments[0], place), nullable=True)
+                return replace(self.read_type(arguments[0], place), nullable=True)
             case "typing.Union" if arguments:
                 return self._union(arguments, place)
             case "typing.Annotated" if len(arguments) > 1:
-                found = self.read(arguments[0], place)
+                found = self.read_type(arguments[0], place)
                 texts = [each.value for each in arguments[1:] if isinstance(each, ast.Constant)]
                 note = next((text for text in texts if isinstance(text, str)), found.note)
                 return replace(found, note=" ".join(note.split()))
@@ -315,7 +318,7 @@ class SchemaReader:
             case _ if base in _LISTS and len(arguments) == 1:
                 return TypeNode({"type": "array", "items": self.node(arguments[0], place.below("[]"))})
             case _ if base in _DICTS and len(arguments) == 2:
-                if self.read(arguments[0], place) != TypeNode({"type": "string"}):
+                if self.read_type(arguments[0], place) != TypeNode({"type": "string"}):
                     raise place.refuse("keys of a JSON object are strings", "Write dict[str, T].")
                 values_node = self.node(arguments[1], place.below("{}"))
                 return TypeNode({"type": "object", "additionalProperties": values_node})
@@ -333,7 +336,9 @@ class SchemaReader:
         raise place.refuse(f"{excerpt(annotation)} is not a JSON type", advice_for(base))
 
     def _union(self, members: list[ast.expr], place: Place) -> TypeNode:
-        found = [self.read(member, place) for member in members]
+        # A union is (1) null alone, (2) one choice of strings, (3) a number that may be whole, (4) one type with null,
+        # or a choice that no client can express.
+        found = [self.read_type(member, place) for member in members]
         nullable = any(each.nullable for each in found)
         note = next((each.note for each in found if each.note), "")
         schemas = [each.schema for each in found if each.schema]

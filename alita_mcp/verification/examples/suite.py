@@ -76,27 +76,21 @@ def thin_suite_checks(draft: Draft, examples: Sequence[Example], contract: ToolC
     What a run merely showed does not count: wrong code shows wrong results.
     """
     own = own_examples(draft, examples)
-    if len(own) == len(examples):
-        return _thin(examples, contract)
-    if not _thin(own, contract):
-        return []
+    checks = []
+    if len(own) < MIN_FOR_VERIFIED:
+        message = f"{len(own)} distinct examples; `verified` needs {MIN_FOR_VERIFIED}"
+        checks.append(fail_check("examples", message, "Add examples that differ in kind.", hard=False))
+    if not any(is_edge(example, contract.input_schema) for example in own):
+        message = "no example shows an edge or an error"
+        fix = "Add one with an empty, zero, negative or omitted argument, or with `raises`."
+        checks.append(fail_check("examples", message, fix, hard=False))
+    if not checks or len(own) == len(examples):
+        return checks
     message = (
         f"{len(examples) - len(own)} examples were only recorded, {len(own)} are a caller's own; `verified` needs "
         f"{MIN_FOR_VERIFIED}, one an edge or error"
     )
     return [fail_check("examples", message, "Send your own examples as tests.", hard=False)]
-
-
-def _thin(examples: Sequence[Example], contract: ToolContract) -> list[Check]:
-    checks = []
-    if len(examples) < MIN_FOR_VERIFIED:
-        message = f"{len(examples)} distinct examples; `verified` needs {MIN_FOR_VERIFIED}"
-        checks.append(fail_check("examples", message, "Add examples that differ in kind.", hard=False))
-    if not any(is_edge(example, contract.input_schema) for example in examples):
-        message = "no example shows an edge or an error"
-        fix = "Add one with an empty, zero, negative or omitted argument, or with `raises`."
-        checks.append(fail_check("examples", message, fix, hard=False))
-    return checks
 
 
 def is_edge(example: Example, input_schema: Schema) -> bool:
@@ -154,6 +148,7 @@ def _problem(number: int, example: Example, contract: ToolContract) -> Check | N
 
 def contradict(one: Example, other: Example) -> bool:
     """Whether two examples with the same arguments exclude each other."""
+    # (1) an error and a result, (2) two errors, (3) a condition, which may hold of any result, or (4) two results
     if (one.raises is None) != (other.raises is None):
         return True
     if one.raises is not None and other.raises is not None:

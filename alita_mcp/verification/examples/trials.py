@@ -179,5 +179,5 @@ def describe_failure(result: RunResult) -> str:
         "output_flood": "printed too much",
         "crashed": "the process died",
     }
-    said = ": ".join(part for part in (result.error_type, message) if part)
-    return f"{words[result.status]}: {said}" if said else words[result.status]
+    detail = ": ".join(part for part in (result.error_type, message) if part)
+    return f"{words[result.status]}: {detail}" if detail else words[result.status]

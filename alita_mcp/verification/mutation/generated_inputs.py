@@ -92,21 +92,21 @@ class _Maker:
 
     def argument(self, node: Schema) -> Any:
         """A value for one parameter."""
-        value = self._value(node, 0)
+        value = self._make_value(node, 0)
         self._made.append(value)
         return value
 
-    def _value(self, node: Schema, depth: int) -> Any:
+    def _make_value(self, node: Schema, depth: int) -> Any:
         draw = self._draw
         if "enum" in node:
             return draw.choice(node["enum"])
         match node.get("type"):
             case "string":
-                return _reshape(self._text(), draw)
+                return _reshape(self._make_text(), draw)
             case "integer":
-                return int(self._number())
+                return int(self._make_number())
             case "number":
-                return float(self._number()) + draw.choice((0.0, 0.0, 0.5, 0.25))
+                return float(self._make_number()) + draw.choice((0.0, 0.0, 0.5, 0.25))
             case "boolean":
                 return draw.random() < 0.5
             case "array":
@@ -114,16 +114,18 @@ class _Maker:
                 length = earlier[-1] if earlier and draw.random() < 0.6 else draw.choice(_LENGTHS)
                 # lists inside lists inside lists are short
                 count = min(length, _LENGTHS[-1] if depth < 2 else 2)
-                return _reshape([self._value(node.get("items", {}), depth + 1) for _ in range(count)], draw)
+                return _reshape(
+                    [self._make_value(node.get("items", {}), depth + 1) for _ in range(count)], draw
+                )
             case "object":
                 free = node.get("additionalProperties")
                 parts = node.get("properties", {})
                 if isinstance(free, dict):
-                    parts = {self._text() or "a": free for _ in range(draw.randint(0, 3))}
-                return {name: self._value(part, depth + 1) for name, part in parts.items()}
-        return self._value({"type": draw.choice(_KINDS)}, depth) if draw.random() < 0.9 else None
+                    parts = {self._make_text() or "a": free for _ in range(draw.randint(0, 3))}
+                return {name: self._make_value(part, depth + 1) for name, part in parts.items()}
+        return self._make_value({"type": draw.choice(_KINDS)}, depth) if draw.random() < 0.9 else None
 
-    def _number(self) -> float:
+    def _make_number(self) -> float:
         """A number related to what was made before, one near the code's own, or a small one."""
         draw = self._draw
         related = [each for each in self._made if isinstance(each, int | float) and type(each) is not bool]
@@ -136,7 +138,7 @@ class _Maker:
             return draw.choice(self._numbers) + draw.choice((-1, 0, 0, 1))
         return draw.choice((draw.randint(-9, 99), draw.randint(0, 100), draw.randint(0, 12)))
 
-    def _text(self) -> str:
+    def _make_text(self) -> str:
         """A part of an earlier text, fields around a mark of the code's, or few pieces that repeat."""
         draw = self._draw
         earlier = [each for each in self._made if isinstance(each, str) and each]

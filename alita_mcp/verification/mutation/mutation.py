@@ -121,7 +121,7 @@ class Measurement:
             if await self._others.are_usable():
                 return await self._others.inputs_that_differ(code) == []
             for trial in self._in_turn():
-                result = await self._run(code, trial)
+                result = await self._run_once(code, trial)
                 if trial.result is None or not alike(behaviour_of(trial.result), behaviour_of(result)):
                     self._noticed[trial.number] += 1
                     return False
@@ -129,7 +129,7 @@ class Measurement:
             return False
         return True
 
-    async def _run(self, code: str, trial: Trial) -> RunResult:
+    async def _run_once(self, code: str, trial: Trial) -> RunResult:
         """The result of one example on one variant, which is run once: an idle part may be a mistake, too."""
         key = (code, trial.number)
         if key not in self._results:
@@ -145,7 +145,7 @@ class Measurement:
         mutant, counts = judged
         with suppress(SandboxRefused):  # the mistake needs what this sandbox does not have
             trials = self._in_turn()
-            noticing = await first_noticing(self._subject, mutant.code, self._run, trials[:TRIED_FIRST])
+            noticing = await first_noticing(self._subject, mutant.code, self._run_once, trials[:TRIED_FIRST])
             differing = None
             if noticing is None:
                 trials = trials[TRIED_FIRST:]
@@ -154,7 +154,7 @@ class Measurement:
                 if differing is not None:
                     changed = {json_key(each) for each in differing}
                     trials = [each for each in trials if json_key(each.example.arguments) in changed]
-                noticing = await first_noticing(self._subject, mutant.code, self._run, trials)
+                noticing = await first_noticing(self._subject, mutant.code, self._run_once, trials)
             self._noticed[noticing] += 1
             # a mutant (1) is noticed, (2) is equivalent if no input shows it though enough reach it, or (3) survives;
             # few inputs come to a refusal, and one that does shows whether what follows refuses as well

@@ -90,8 +90,23 @@ def mistakes_at(node: ast.AST) -> Mistakes:
                     yield from (
                         _replace_fields(node, **{part: near}) for near in _neighbours(bound) if part != "step"
                     )
-        case ast.Call():
-            yield from _other_calls(node)
+        case ast.Call(func=function, args=arguments):
+            name = last_name(function)
+            if name in _OTHER_NAME:
+                field = "attr" if isinstance(function, ast.Attribute) else "id"
+                yield _replace_fields(node, func=_replace_fields(function, **{field: _OTHER_NAME[name]}))
+            if name in _LEFT_OUT and isinstance(function, ast.Attribute):
+                yield function.value
+            elif name in _LEFT_OUT and arguments and not isinstance(arguments[0], ast.Starred):
+                yield arguments[0]
+            if name == "range":
+                for place, bound in enumerate(arguments[:2]):
+                    for near in _neighbours(bound):
+                        yield _replace_fields(node, args=[*arguments[:place], near, *arguments[place + 1 :]])
+            for place, pair in enumerate(pairwise(arguments)):
+                if not any(isinstance(each, ast.Starred) for each in pair):
+                    args = [*arguments[:place], *reversed(pair), *arguments[place + 2 :]]
+                    yield _replace_fields(node, args=args)
         case ast.Continue():
             yield from (ast.Break(), ast.Pass())
         case ast.Expr() | ast.Raise() | ast.Delete() | ast.Assert() | ast.Break():
@@ -118,25 +133,6 @@ def _is_text_or_list(*nodes: ast.expr) -> bool:
         or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
         for node in nodes
     )
-
-
-def _other_calls(node: ast.Call) -> Mistakes:
-    name, arguments = last_name(node.func), node.args
-    if name in _OTHER_NAME:
-        other = _OTHER_NAME[name]
-        is_method = isinstance(node.func, ast.Attribute)
-        yield _replace_fields(node, func=_replace_fields(node.func, **{"attr" if is_method else "id": other}))
-    if name in _LEFT_OUT and isinstance(node.func, ast.Attribute):
-        yield node.func.value
-    elif name in _LEFT_OUT and arguments and not isinstance(arguments[0], ast.Starred):
-        yield arguments[0]
-    if name == "range":
-        for place, bound in enumerate(arguments[:2]):
-            for near in _neighbours(bound):
-                yield _replace_fields(node, args=[*arguments[:place], near, *arguments[place + 1 :]])
-    for place, pair in enumerate(pairwise(arguments)):
-        if not any(isinstance(each, ast.Starred) for each in pair):
-            yield _replace_fields(node, args=[*arguments[:place], *reversed(pair), *arguments[place + 2 :]])
 
 
 def _neighbours(bound: ast.expr) -> Iterator[ast.expr]:

@@ -103,11 +103,11 @@ class OtherInputs:
         async with self._preparing:
             if not self._is_ready:
                 with suppress(SandboxRefused):  # all at once; one call at a time it took
-                    await self._prepare()
+                    await self._try_inputs()
                 self._is_ready = True
         return self._expected is not None
 
-    async def _prepare(self) -> None:
+    async def _try_inputs(self) -> None:
         """Runs the code itself; inputs that end otherwise than with a value or an error are left out."""
         if "random" in self._draft.varies:
             return  # calls in one process draw other numbers
@@ -120,6 +120,7 @@ class OtherInputs:
             left -= result.wall_seconds
             if behaviours is not None and left > 0:
                 kept += part
+        # where most inputs end the process, or one process for all gives other results, none are used
         if 2 * len(kept) < len(self._inputs):
             return
         _, _, got = await self._run(self._draft.code, kept)

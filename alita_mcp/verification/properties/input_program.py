@@ -36,14 +36,14 @@ class Shown:
 
     def __init__(self, examples: list[dict[str, Any]], parameters: int) -> None:
         self.most_items = max(MAX_ITEMS // max(parameters // 3, 1), 2)
-        self._values: dict[str, list[Any]] = {}
+        self._scalars: dict[str, list[Any]] = {}
         self._lengths: dict[str, int] = {}
         for example in examples:
             self._collect("", example)
 
     def scalars(self, path: str, kind: type | tuple[type, ...]) -> list[Any]:
         """Each scalar of that kind once."""
-        found = [value for value in self._values.get(path, []) if isinstance(value, kind)]
+        found = [value for value in self._scalars.get(path, []) if isinstance(value, kind)]
         return list({json.dumps(value): value for value in found}.values())
 
     def length(self, path: str) -> int:
@@ -60,12 +60,12 @@ class Shown:
             for part in value:
                 self._collect(f"{path}[]", part)
         else:
-            self._values.setdefault(path, []).append(value)
+            self._scalars.setdefault(path, []).append(value)
 
 
 def arguments(schema: dict[str, Any], examples: list[dict[str, Any]]) -> SearchStrategy[dict[str, Any]]:
     """Strategy for arguments of a schema: new ones, and those of an example with one changed."""
-    fresh = _value(schema, "", Shown(examples, len(schema["properties"])))
+    fresh = _values(schema, "", Shown(examples, len(schema["properties"])))
     known = [example for example in examples if example]
     if not known or len(schema["properties"]) < 2:
         return fresh
@@ -80,29 +80,29 @@ def arguments(schema: dict[str, Any], examples: list[dict[str, Any]]) -> SearchS
     return st.one_of(fresh, varied.filter(lambda drawn: needed <= drawn.keys()))
 
 
-def _value(schema: dict[str, Any], path: str, shown: Shown) -> SearchStrategy[Any]:
+def _values(schema: dict[str, Any], path: str, shown: Shown) -> SearchStrategy[Any]:
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     match schema.get("type"):
         case "boolean":
             return st.booleans()
         case "integer":
-            return _integer(shown.scalars(path, int))
+            return _integers(shown.scalars(path, int))
         case "number":
-            return _number(shown.scalars(path, (int, float)))
+            return _numbers(shown.scalars(path, (int, float)))
         case "string":
-            return _text(shown.scalars(path, str))
+            return _texts(shown.scalars(path, str))
         case "array":
             longest = min(max(shown.most_items, shown.length(path)), MAX_SHOWN_ITEMS)
-            return st.lists(_value(schema["items"], f"{path}[]", shown), max_size=longest)
+            return st.lists(_values(schema["items"], f"{path}[]", shown), max_size=longest)
         case "object":
             free = schema.get("additionalProperties")
             if isinstance(free, dict):
                 keys = st.text(ALPHABET, min_size=1, max_size=MAX_TEXT // 2)
                 most = min(MAX_KEYS, shown.most_items)
-                return st.dictionaries(keys, _value(free, f"{path}.*", shown), max_size=most)
+                return st.dictionaries(keys, _values(free, f"{path}.*", shown), max_size=most)
             nodes, needed = schema.get("properties", {}), set(schema.get("required", ()))
-            parts = {name: _value(node, f"{path}.{name}", shown) for name, node in nodes.items()}
+            parts = {name: _values(node, f"{path}.{name}", shown) for name, node in nodes.items()}
             return st.fixed_dictionaries(
                 {name: part for name, part in parts.items() if name in needed},
                 optional={name: part for name, part in parts.items() if name not in needed},
@@ -110,13 +110,13 @@ def _value(schema: dict[str, Any], path: str, shown: Shown) -> SearchStrategy[An
     return st.none()
 
 
-def _integer(known: list[int]) -> SearchStrategy[int]:
+def _integers(known: list[int]) -> SearchStrategy[int]:
     size = _size(known)
     drawn = st.one_of(st.integers(-10, 10), st.integers(-size, size))
     return st.one_of(drawn, st.sampled_from(known)) if known else drawn
 
 
-def _number(known: list[float]) -> SearchStrategy[float]:
+def _numbers(known: list[float]) -> SearchStrategy[float]:
     size = float(_size(known))
     drawn = st.one_of(
         st.integers(-10, 10).map(float), st.floats(-size, size, allow_nan=False, allow_subnormal=False)
@@ -128,7 +128,7 @@ def _size(known: list[Any]) -> int:
     return int(min(max([DEFAULT_SIZE, *(2 * abs(value) for value in known)]), MAX_SIZE))
 
 
-def _text(known: list[str]) -> SearchStrategy[str]:
+def _texts(known: list[str]) -> SearchStrategy[str]:
     drawn = st.text(ALPHABET, max_size=MAX_TEXT)
     if not known:
         return drawn

@@ -230,6 +230,7 @@ async def _report_failures(trial: _Trials, source: InputSource) -> list[Check]:
     worst = sorted(firsts.values(), key=lambda failure: (not failure.fault.hard, failure.fault.key))
     deadline = anyio.current_time() + MAX_SHRINKING_SECONDS
     for first in worst[:MAX_REPORTED]:
+        # a slow input is tried again under the tool's own limits before it ends the run
         failure: _Failure | None = await _smallest(first, trial, source, deadline)
         if failure and failure.fault.hard and failure.fault.key[0] in SLOW:
             failure = await trial.run_once(failure.arguments, trial.limits)

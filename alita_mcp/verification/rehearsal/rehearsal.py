@@ -62,7 +62,7 @@ class Rehearsal:
 
         async def call_tool(name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]) -> Any:
             try:
-                return value_of(name, await self._call(name, arguments, chain[:-1], job))
+                return value_of(name, await self._call_tool(name, arguments, chain[:-1], job))
             except SandboxError as failure:
                 failures.append(failure)
                 raise
@@ -72,7 +72,7 @@ class Rehearsal:
             complete=complete, call_tool=call_tool, secrets=secrets, workspace=workspace, chain=chain
         )
 
-    async def _call(
+    async def _call_tool(
         self, name: str, arguments: dict[str, Any], chain: tuple[str, ...], caller: Job
     ) -> RunResult:
         """Another tool of the library, under its own grants and rehearsed as well, by the caller's clock and seed."""
@@ -132,6 +132,7 @@ def value_of(name: str, result: RunResult) -> Any:
     """
     if result.ok:
         return result.value
+    # the called tool (1) raised an error that its caller may know, or (2) ended in another way
     kinds = kinds_of(result) if result.status == "error" else ()
     kind = next((_PASSED_ON[each] for each in kinds if each in _PASSED_ON), None)
     how = result.error_type if result.status == "error" else result.status

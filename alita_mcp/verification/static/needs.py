@@ -99,5 +99,5 @@ def network_hint(draft: Draft) -> str:
 
 def needs_text(grants: Grants, more: dict[str, Any]) -> str:
     """The `needs` of a request as JSON, completed by those that it lacks."""
-    asked = {**grants.model_dump(mode="json"), **more}
-    return json.dumps({field: value for field, value in asked.items() if value and value != "none"})
+    needs = {**grants.model_dump(mode="json"), **more}
+    return json.dumps({field: value for field, value in needs.items() if value and value != "none"})

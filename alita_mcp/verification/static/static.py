@@ -29,6 +29,8 @@ from alita_mcp.verification.static.wording import wording_checks
 
 WITHIN_S = 20.0
 """It needs a tenth of a second; this only bounds hostile code, and a machine that is out of breath."""
+_SHOWN_TOGETHER = 4
+"""Failures that the first one names."""
 PROGRAM = Path(__file__).with_name("lint_program.py")
 
 
@@ -48,27 +50,22 @@ async def lint_checks(code: str, program: Path = PROGRAM) -> list[Check]:
         answer = await anyio.to_thread.run_sync(run)
         found = json.loads(answer.stdout)
     except subprocess.TimeoutExpired:
-        return [_not_linted(f"it did not answer within {WITHIN_S:g} s")]
+        problem = f"it did not answer within {WITHIN_S:g} s"
     except (OSError, ValueError) as failure:
-        return [_not_linted(str(failure))]
-    return [
-        fail_check(
-            "static",
-            f"{each['message']} ({each['kind']})",
-            "Define or import the name before it is used."
-            if each["kind"].startswith("Undefined")
-            else "Fix this line.",
-            line=each["line"],
-        )
-        for each in found
-    ]
-
-
-def _not_linted(why: str) -> Check:
-    return fail_check("static", f"pyflakes could not read the code: {why}", "Simplify the code.", hard=False)
-
-
-_SHOWN_TOGETHER = 4
+        problem = str(failure)
+    else:
+        define = "Define or import the name before it is used."
+        return [
+            fail_check(
+                "static",
+                f"{each['message']} ({each['kind']})",
+                define if each["kind"].startswith("Undefined") else "Fix this line.",
+                line=each["line"],
+            )
+            for each in found
+        ]
+    message = f"pyflakes could not read the code: {problem}"
+    return [fail_check("static", message, "Simplify the code.", hard=False)]
 
 
 async def static_gate(
@@ -76,9 +73,8 @@ async def static_gate(
 ) -> tuple[list[Check], ToolContract | None]:
     """Checks of the code, the wording and the packages, and the contract when there is one.
 
-    Where a sandbox is named, what the code needs and that sandbox lacks is said too.
-
-    All failures are found in one go and the first names the others, so that one repair can mend them all.
+    With a sandbox, what the code needs and the sandbox lacks is a failure too. All failures are found in one go and the
+    first names the others, so that one repair can fix them all.
     """
     checks, contract = await anyio.to_thread.run_sync(_read_draft, draft)
     if sandbox is not None:
@@ -120,11 +116,11 @@ def _run_text_failures(draft: Draft, contract: ToolContract, tree: ast.Module) -
         line, text = waiting.pop()
         try:
             inner = parse_code(text)
-            told = contract.model_copy(update={"imports": top_level_imports(inner)})
+            inner_contract = contract.model_copy(update={"imports": top_level_imports(inner)})
         except ContractError as broken:
             found = [broken.check]
         else:
-            found = import_checks(draft, told, inner) + credential_checks(text, inner)
+            found = import_checks(draft, inner_contract, inner) + credential_checks(text, inner)
             waiting += [(line, nested) for _, nested in texts_run(inner)]
         checks += [
             check.model_copy(update={"message": f"in the text run at line {line}: {check.message}"})
