@@ -81,16 +81,6 @@ UNFIT: list[dict[str, object]] = [
 ]  # fmt: skip
 
 
-async def test_what_does_not_fit_is_refused_and_urls_may_come_as_json_text(settings: Settings) -> None:
-    made = serving(settings)
-    async with connected(made.server(), "modern") as client:
-        for arguments in UNFIT:
-            await refused(client, "research_web", **arguments)
-        assert made.web.asked == []
-        await succeeded(client, "research_web", query="q", urls='["https://a.example/"]')
-    assert made.web.asked[0][2] == ("https://a.example/",)
-
-
 @pytest.mark.slow
 async def test_the_real_web_agent_reads_a_page_that_a_person_allowed_and_no_other(settings: Settings) -> None:
     words = "<p>Owls hear with ears at different heights, which tells them where a mouse is.</p>" * 3
