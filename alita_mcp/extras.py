@@ -33,7 +33,7 @@ PACKAGES: Mapping[Extra, Sequence[str]] = {
 FEATURES: Mapping[Extra, str] = {
     "models": "a language model of the server's own, ALITA_MODEL",
     "search": "search by meaning and ALITA_EMBEDDER",
-    "web": "reading web pages, HTML, PDF and XML",
+    "web": "reading web pages, HTML and PDF",
 }
 
 

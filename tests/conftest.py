@@ -250,12 +250,12 @@ def workers_door() -> Iterator[str]:
 def warm_workers(workers_door: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sandboxes in this process have workers without an import of wasmtime, most of what a start costs."""
     stand_in = [sys.executable, "-I", "-S", warm_programs.__file__, workers_door]
-    cold = process.command
+    cold = process.module_command
 
     def command(module: str, *words: str) -> list[str]:
         return stand_in if module == WASM_WORKER else cold(module, *words)
 
-    monkeypatch.setattr(process, "command", command)
+    monkeypatch.setattr(process, "module_command", command)
 
 
 @pytest.fixture(autouse=True)

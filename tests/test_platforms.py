@@ -107,7 +107,7 @@ from alita_mcp.sandbox.wasm.worker.main import main
 main()
 """
     command = [sys.executable, "-I", "-X", "utf8", "-c", code]
-    monkeypatch.setattr(process, "command", lambda *_words: command)
+    monkeypatch.setattr(process, "module_command", lambda *_words: command)
     sandbox = WasmSandbox(Settings(home=tmp_path))
     code = "def count(end):\n    return [sum(range(end))]"
     try:

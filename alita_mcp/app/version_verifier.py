@@ -14,7 +14,7 @@ from alita_mcp.library.trust.trust import claimed_less, is_unproven
 from alita_mcp.library.versions.naming import existing_version
 from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, expected_kind, silent
 from alita_mcp.sandbox.interface import Environment, Sandbox
-from alita_mcp.sandbox.wasm.abilities import EMBEDDED, packages_with_sockets
+from alita_mcp.sandbox.wasm.abilities import lacks_of_sandbox
 from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
 from alita_mcp.verification.verify import Verdict, verify
 
@@ -64,12 +64,8 @@ class VersionVerifier:
 
     def _missing(self, manifest: Manifest) -> list[str]:
         """What it needs of the settings and of the sandbox, and does not find here."""
-        embedded_only = expected_kind(self._sandbox) == EMBEDDED
-        packages = packages_with_sockets(manifest.packages) if embedded_only else []
-        sockets = (
-            [f"needs Docker or bubblewrap for the sockets of {' and '.join(packages)}"] if packages else []
-        )
-        return [*self._lacks(manifest.grants), *sockets]
+        kind = expected_kind(self._sandbox)
+        return [*self._lacks(manifest.grants), *lacks_of_sandbox(kind, manifest.packages)]
 
     def _uncallable_tools(self, manifest: Manifest, chain: tuple[str, ...]) -> list[str]:
         """The tools it needs and cannot call: those that do not exist, are not approved, or cannot run themselves."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from alita_mcp.settings import keys_in_the_environment
-from alita_mcp.texts import clipped
+from alita_mcp.texts import clip
 
 SHOWN_CHARACTERS = 300
 _LOOKS_LIKE_A_KEY = re.compile(
@@ -26,4 +26,4 @@ def presentable(text: str) -> str:
     """The text in one line of at most `SHOWN_CHARACTERS`, everything that is or looks like a key taken out."""
     text = without_keys(text[: SHOWN_CHARACTERS * 20])
     text = _CONTROL.sub(" ", _LOOKS_LIKE_A_KEY.sub("[key]", text))
-    return clipped(text, SHOWN_CHARACTERS)
+    return clip(text, SHOWN_CHARACTERS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from abc import ABC, abstractmethod
 from copy import copy
 from importlib import import_module
@@ -36,6 +37,13 @@ UNCHOSEN = "unchosen"
 def expected_kind(sandbox: Sandbox) -> str:
     """Kind of sandbox that calls will run in, or `UNCHOSEN`; starts nothing."""
     return sandbox.expected_kind if isinstance(sandbox, LazySandbox) else sandbox.kind
+
+
+def likely_kind(settings: Settings) -> str:
+    """Kind of sandbox that calls will run in, as far as it can be told without starting one, else `UNCHOSEN`."""
+    if settings.sandbox != "auto":
+        return settings.sandbox
+    return UNCHOSEN if shutil.which("docker") or shutil.which("bwrap") else "wasm"
 
 
 async def silent(_line: str) -> None:

@@ -54,14 +54,18 @@ def resume_job(call: ToolCall, tool: Tool) -> ParkedJob | None:
 
     Raises:
         InvalidArguments: a job_id comes with other fields.
-        UsageError: the state is of another round, or its job is gone.
+        UsageError: the state is not one, or of another round, or its job is gone.
     """
     job_id: str | None = call.arguments.get("job_id")
     if job_id is not None and len(call.arguments) > 1:
         raise InvalidArguments("job_id asks for the outcome of a job.", hint="Leave out the other fields.")
     if call.params.request_state is None:
         return None if job_id is None else ParkedJob(call.app.jobs.find_job(job_id, tool), 0)
-    state = read_state(call.params.request_state, tool)
+    try:
+        state = RoundState.model_validate_json(call.params.request_state)
+    except ValidationError:
+        problem = f"The request state is not one of {tool}."
+        raise UsageError(problem, hint=f"Call {tool} without it.") from None
     job = call.app.jobs.find_job(state.job, tool)
     if job.person is not None:
         questions = {question.key: question for question in job.person.open_questions}
@@ -71,19 +75,6 @@ def resume_job(call: ToolCall, tool: Tool) -> ParkedJob | None:
             {key: read_answer(responses[key], questions[key]) for key in questions.keys() & responses.keys()},
         )
     return ParkedJob(job, state.rounds)
-
-
-def read_state(sealed: str, tool: Tool = "synthesize_tool") -> RoundState:
-    """The state of a round, as the boundary unsealed it.
-
-    Raises:
-        UsageError: it is not one.
-    """
-    try:
-        return RoundState.model_validate_json(sealed)
-    except ValidationError:
-        problem = f"The request state is not one of {tool}."
-        raise UsageError(problem, hint=f"Call {tool} without it.") from None
 
 
 async def wait_in_call(

@@ -9,12 +9,16 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from alita_mcp.cli.main import main
 from alita_mcp.library.catalogue.catalogue import Catalogue
+from alita_mcp.library.opening import open_library
+from alita_mcp.settings import Settings
 from tests.cli.conftest import Alita, Said
 from tests.in_process import IN_PROCESS
+from tests.library.factory import accepted
 from tests.tables import each_case
 
 DOUBLE = '''
@@ -497,3 +501,19 @@ def test_words_are_taken_back_one_by_one_or_all(alita: Alita, home: Path) -> Non
     assert "has no learned requests" in alita("tool", "forget", "double").err
     assert alita("show", "double", "--json").json["found_by"]["learned"] == []
     assert alita("tool", "forget", "nothing_here").status != 0
+
+
+@pytest.mark.parametrize("kind", ["wasm", "docker"])
+def test_a_tool_that_cannot_run_here_is_marked(
+    alita: Alita, home: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    async def publish() -> None:
+        async with open_library(Settings(home=home)) as library:
+            await library.publish(accepted(packages=("requests>=2",)), expected_version=0)
+
+    anyio.run(publish)
+    monkeypatch.setenv("ALITA_SANDBOX", kind)
+    said = "not here: needs Docker or bubblewrap for the sockets of requests"
+    shown = alita("show", "slugify")
+    texts = (alita("list").out, alita("search", "Turn a title into a URL slug").out, shown.out + shown.err)
+    assert [said in text for text in texts] == [kind == "wasm"] * 3

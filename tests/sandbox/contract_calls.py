@@ -53,7 +53,24 @@ def ends(status: str, error_type: str | None = None, *words: str) -> Callable[[R
     )
 
 
+TEMPORARY = """
+import os, tempfile
+def f():
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False) as kept:
+        kept.write("kept")
+    with open(kept.name) as again:
+        text = again.read()
+    os.remove(kept.name)
+    with tempfile.NamedTemporaryFile() as gone:
+        pass
+    return [text, os.path.exists(kept.name), os.path.exists(gone.name)]
+"""
 RESULTS = {
+    "its names": Call(
+        "import sys\nA = [*sys.argv]\ndef f():\n    return A + sys.argv + [__file__]\n",
+        gives(["tool", "tool", "tool.py"]),
+    ),
+    "a temporary file that is closed and opened again": Call(TEMPORARY, gives(["kept", False, False])),
     "the value with its types": Call("def f(x):\n    return x\n", gives(VALUE), {"x": VALUE}),
     "keyword arguments and defaults": Call("def f(a, b=40):\n    return a + b\n", gives(42), {"a": 2}),
     "null for nothing": Call("def f():\n    pass\n", gives(None)),

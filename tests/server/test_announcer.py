@@ -80,7 +80,7 @@ async def test_a_closed_connection_is_forgotten() -> None:
             await anyio.wait_all_tasks_blocked()
             await connection.exit_stack.aclose()
 
-    assert not announcer.connections
+    assert not announcer._pending
 
 
 async def test_an_old_client_that_subscribed_hears_of_the_catalogue(server: DualEraServer) -> None:

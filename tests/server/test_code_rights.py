@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
-from alita_mcp.values import Grants
+from alita_mcp.library.grants.code_approvals import CodeApprovals
 from tests.server.in_memory import Build, called, connected, refused, succeeded, text_of
 from tests.server.test_elicitation import NO, YES, Person
 
@@ -86,11 +85,6 @@ async def test_an_approval_holds_for_nothing_but_what_was_shown(
         assert told["status"] == "needs_approval"
 
 
-async def test_without_needs_the_same_code_reaches_nothing(build: Build, workspace: Path) -> None:
-    async with connected(build(settings={"workspace": workspace}), "modern") as client:
-        assert "needs the grant 'workspace'" in await refused(client, "run_code", **READS)
-
-
 async def test_a_person_at_the_client_sees_the_code_and_decides(
     build: Build, workspace: Path, era: str
 ) -> None:
@@ -128,14 +122,14 @@ async def test_code_that_is_too_long_for_a_form_is_approved_by_the_command_alone
 @pytest.mark.parametrize(
     ("changes", "needs", "words"),
     [
-        ({"policy": "locked"}, {"network": ["example.org"]}, "ALITA_POLICY is locked"),
+        ({"policy": "locked"}, {"network": ["example.org"]}, "ALITA_POLICY=locked"),
         ({}, {"network": ["*"]}, "does not name its hosts"),
         ({}, {"network": ["http://x"]}, "network:"),
         ({}, {"workspace": "read"}, "set ALITA_WORKSPACE"),
         ({}, {"model": True}, "set ALITA_MODEL"),
         ({}, {"secrets": ["NOT_THERE"]}, "ALITA_SECRETS_FILE"),
         ({}, {"everything": True}, "needs"),
-        ({}, {"secrets": ["a b"]}, "no secret's name"),
+        ({}, {"secrets": ["a b"]}, "not the name of a secret"),
     ],
 )
 async def test_what_nobody_can_grant_is_refused_at_once(
@@ -143,11 +137,6 @@ async def test_what_nobody_can_grant_is_refused_at_once(
 ) -> None:
     async with connected(build(settings=changes), "modern") as client:
         assert words in await refused(client, "run_code", code="1", needs=needs)
-
-
-async def test_the_policy_auto_grants_what_is_named(build: Build, workspace: Path) -> None:
-    async with connected(build(settings={"workspace": workspace, "policy": "auto"}), "modern") as client:
-        assert (await succeeded(client, "run_code", **READS, needs=NEEDS))["result"] == "secret plans"
 
 
 async def test_no_secret_leaves_with_a_result(build: Build, tmp_path: Path) -> None:
@@ -165,27 +154,3 @@ async def test_no_secret_leaves_with_a_result(build: Build, tmp_path: Path) -> N
         )
         assert failed.is_error
         assert "hunter2" not in json.dumps(failed.structured_content) + text_of(failed)
-
-
-def test_files_that_are_none_of_ours_approve_nothing(tmp_path: Path) -> None:
-    asked = AskedCode(code="1", grants=Grants(model=True))
-    approvals = CodeApprovals(tmp_path)
-    number = approvals.ask(asked)
-    folder = tmp_path / "code_approvals"
-    (folder / "0000000g.json").write_text(asked.model_copy(update={"approved_at": "2026"}).model_dump_json())
-    (folder / "00000000.json").write_text("{")
-    (folder / "00000001.json").symlink_to(tmp_path / "elsewhere.json")
-    (tmp_path / "elsewhere.json").write_text(
-        asked.model_copy(update={"approved_at": "2026"}).model_dump_json()
-    )
-    assert not approvals.is_approved(asked)
-    with_other_code = AskedCode(code="2", grants=asked.grants, approved_at="2026").model_dump_json()
-    (folder / f"{number}.json").write_text(with_other_code)
-    assert not approvals.is_approved(asked)
-
-
-def test_so_many_requests_wait_and_the_oldest_gives_way(tmp_path: Path) -> None:
-    approvals = CodeApprovals(tmp_path)
-    numbers = [approvals.ask(AskedCode(code=str(each), grants=Grants(model=True))) for each in range(105)]
-    assert len(list((tmp_path / "code_approvals").iterdir())) == 100
-    assert approvals.find(numbers[-1]).code == "104"

@@ -77,15 +77,6 @@ def test_meta_tools_use_only_the_schema_subset_that_every_client_takes() -> None
         check(tool.input_schema, 0)
 
 
-def test_a_published_tool_is_described_by_its_manifest() -> None:
-    tool = definition_of(SLUGIFY)
-
-    assert (tool.name, tool.title, tool.description) == ("slugify", None, SLUGIFY.description)
-    assert tool.input_schema == SLUGIFY.input_schema
-    assert tool.output_schema == SLUGIFY.output_schema
-    assert tool.meta == {"alita/trust": "verified"}
-
-
 @pytest.mark.parametrize(
     ("grants", "reads_only", "destroys", "repeats", "open_world"),
     [
@@ -107,10 +98,3 @@ def test_annotations_follow_the_grants(
     assert hints.destructive_hint is destroys
     assert hints.idempotent_hint is repeats
     assert hints.open_world_hint is open_world
-
-
-def test_a_tool_that_varies_is_not_called_idempotent() -> None:
-    hints = definition_of(manifest(varies=("clock",), deterministic=False)).annotations
-
-    assert hints is not None
-    assert (hints.read_only_hint, hints.idempotent_hint) == (True, False)

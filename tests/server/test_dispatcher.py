@@ -170,15 +170,6 @@ async def test_the_sdk_is_told_schemas_without_a_list(build: Build) -> None:
         assert lookup("nothing") is None
 
 
-@pytest.mark.parametrize(
-    "value", ["\ud800", float("nan"), json.loads("[" * 200 + "]" * 200)], ids=["half", "nan", "deep"]
-)
-async def test_a_result_that_no_client_can_read_is_an_error(build: Build, value: Any) -> None:
-    result = await call_of(build, one_tool(giving(said("x", structured_content={"result": value}))), "modern")
-
-    assert result.is_error
-
-
 @pytest.mark.both_eras
 async def test_a_cancelled_call_is_cancelled_at_its_source(build: Build, era: str) -> None:
     started, ended = anyio.Event(), anyio.Event()
@@ -198,13 +189,6 @@ async def test_a_cancelled_call_is_cancelled_at_its_source(build: Build, era: st
             tasks.cancel_scope.cancel()
         await ended.wait()
         assert await names_of(client)
-
-
-async def test_an_extra_source_never_hides_a_meta_tool(build: Build, era: str) -> None:
-    source = one_tool(giving(said("mine")), name="inspect_tool")
-
-    async with connected(build(extra_sources=[source]), era) as client:
-        assert "mine" not in await refused(client, "inspect_tool", name="nothing")
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=())), st.integers(min_value=2, max_value=50))

@@ -6,7 +6,6 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +18,6 @@ from mcp.client.extension import advertise
 
 from alita_mcp.errors import ModelError
 from alita_mcp.library.command import alita_command
-from alita_mcp.library.grants.approving import question_about
 from alita_mcp.library.opening import open_library
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.server import build as build_module
@@ -234,15 +232,6 @@ async def test_settings_keep_the_question_from_clients(build: Build, changes: di
     assert not person.asked
 
 
-async def test_hosts_that_a_person_must_name_and_thin_evidence_are_not_asked_about(build: Build) -> None:
-    person = Person()
-    async with at(build, "legacy", person) as client:
-        assert (await made(client, network=["*"]))["status"] == "needs_approval"
-        thin = await made(client, **{**OTHER, "tests": OTHER["tests"][:2]})
-        assert (thin["status"], thin["trust"]) == ("needs_approval", "provisional")
-    assert not person.asked
-
-
 async def test_the_question_says_what_is_asked_for_and_what_is_new_but_no_word_of_the_author(
     build: Build, era: str
 ) -> None:
@@ -300,19 +289,6 @@ async def test_a_question_that_nobody_answers_ends_by_itself(
         assert person.ready is not None
         person.ready.set()
         assert "fetch_item" not in await names_of(client), "a late answer counts for nothing"
-
-
-async def test_a_client_that_goes_while_its_person_is_asked_leaves_the_tool_waiting(build: Build) -> None:
-    server = build(sandbox=Fetching())
-    person = Person(ready=anyio.Event())
-    async with at(build, "legacy", server=server) as other:
-        async with at(build, "legacy", person, server=server) as client, anyio.create_task_group() as group:
-            group.start_soon(partial(client.call_tool, "synthesize_tool", FETCH_ITEM))
-            await person.was_asked.wait()
-            group.cancel_scope.cancel()
-        assert "fetch_item" not in await names_of(other)
-        card = await succeeded(other, "inspect_tool", name="fetch_item")
-        assert card["approved"] is False
 
 
 # --- 2026-07-28: the question is the answer, the next call brings what was said
@@ -378,16 +354,6 @@ async def test_the_sealed_question_of_one_tool_approves_no_other(build: Build) -
         assert not {"fetch_item", "fetch_other"} & set(await names_of(client))
 
 
-async def test_a_state_without_an_answer_is_asked_once_more_and_then_ends(build: Build) -> None:
-    async with at(build, "modern", Person()) as client:
-        first = await asked(client)
-        second = await step(client, first)
-        assert isinstance(second, Round)
-        ended = await step(client, second)
-        assert status_of(ended) == "needs_approval"
-        assert "left a question unanswered" in ended.structured_content["asked"]
-
-
 @pytest.mark.parametrize("changed", ["approved", "another current", "a newer one waits", "deleted"])
 async def test_what_changed_while_the_person_read_is_as_it_stands_now(
     build: Build, home: Path, changed: str
@@ -444,15 +410,6 @@ async def test_a_task_that_is_cancelled_while_it_asks_grants_nothing(build: Buil
         assert "fetch_item" not in await names_of(client)
 
 
-async def test_a_state_of_another_server_is_refused(build: Build, tmp_path: Path) -> None:
-    async with at(build, "modern", Person()) as client:
-        first = await asked(client)
-        elsewhere = build(sandbox=Fetching(), settings={"home": tmp_path / "other"})
-        async with at(build, "modern", Person(), server=elsewhere) as other:
-            with pytest.raises(MCPError):
-                await step(other, first, YES)
-
-
 async def test_rounds_that_run_out_leave_a_job_that_the_next_call_goes_on_with(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -505,14 +462,6 @@ async def test_no_answer_to_a_client_holds_the_digest_that_approves(build: Build
     for each in (*told, *read):
         assert not DIGEST.search(each.model_dump_json()), each
     assert not DIGEST.search(person.asked[0].model_dump_json())
-
-
-async def test_more_than_a_person_reads_is_approved_by_the_command_only(build: Build, home: Path) -> None:
-    many = Grants(network=tuple(f"{'h' * 60}{number}.{'d' * 60}.example.org" for number in range(30)))
-    async with open_library(Settings(home=home), starters=no_starters) as library:
-        await library.publish(simple("asker", grants=many), expected_version=0)
-        stored = await library.read("asker")
-    assert question_about(stored, None, "alita") is None
 
 
 # --- real connections

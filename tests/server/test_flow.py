@@ -89,18 +89,6 @@ async def test_run_tool_gives_exactly_what_a_direct_call_gives(client: Client) -
         assert [type(block) for block in direct.content] == [type(block) for block in through.content]
 
 
-@pytest.mark.usefixtures("vowel_share")
-async def test_the_same_name_and_the_same_behaviour_exist_already(client: Client) -> None:
-    same = await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
-    renamed = draft(
-        name="share_of_vowels", code=VOWEL_SHARE["code"].replace("vowel_share", "share_of_vowels")
-    )
-    behaves_alike = await succeeded(client, "synthesize_tool", **renamed)
-
-    assert (same["status"], same["tool"]) == ("exists", "vowel_share")
-    assert (behaves_alike["status"], behaves_alike["tool"]) == ("exists", "vowel_share")
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("vowel_share")
 async def test_an_update_makes_a_second_version_and_the_first_can_still_be_called(client: Client) -> None:

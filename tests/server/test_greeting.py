@@ -145,15 +145,6 @@ def test_a_client_that_writes_nothing_yet_is_not_waited_for(
         assert greet(file.fileno(), pipes[1]) == NO_GREETING
 
 
-def test_a_client_that_is_gone_leaves_its_request_to_the_server(pipes: tuple[int, int, int, int]) -> None:
-    server_reads, _, _, client_writes = pipes
-    gone_reads, gone_writes = os.pipe()
-    os.close(gone_reads)
-    os.write(client_writes, line(initialize()))
-    assert greet(server_reads, gone_writes) == Greeting(line(initialize()))
-    os.close(gone_writes)
-
-
 def served(home: Path, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What a server process answers to these lines."""
     done = subprocess.run(

@@ -145,16 +145,6 @@ async def test_the_oldest_connection_without_a_token_makes_room_and_none_with_it
                 await stream.aclose()
 
 
-async def test_a_health_check_makes_nobody_known(settings: Settings) -> None:
-    async with (
-        listening(with_token(settings), limits=ConnectionLimits(strangers=1)) as url,
-        await half_open(url, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") as first,
-    ):
-        assert b" 200 " in await first.receive()
-        async with await half_open(url, HALF_A_HEAD):
-            await is_cut(first)
-
-
 async def test_without_a_token_who_asked_completely_is_known(settings: Settings) -> None:
     async with (
         listening(settings, limits=ConnectionLimits(strangers=1)) as url,

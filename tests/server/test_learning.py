@@ -16,11 +16,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from alita_mcp.library.opening import open_library
-from alita_mcp.server.client.identity import MAX_NAME, identity_of
+from alita_mcp.server.client.identity import identity_of
 from alita_mcp.server.context import Context
 from alita_mcp.settings import Settings
 from tests.server.drafts import VOWEL_SHARE
-from tests.server.in_memory import PATIENCE_S, Build, called, connected, succeeded, text_of
+from tests.server.in_memory import PATIENCE_S, Build, succeeded
 from tests.server.test_http import listening
 
 pytestmark = pytest.mark.slow
@@ -97,58 +97,3 @@ def test_an_authenticated_subject_is_one_client_and_a_shared_token_is_none() -> 
     assert "" not in keys
     assert identity_of(context(user(None))).key == ""
     assert identity_of(context(None)).key == ""
-
-
-async def test_the_journal_names_the_client_that_called_and_made(
-    build: Build, settings: Settings, era: str
-) -> None:
-    known_as = types.Implementation(name="An\nAgent", version="7.1" + "0" * 500)
-    async with connected(build(), era, client_info=known_as) as client:
-        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
-        await succeeded(client, "vowel_share", text="abc")
-    async with open_library(settings, starters=lambda: None) as library:
-        for event in ("called", "synthesis"):
-            (row,) = library.journal(event=event)
-            assert row.name == "vowel_share"
-            assert row.detail["client"].startswith("An Agent 7.1"), event
-            assert len(row.detail["client"]) == MAX_NAME
-
-
-def conversion(
-    name: str, parameter: str, formula: str, says: str, *pairs: tuple[float, float]
-) -> dict[str, Any]:
-    code = f'def {name}({parameter}: float) -> float:\n    """{says}"""\n    return {formula}\n'
-    tests = [{"arguments": {parameter: given}, "expected": result} for given, result in pairs]
-    return {"name": name, "description": says, "code": code, "tests": tests}
-
-
-TO_F = conversion(
-    "celsius_to_fahrenheit", "celsius", "celsius * 9 / 5 + 32", "Converts degrees Celsius to degrees Fahrenheit.",
-    (0, 32), (100, 212), (-40, -40),
-)  # fmt: skip
-TO_C = conversion(
-    "fahrenheit_to_celsius", "fahrenheit", "(fahrenheit - 32) * 5 / 9",
-    "Converts degrees Fahrenheit to degrees Celsius.", (32, 0), (212, 100), (-40, -40),
-)  # fmt: skip
-AGAIN = conversion(
-    "warmth_in_us_units", "value", "32 + 1.8 * value", "Converts degrees Celsius to degrees Fahrenheit.",
-    (10, 50), (20, 68), (37, 98.6),
-)  # fmt: skip
-
-
-async def made(client: Client, request: dict[str, Any]) -> dict[str, Any]:
-    result = await called(client, "synthesize_tool", **request)
-    assert not result.is_error, text_of(result)
-    return {**dict(result.structured_content), "text": text_of(result)}
-
-
-async def test_clients_are_told_what_exists_and_how_lookalikes_differ(client: Client) -> None:
-    assert (await made(client, TO_F))["status"] == "created"
-    other = await made(client, TO_C)
-    assert other["status"] == "created"
-    assert other["similar"] == ["fahrenheit_to_celsius", "celsius_to_fahrenheit"]
-    assert "celsius_to_fahrenheit gives" in other["differs"][0]
-    assert "Beside celsius_to_fahrenheit: " in other["text"]
-    same = await made(client, AGAIN)
-    assert (same["status"], same["tool"]) == ("exists", "celsius_to_fahrenheit")
-    assert same["why"].endswith("its celsius is your value")

@@ -140,6 +140,39 @@ async def test_a_tool_that_raises_says_which_error_and_where(client: Client) -> 
     assert len(text.splitlines()) <= 12
 
 
+FAILURES = [
+    (RunResult(status="timeout", message="30 s are over"), "30 s"),
+    (RunResult(status="memory", message="over 256 MB"), "256 MB of memory"),
+    (RunResult(status="output_flood", message="1 MB of output"), "64 kB of output"),
+    (RunResult(status="crashed", message="the process died"), "the process died"),
+    (RunResult(status="bad_result", message="not JSON"), "not JSON"),
+    (RunResult(status="error", error_type="E", message="m", trace=tuple("abcdefghijklmno")), "E: m"),
+    (RunResult(status="ok", value="not a number"), "is not a number"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.both_eras
+async def test_progress_tells_the_stages_in_order(client: Client) -> None:
+    told: list[tuple[float, str | None]] = []
+
+    async def progress(done: float, _total: float | None, message: str | None) -> None:
+        told.append((done, message))
+
+    await client.call_tool("synthesize_tool", VOWEL_SHARE, progress_callback=progress)
+
+    numbers = [number for number, _ in told]
+    assert numbers == sorted(set(numbers))
+    stages = [stage for _, stage in told]
+    assert [stage for stage in stages if stage in ("static", "examples", "determinism")][:2] == [
+        "static",
+        "examples",
+    ] or "examples" in stages
+
+
+SLOW = draft(tests=[*VOWEL_SHARE["tests"], {"arguments": {"text": "now"}, "expected": 0.33}])
+
+
 class Moody(ScriptedSandbox):
     """Passes the gates as VOWEL_SHARE would, and answers every call of the text `now` as it is told."""
 
@@ -171,50 +204,6 @@ class Moody(ScriptedSandbox):
         if isinstance(self.mood, RunResult):
             return self.mood
         raise self.mood or AssertionError(job)
-
-
-FAILURES = [
-    (RunResult(status="timeout", message="30 s are over"), "30 s"),
-    (RunResult(status="memory", message="over 256 MB"), "256 MB of memory"),
-    (RunResult(status="output_flood", message="1 MB of output"), "64 kB of output"),
-    (RunResult(status="crashed", message="the process died"), "the process died"),
-    (RunResult(status="bad_result", message="not JSON"), "not JSON"),
-    (RunResult(status="error", error_type="E", message="m", trace=tuple("abcdefghijklmno")), "E: m"),
-    (RunResult(status="ok", value="not a number"), "is not a number"),
-]
-
-
-@pytest.mark.usefixtures("vowel_share")
-async def test_a_tool_that_fails_names_the_reason_and_its_limits(build: Build, era: str) -> None:
-    sandbox = Moody()
-    async with connected(build(sandbox=sandbox), era) as client:
-        for sandbox.mood, words in FAILURES:
-            text = await refused(client, "vowel_share", text="now")
-            assert words in text
-            assert "vowel_share" in text
-            assert len(text.splitlines()) <= 12
-
-
-@pytest.mark.slow
-@pytest.mark.both_eras
-async def test_progress_tells_the_stages_in_order(client: Client) -> None:
-    told: list[tuple[float, str | None]] = []
-
-    async def progress(done: float, _total: float | None, message: str | None) -> None:
-        told.append((done, message))
-
-    await client.call_tool("synthesize_tool", VOWEL_SHARE, progress_callback=progress)
-
-    numbers = [number for number, _ in told]
-    assert numbers == sorted(set(numbers))
-    stages = [stage for _, stage in told]
-    assert [stage for stage in stages if stage in ("static", "examples", "determinism")][:2] == [
-        "static",
-        "examples",
-    ] or "examples" in stages
-
-
-SLOW = draft(tests=[*VOWEL_SHARE["tests"], {"arguments": {"text": "now"}, "expected": 0.33}])
 
 
 @pytest.mark.both_eras

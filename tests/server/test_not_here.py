@@ -7,18 +7,16 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from alita_mcp.app import App, open_app
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.server.results.visibility import next_step
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from tests.scripted_sandbox import ScriptedSandbox
-from tests.server.in_memory import Build, connected, names_of, refused, succeeded
+from tests.server.in_memory import Build, connected, refused, succeeded
 
 NO_MODEL = "needs a model: set ALITA_MODEL"
 
@@ -81,16 +79,6 @@ async def test_what_waits_for_a_person_is_said_and_is_no_next_step(
     assert "read_text_file (can be called after a person approves it)" in misspelt
 
 
-async def test_a_tool_whose_helper_cannot_be_called_cannot_run_either(
-    build: Build, era: str, granted: dict[str, Any]
-) -> None:
-    async with connected(build(sandbox=able(), settings=granted), era) as client:
-        hit, _ = await row(client, "download a csv file and query it", "fetch_csv_and_query")
-        assert hit["call"] == "not here"
-        assert hit["reason"] == "calls http_request, which waits for a person's approval"
-        assert "fetch_csv_and_query" not in await names_of(client)
-
-
 async def test_places_of_the_list_go_to_tools_that_can_run(
     settings: Settings, granted: dict[str, Any]
 ) -> None:
@@ -103,32 +91,6 @@ async def test_places_of_the_list_go_to_tools_that_can_run(
         for name in ("summarize_text", "read_text_file"):
             await app.library.pin(name)
         assert {"summarize_text", "read_text_file"} <= {entry.name for entry in app.visible_tools()}
-
-
-async def test_neither_the_list_nor_a_search_starts_a_sandbox(
-    settings: Settings, granted: dict[str, Any]
-) -> None:
-    auto = settings.model_copy(update=granted)
-    lazy = LazySandbox(auto)
-    async with opened(auto, lazy) as app:
-        assert "read_text_file" in {entry.name for entry in app.visible_tools()}
-        await app.search_tools("read a text file from the workspace", 1)
-        assert app.why_not(app.library.entry("read_text_file").manifest) == ""
-        assert lazy.kind == "unchosen"
-
-
-async def test_a_tool_that_failed_its_gates_here_is_listed_no_more(settings: Settings) -> None:
-    sandbox = ScriptedSandbox(lambda _job: RunResult(status="ok", value="wrong"))
-    async with opened(settings, sandbox) as app:
-        told = anyio.Event()
-        app.library.on_change(told.set)
-        assert "calculate" in {entry.name for entry in app.visible_tools()}
-        with pytest.raises(Exception, match="fails its gates"):
-            await app.run_tool("calculate", {"expression": "1 + 1"})
-        assert told.is_set()
-        assert "calculate" not in {entry.name for entry in app.visible_tools()}
-        why = app.why_not(app.library.entry("calculate").manifest)
-        assert why.startswith("fails its gates in the scripted sandbox")
 
 
 def test_the_next_step_is_the_first_hit_that_fits_and_can_be_called() -> None:

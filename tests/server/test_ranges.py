@@ -42,5 +42,5 @@ def test_too_short_a_part_holds_a_character(length: int) -> None:
 
 
 def test_behind_the_end_there_is_nothing() -> None:
-    with pytest.raises(InvalidArguments, match="behind the end"):
+    with pytest.raises(InvalidArguments, match="past the end"):
         part_of(json.dumps("x").encode(), 100, 3)

@@ -52,14 +52,6 @@ async def test_results_are_json_or_their_repr_marked_as_such(client: Client) -> 
         assert (told["result"], told.get("result_is")) == (result, kind), code
 
 
-async def test_input_reads_the_lines_that_the_arguments_hold(client: Client) -> None:
-    code = "import sys\n[input('? '), input(), sys.stdin.read()]"
-    told = await succeeded(client, "run_code", code=code, arguments={"input": ["a", "b", "c"]})
-    assert told["result"] == ["a", "b", "c\n"]
-    assert "stdout" not in told
-    assert "EOFError: the script reads more lines" in await refused(client, "run_code", code="input()")
-
-
 async def test_a_failure_shows_the_scripts_own_lines_and_what_it_printed_before(client: Client) -> None:
     code = "import json\ndef read(text):\n    return json.loads(text)\nprint('so far')\nread('{')"
     done = await called(client, "run_code", code=code)

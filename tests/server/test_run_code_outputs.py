@@ -61,16 +61,6 @@ async def test_svg_is_a_file_since_a_picture_of_it_breaks_conversations(client: 
     assert (await read(client, file["uri"])).text == svg
 
 
-async def test_a_failure_gives_back_what_was_there_before_it(client: Client) -> None:
-    done = await called(
-        client, "run_code", code=f"import base64\nopen('f', 'w').write('1')\ndisplay({png()!r})\n1/0"
-    )
-
-    assert done.is_error
-    assert len(of_kind(done, types.ImageContent)) == 1
-    assert [file["name"] for file in done.structured_content["files"]] == ["f"]
-
-
 async def test_no_uri_reaches_anything_but_a_file_of_its_run(client: Client, home: Path) -> None:
     (home / "secret").write_text("secret")
     told = await succeeded(client, "run_code", code="open('f', 'w').write('1')")
@@ -133,11 +123,3 @@ async def test_a_large_result_is_cut_with_a_link_to_the_whole_and_its_picture_st
         *_, part = (await client.read_resource(f"{whole.uri}?offset={len(document)}")).contents
         document += part.text
     assert json.loads(document)["result"] == "x" * 300_000
-
-
-async def test_a_disk_that_takes_no_files_costs_no_result(client: Client, home: Path) -> None:
-    (home / "runs").write_text("in the way")
-    told = await succeeded(client, "run_code", code="open('f', 'w').write('1')")
-    assert told["result"] == 1
-    assert "files" not in told
-    assert told["notes"][0].startswith("Its files are lost: ")

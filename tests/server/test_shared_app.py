@@ -122,12 +122,3 @@ async def test_a_cancelled_server_still_closes_its_app() -> None:
             await anyio.sleep_forever()
 
     assert opener.closed == 1
-
-
-async def test_a_server_that_does_not_run_has_no_app() -> None:
-    shared = SharedApp(Opener(), Announcer())
-
-    with pytest.raises(RuntimeError, match="ending"):
-        await shared.get()
-    with pytest.raises(RuntimeError, match="not running"):
-        shared.tasks  # noqa: B018

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alita_mcp.cli.library.synthesize import describe_outcome
-from alita_mcp.server.results.building import MAX_TEXT, is_deeper_than
+from alita_mcp.server.results.building import MAX_TEXT
 from alita_mcp.server.results.texts import LEAST, outcome_text
 from alita_mcp.toolsmith.requests.outcomes import (
     Created,
@@ -69,29 +68,3 @@ def test_what_was_assumed_is_told_in_short_and_where_nothing_was_not_at_all(
     assert len(text) <= max(MAX_TEXT, LEAST + len(WAITS.how))
     assert ("Give more." if isinstance(outcome, Created) else WAITS.how).lower() in text.lower()
     assert "ssumed" not in outcome_text(outcome.model_dump(mode="json"))
-
-
-@pytest.mark.parametrize(
-    "outcome",
-    [CREATED, WAITS],
-)
-def test_a_person_reads_each_assumed_rule_on_a_line_of_its_own(outcome: Created | NeedsApproval) -> None:
-    lines = describe_outcome(outcome.model_copy(update={"assumed": ASSUMED})).splitlines()
-    assert [line.split(maxsplit=1)[1] for line in lines if line.startswith("  assumed")] == list(ASSUMED)
-    assert "assumed" not in describe_outcome(outcome)
-
-
-@pytest.mark.parametrize(
-    ("value", "levels", "deeper"),
-    [
-        (1, 0, False),
-        ([], 0, False),
-        ([1], 0, True),
-        ([1], 1, False),
-        ({"a": [1]}, 1, True),
-        ({"a": [1]}, 2, False),
-    ],
-    ids=str,
-)
-def test_depth_is_counted_in_lists_and_objects(value: object, levels: int, deeper: bool) -> None:
-    assert is_deeper_than(value, levels) is deeper

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,7 +12,6 @@ from mcp import Client
 
 from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.tools.definitions import PROVISIONAL
-from tests.library.factory import forge
 from tests.server.drafts import VOWEL_SHARE, draft
 from tests.server.in_memory import Build, called, connected, names_of, succeeded, text_of
 
@@ -108,17 +106,3 @@ async def test_search_and_inspect_say_it_and_what_would_raise_it(client: Client)
     report = json.loads(contents.text)
     assert report["evidence"] == evidence
     assert report["examples_passed"] == 2
-
-
-async def test_a_tampered_claim_of_trust_is_not_run_and_not_shown(client: Client, home: Path) -> None:
-    await succeeded(client, "synthesize_tool", **THIN)
-    folder = home / "generated_tools" / "vowel_share" / "v1"
-    forge(folder, manifest={"trust": "verified"}, report={"trust": "verified"})
-
-    for attempt in (
-        await called(client, "vowel_share", text="aab"),
-        await called(client, "inspect_tool", name="vowel_share"),
-    ):
-        assert attempt.is_error
-        assert "quarantined" in text_of(attempt)
-    assert "vowel_share" not in await names_of(client)

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 
 from alita_mcp.library.opening import open_library
-from alita_mcp.server.results.unreviewed import MAX_SENTENCE, first_sentence, plain_schema
+from alita_mcp.server.results.unreviewed import first_sentence, plain_schema
 from alita_mcp.server.transports.http import build_http_server
 from alita_mcp.settings import Settings
 from tests.server.drafts import draft
@@ -188,12 +188,6 @@ async def test_over_http_little_is_shown_unless_the_setting_says_otherwise(
         assert (ORDER in (await listed(client)).description) is shown
 
 
-async def test_a_client_cannot_say_that_somebody_else_made_a_tool(build: Build) -> None:
-    async with connected(build(**DESCRIBE), "modern") as client:
-        refusal = await called(client, "synthesize_tool", **HOSTILE, made_by="a person")
-        assert refusal.is_error
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -208,10 +202,6 @@ async def test_a_client_cannot_say_that_somebody_else_made_a_tool(build: Build) 
 )
 def test_the_first_sentence_is_one_visible_line(text: str, sentence: str) -> None:
     assert first_sentence(text) == sentence
-
-
-def test_the_first_sentence_is_never_long() -> None:
-    assert len(first_sentence("word " * 500)) <= MAX_SENTENCE
 
 
 def test_a_plain_schema_keeps_what_calls_need() -> None:

@@ -17,7 +17,7 @@ from mcp import Client, StdioServerParameters
 from alita_mcp.cli.demo import tools as demo_tools
 from alita_mcp.cli.demo.scene import Scene, expect, fail
 from alita_mcp.cli.output import compact_json
-from alita_mcp.exception_groups import unwrapped
+from alita_mcp.exception_groups import unwrap_groups
 from alita_mcp.settings import Settings, inherited_environment
 from alita_mcp.values import META_TOOLS
 
@@ -71,7 +71,7 @@ async def connection(parameters: StdioServerParameters, scene: Scene, mode: str)
         if isinstance(message, types.ToolListChangedNotification):
             changed.set()
 
-    with unwrapped():
+    with unwrap_groups():
         async with Client(parameters, mode=mode, message_handler=on_message) as client:
             yield Connection(client, scene, changed)
 

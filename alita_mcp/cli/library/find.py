@@ -10,6 +10,7 @@ from alita_mcp.cli.parameters import Count, Version
 
 if TYPE_CHECKING:
     from alita_mcp.toolsmith.jobs.journal import Spending
+    from alita_mcp.values import Manifest
 
 ALL_ROWS = 1_000_000
 GAPS_FROM = 100_000
@@ -33,7 +34,10 @@ async def search(words: list[str], /, *, limit: Count = 5, output: Printer) -> N
         query = " ".join(words)
         answer = await library.search(query, limit)
         library.calls.record_search(query, answer)
-    rows = [(hit.name, f"{hit.score:.2f}", hit.trust, hit.summary) for hit in answer.results]
+    rows = []
+    for hit in answer.results:
+        marks = [hit.trust, *not_here(hit.entry.manifest)]
+        rows.append((hit.name, f"{hit.score:.2f}", ", ".join(marks), hit.summary))
     output.print_result(answer, columns(rows))
     verdicts = {"match": "A match.", "possible": "Possible matches; look closer.", "none": "No match."}
     output.hint(f"{verdicts[answer.fit]} {answer.total} tools searched.")
@@ -64,10 +68,23 @@ async def list_tools(*, usage: bool = False, output: Printer) -> None:
         })  # fmt: skip
         marks = [manifest.trust, "" if entry.state == "enabled" else entry.state]
         marks += ["" if entry.approved else "not approved", "pinned" if entry.pinned else ""]
+        marks += not_here(manifest)
         shown = ", ".join(filter(None, marks))
         rows.append((entry.name, f"v{manifest.version}", shown, f"{entry.calls} calls", manifest.summary))
     output.print_result(values, columns(rows))
     output.hint(f"{len(entries)} tools")
+
+
+def not_here(manifest: Manifest) -> list[str]:
+    """`not here: …` where the tool's packages cannot work in the sandbox that calls run in, as far as that is known."""
+    if not manifest.packages:
+        return []
+    from alita_mcp.sandbox.choose import likely_kind
+    from alita_mcp.sandbox.wasm.abilities import lacks_of_sandbox
+    from alita_mcp.settings import read_settings
+
+    found = lacks_of_sandbox(likely_kind(read_settings()), manifest.packages)
+    return [f"not here: {reason}" for reason in found]
 
 
 async def list_usage(output: Output) -> None:
@@ -146,6 +163,8 @@ async def show(
         value["tests"] = [example.as_json() for example in stored.examples]
     card = evidence_card(entry, stored, sandboxes, granted, wordings=wordings, source=source)
     output.print_result(value, card.as_text(), card.draw)
+    for reason in not_here(stored.manifest):
+        output.hint(f"{name} is {reason}.")
 
 
 async def log(name: str | None = None, /, *, limit: Count = 30, gaps: bool = False, output: Printer) -> None:

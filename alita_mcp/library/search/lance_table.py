@@ -19,7 +19,7 @@ import anyio.to_thread
 
 from alita_mcp.errors import ExtraMissing, LibraryError
 from alita_mcp.extras import importing
-from alita_mcp.file_locks import awaited
+from alita_mcp.file_locks import wait_for_lock
 from alita_mcp.settings import quiet_lancedb
 
 FRAGMENTS_BEFORE_FOLDING = 20
@@ -119,7 +119,7 @@ class LanceTable:
         async with AsyncExitStack() as stack:
             with self.translated():
                 try:
-                    await stack.enter_async_context(awaited(self._lock, LOCK_TIMEOUT_S))
+                    await stack.enter_async_context(wait_for_lock(self._lock, LOCK_TIMEOUT_S))
                 except TimeoutError as late:
                     raise TableBusy(
                         f"{self.folder} has been changed by another process for {LOCK_TIMEOUT_S:g} s.",

@@ -12,8 +12,15 @@ from alita_mcp.research.http_client import open_http_client
 from alita_mcp.research.interface import SearchBackend
 from alita_mcp.research.json_api import Endpoint, endpoint
 from alita_mcp.research.packages import open_package_index
-from alita_mcp.research.search import github
-from alita_mcp.research.search.apis import BRAVE, SEARXNG, TAVILY, JsonSearch, SearchApi
+from alita_mcp.research.search.apis import (
+    BRAVE,
+    GITHUB,
+    GITHUB_CODE,
+    SEARXNG,
+    TAVILY,
+    JsonSearch,
+    SearchApi,
+)
 from alita_mcp.research.search.merged_search import MergedSearch
 from alita_mcp.research.search.package_index import PackageIndexSearch
 from alita_mcp.settings import SEARCH_KEYS, Settings, key_from
@@ -22,7 +29,7 @@ BACKENDS = ("package_index", "github", "searxng", "tavily", "brave")
 """In the order of results that rank alike, where ALITA_SEARCH names no other."""
 KEYLESS = ("package_index", "github")
 """They work without a key or an address."""
-APIS = {"github": github.REPOSITORIES, "searxng": SEARXNG, "tavily": TAVILY, "brave": BRAVE}
+APIS = {"github": GITHUB, "searxng": SEARXNG, "tavily": TAVILY, "brave": BRAVE}
 
 
 def backend_names(settings: Settings, *, has_model: bool) -> tuple[str, ...]:
@@ -89,5 +96,5 @@ async def open_search(
             client = await stack.enter_async_context(open_http_client(own))
             backends.append(JsonSearch(client, at, APIS[name], allowed))
             if name == "github" and value:
-                backends.append(JsonSearch(client, at, github.CODE, allowed))
+                backends.append(JsonSearch(client, at, GITHUB_CODE, allowed))
         yield MergedSearch([*backends, *also_backends])

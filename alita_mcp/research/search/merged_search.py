@@ -43,7 +43,7 @@ class MergedSearch:
         hits: list[Sequence[SearchHit]] = [()] * len(self._backends)
         failed: dict[int, str] = {}
 
-        async def ask(number: int, backend: SearchBackend) -> None:
+        async def ask_backend(number: int, backend: SearchBackend) -> None:
             try:
                 with anyio.fail_after(self._timeout_s):
                     hits[number] = (await backend.search(plain, limit))[:limit]
@@ -56,7 +56,7 @@ class MergedSearch:
 
         async with anyio.create_task_group() as tasks:
             for number, backend in enumerate(self._backends):
-                tasks.start_soon(ask, number, backend)
+                tasks.start_soon(ask_backend, number, backend)
         reasons = [
             FailedBackend(backend=self._backends[number].name, reason=failed[number])
             for number in sorted(failed)

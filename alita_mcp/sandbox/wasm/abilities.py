@@ -135,6 +135,12 @@ def packages_with_sockets(packages: Iterable[str]) -> list[str]:
     return [name for name in names if canonicalize_name(name) in SOCKET_PACKAGES]
 
 
+def lacks_of_sandbox(kind: str, packages: Iterable[str]) -> list[str]:
+    """What a tool with these packages needs that this kind of sandbox lacks, as in `needs Docker or bubblewrap …`."""
+    refused = packages_with_sockets(packages) if kind == EMBEDDED else []
+    return [f"needs Docker or bubblewrap for the sockets of {' and '.join(refused)}"] if refused else []
+
+
 def abilities() -> Abilities:
     """Abilities of the CPython in the component."""
     offers = whole_cpython("an embedded sandbox (WebAssembly)", PYTHON).offers

@@ -48,7 +48,7 @@ class WorkerAttestation(Value):
     """Whether macOS took the profile."""
 
 
-def judge(payload: bytes, compiled: str) -> WorkerAttestation:
+def check_attestation(payload: bytes, compiled: str) -> WorkerAttestation:
     """Checks the attestation in the HELLO frame of a worker that was to load the file of that name.
 
     Raises:
@@ -57,15 +57,18 @@ def judge(payload: bytes, compiled: str) -> WorkerAttestation:
     try:
         found = WorkerAttestation.model_validate(decode_strict(payload))
     except (NotJson, ValidationError) as problem:
-        raise SandboxError(f"The worker attested nothing that can be read: {problem}") from problem
-    if weak := [*_anywhere(found, compiled), *(_on_linux(found.linux) if found.system == "linux" else ())]:
+        raise SandboxError(f"The worker sent no valid attestation: {problem}") from problem
+    weak = [*_weaknesses_anywhere(found, compiled)]
+    if found.system == "linux":
+        weak += _weaknesses_on_linux(found.linux)
+    if weak:
         raise SandboxError(
             f"The worker of the embedded sandbox is weaker than it must be: {'; '.join(weak)}."
         )
     return found
 
 
-def in_words(found: WorkerAttestation) -> str:
+def describe_confinement(found: WorkerAttestation) -> str:
     """One line for people: which protections besides the engine are in force, and which are not."""
     if found.linux is not None:
         network = "no network" if _has_no_network(found.linux) else "sockets refused, no network of its own"
@@ -76,7 +79,7 @@ def in_words(found: WorkerAttestation) -> str:
     return f"wasmtime {found.engine}; a process of its own: nothing else confines it on {found.system}"
 
 
-def _anywhere(found: WorkerAttestation, compiled: str) -> Iterator[str]:
+def _weaknesses_anywhere(found: WorkerAttestation, compiled: str) -> Iterator[str]:
     installed = metadata.version("wasmtime")
     if found.engine != installed:
         yield f"it runs wasmtime {found.engine!r} where {installed} is installed"
@@ -86,7 +89,7 @@ def _anywhere(found: WorkerAttestation, compiled: str) -> Iterator[str]:
         yield f"it inherited variables ({', '.join(strange)})"
 
 
-def _on_linux(found: LinuxFacts | None) -> Iterator[str]:
+def _weaknesses_on_linux(found: LinuxFacts | None) -> Iterator[str]:
     if found is None:
         yield "it dropped nothing"
         return

@@ -114,7 +114,7 @@ def _componentize(work: Path, target: Path) -> None:
         **{name: value for name, value in os.environ.items() if name.upper() == "SYSTEMROOT"},  # noqa: TID251 - Windows
     }
     command = (
-        sys.executable, "-I", "-S", "-c", _RUN, str(_installed("componentize_py").parent), "--quiet",
+        sys.executable, "-I", "-S", "-c", _RUN, str(_package_folder("componentize_py").parent), "--quiet",
         "--wit-path", str(stage / "alita_mcp" / "sandbox" / "wasm" / "guest" / "alita.wit"), "--world", "tool",
         "componentize", "--python-path", str(stage), "alita_guest", "--output", str(target),
     )  # fmt: skip
@@ -137,7 +137,7 @@ def _stage(stage: Path) -> None:
         (stage / package / "__init__.py").touch()
     (stage / "alita_guest.py").write_text(_ENTRY, "utf-8")
     (stage / "alita_mcp" / "program.txt").write_text(_program(), "utf-8")
-    shutil.copytree(_installed("tzdata"), stage / "tzdata")
+    shutil.copytree(_package_folder("tzdata"), stage / "tzdata")
 
 
 def _program() -> str:
@@ -150,7 +150,7 @@ def _program() -> str:
     return str(module.program())
 
 
-def _installed(package: str) -> Path:
+def _package_folder(package: str) -> Path:
     """The folder of a package that is installed."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:

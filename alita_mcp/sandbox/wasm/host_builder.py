@@ -18,7 +18,7 @@ from anyio import to_thread
 from anyio.abc import ByteReceiveStream, ByteStream, Process, SocketAttribute
 
 from alita_mcp.errors import SandboxUnavailable
-from alita_mcp.exception_groups import unwrapped
+from alita_mcp.exception_groups import unwrap_groups
 from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.network.egress_policies import AllowList
 from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream
@@ -31,7 +31,7 @@ from alita_mcp.sandbox.packages.builder import (
 )
 from alita_mcp.sandbox.packages.uv_binary import own_uv
 from alita_mcp.sandbox.wasm.build import PYTHON
-from alita_mcp.sandbox.wasm.process import command, helper_process
+from alita_mcp.sandbox.wasm.process import helper_process, module_command
 
 PLATFORM = "x86_64-manylinux_2_28"
 """Whose wheels are taken where a package has no pure one: the modules in Python are used, native ones left out."""
@@ -67,7 +67,7 @@ class HostBuilder:
             "scratch_bytes": BUILD_SCRATCH_BYTES,
         }
         request = request | {"uv": str(program), "on_host": on_host}
-        with unwrapped():
+        with unwrap_groups():
             async with _proxy(hosts) as proxy:
                 with tempfile.TemporaryDirectory(
                     prefix="alita-packages-", ignore_cleanup_errors=True
@@ -79,7 +79,7 @@ class HostBuilder:
 async def _run(work: Path, request: dict[str, Any], on_line: Progress) -> bytes:
     asked, answered = work / "payload", work / "result"
     await to_thread.run_sync(asked.write_text, json.dumps(request), "utf-8")
-    argv = command("alita_mcp.sandbox.packages.host_build", str(asked), str(answered))
+    argv = module_command("alita_mcp.sandbox.packages.host_build", str(asked), str(answered))
     status: int | None = None
     complaints = bytearray()
 

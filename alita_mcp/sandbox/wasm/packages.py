@@ -118,7 +118,7 @@ class PackageStore(Folders):
             digest, tar_of_file(f"{archive.sha256}{_FILE}", archive.content)
         )
 
-    async def give(self, worker: Worker, archive: Archive) -> None:
+    async def give_packages(self, worker: Worker, archive: Archive) -> None:
         """Makes a worker have these packages and no others, whatever it is told to load next."""
         if self._given.get(worker, NO_PACKAGES.sha256) == archive.sha256:
             return
@@ -135,7 +135,7 @@ class PackageStore(Folders):
         if environment is None:
             return NO_PACKAGES
         if self.find(environment.digest) == environment.location:
-            archive = await to_thread.run_sync(_whole_archive, Path(environment.location))
+            archive = await to_thread.run_sync(_read_archive, Path(environment.location))
             if archive is not None:
                 return archive
             await self.drop_environment(
@@ -150,7 +150,7 @@ class PackageStore(Folders):
             seen = (file.name, status.st_size, status.st_mtime_ns)
             if self._seen_whole.get(location) == seen:
                 return True
-            if _whole_archive(Path(location)) is not None:
+            if _read_archive(Path(location)) is not None:
                 self._seen_whole[location] = seen
                 return True
         return False
@@ -176,7 +176,7 @@ class PackageStore(Folders):
         }
 
 
-def _whole_archive(folder: Path) -> Archive | None:
+def _read_archive(folder: Path) -> Archive | None:
     """The archive in a folder; None where it is not what was stored."""
     for file in folder.glob(f"*{_FILE}"):
         archive = Archive(file.read_bytes())
@@ -270,6 +270,7 @@ def _pack(files: dict[str, bytes], code: dict[str, bytes]) -> Archive:
         archive.writestr(zipfile.ZipInfo("index"), index, zipfile.ZIP_DEFLATED)
     if buffer.tell() > MAX_ORDER_BYTES:
         raise PackagesRejected(
-            "The packages take more room than an environment may have.", hint="Use smaller packages."
+            "The packages take more room than an environment may have.",
+            hint="Use smaller packages.",
         )
     return Archive(buffer.getvalue())

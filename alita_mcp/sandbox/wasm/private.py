@@ -35,7 +35,7 @@ def private_folder(folder: Path) -> Path:
                     place.mkdir(mode=0o700)  # whatever the umask allows
         found = folder.lstat()
         if not stat.S_ISDIR(found.st_mode) or getattr(found, "st_reparse_tag", False):
-            raise _exposed(folder, "it is a link or a file, not a folder", "Remove it; it is made anew.")
+            raise _not_private(folder, "it is a link or a file, not a folder", "Remove it; it is made anew.")
         if os.name == "posix":
             _check_owners(folder, found)
     except OSError as problem:
@@ -48,24 +48,26 @@ def private_folder(folder: Path) -> Path:
 
 def _check_owners(folder: Path, found: os.stat_result) -> None:
     if found.st_uid != os.geteuid():
-        raise _exposed(folder, f"it belongs to another user ({found.st_uid})", "Remove it; it is made anew.")
+        raise _not_private(
+            folder, f"it belongs to another user ({found.st_uid})", "Remove it; it is made anew."
+        )
     if found.st_mode & _OTHERS_WRITE:
-        mode = f"others may write it (mode {found.st_mode & 0o7777:o})"
-        raise _exposed(folder, mode, "Remove it with all that is in it; it is made anew.")
+        mode = f"others may write to it (mode {found.st_mode & 0o7777:o})"
+        raise _not_private(folder, mode, "Remove it with all that is in it; it is made anew.")
     if found.st_mode & _OTHERS_ENTER:
         folder.chmod(0o700)
     for above in folder.parents[:-1]:
         its = above.stat()
         if its.st_uid not in (os.geteuid(), 0):
-            raise _exposed(
+            raise _not_private(
                 folder, f"{above} belongs to another user ({its.st_uid})", "Set HOME to your own folder."
             )
         if its.st_mode & stat.S_IWOTH and not its.st_mode & stat.S_ISVTX:
-            raise _exposed(folder, f"everybody may write {above}", f"Run: chmod o-w {above}")
+            raise _not_private(folder, f"everybody may write to {above}", f"Run: chmod o-w {above}")
 
 
-def _exposed(folder: Path, why: str, hint: str) -> SandboxUnavailable:
-    return SandboxUnavailable(f"{folder} cannot be relied on: {why}. Nothing was loaded from it.", hint=hint)
+def _not_private(folder: Path, why: str, hint: str) -> SandboxUnavailable:
+    return SandboxUnavailable(f"{folder} is not private: {why}. Nothing was loaded from it.", hint=hint)
 
 
 def open_private(path: Path) -> BufferedReader:

@@ -26,12 +26,12 @@ _KEPT_VARIABLES = ("SYSTEMROOT",)
 """Without it no program starts on Windows."""
 
 
-def command(module: str, *arguments: str) -> list[str]:
+def module_command(module: str, *arguments: str) -> list[str]:
     """Command that starts the `main` of our module in an interpreter without user packages and Python variables."""
     return [sys.executable, "-I", "-X", "utf8", "-c", _ENTER.format(module=module), str(_ROOT), *arguments]
 
 
-def environment() -> dict[str, str]:
+def minimal_environment() -> dict[str, str]:
     """Environment variables of such a process."""
     inherited = os.environ  # noqa: TID251 - what a process inherits is no setting
     return {name: inherited[name] for name in _KEPT_VARIABLES if name in inherited}
@@ -46,7 +46,7 @@ async def helper_process(argv: list[str], **options: Any) -> AsyncIterator[Proce
     """
     with anyio.CancelScope(shield=True):  # cut in half it would leave a process without an owner
         process = await anyio.open_process(
-            argv, env=environment(), start_new_session=os.name == "posix", **options
+            argv, env=minimal_environment(), start_new_session=os.name == "posix", **options
         )
     try:
         yield process
@@ -110,7 +110,7 @@ async def worker_process(module: str) -> AsyncIterator[ProcessTransport]:
         SandboxError: it cannot be started.
     """
     with tempfile.TemporaryFile() as complaints:
-        argv = command(module, f"server={os.getpid()}")
+        argv = module_command(module, f"server={os.getpid()}")
         helper = helper_process(argv, stderr=complaints, cwd=NOWHERE, creationflags=NO_WINDOW)
         async with AsyncExitStack() as stack:
             try:

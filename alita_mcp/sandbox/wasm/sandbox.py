@@ -14,9 +14,9 @@ from alita_mcp.sandbox.interface import Environment, Job, Probe, ProbeReport, Pr
 from alita_mcp.sandbox.wasm import abilities, attestation, component
 from alita_mcp.sandbox.wasm.compiled import Compiled, CompiledFiles
 from alita_mcp.sandbox.wasm.host_builder import HostBuilder
+from alita_mcp.sandbox.wasm.idle_workers import IdleWorkers, Lease
 from alita_mcp.sandbox.wasm.packages import PYTHON_TAG, Archive, HostEnvironments, PackageStore
 from alita_mcp.sandbox.wasm.process import worker_process
-from alita_mcp.sandbox.wasm.shelf import Lease, Shelf
 from alita_mcp.sandbox.wire.frames import Kind, encode
 from alita_mcp.sandbox.wire.link import Confinement, Worker
 from alita_mcp.sandbox.workers.bounds import IDLE_SECONDS
@@ -39,7 +39,7 @@ class WasmSandbox(HostBuilder, PooledSandbox):
     def __init__(self, settings: Settings, files: CompiledFiles | None = None) -> None:
         super().__init__(settings)
         self._files = files or CompiledFiles()
-        self._shelf = Shelf(self._boot)
+        self._idle = IdleWorkers(self._boot)
         self.store = PackageStore(settings, self._run_apart)
         self.environments = HostEnvironments(self, settings)
         self._preparing = anyio.Lock()
@@ -62,7 +62,9 @@ class WasmSandbox(HostBuilder, PooledSandbox):
         report = await conformance.probe(self, HINT)
         if self._attested is None:
             return report
-        confined = Probe(name="worker confined", passed=True, detail=attestation.in_words(self._attested))
+        confined = Probe(
+            name="worker confined", passed=True, detail=attestation.describe_confinement(self._attested)
+        )
         return report.model_copy(update={"probes": (*report.probes, confined)})
 
     async def abilities(self) -> Abilities:
@@ -92,13 +94,13 @@ class WasmSandbox(HostBuilder, PooledSandbox):
     async def tend(self) -> None:
         """Ends workers that were idle for too long and drops unused environments, until it is cancelled."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._shelf.tend, IDLE_SECONDS)
+            tasks.start_soon(self._idle.tend, IDLE_SECONDS)
             tasks.start_soon(self.environments.tend)
             await self._pool.tend()
 
     async def aclose(self) -> None:
         """Ends every worker."""
-        await self._shelf.aclose()
+        await self._idle.aclose()
         await super().aclose()
 
     async def _start(self, key: WorkerKey) -> PooledWorker:
@@ -111,11 +113,11 @@ class WasmSandbox(HostBuilder, PooledSandbox):
         raise AssertionError
 
     async def _lease(self, limits: Limits, archive: Archive) -> Lease:
-        if self._shelf.is_empty:  # a process of another tool comes sooner than a new one
+        if self._idle.is_empty:  # a process of another tool comes sooner than a new one
             await self._pool.release_idle(KEPT_IDLE)
-        lease = await self._shelf.take(limits)
+        lease = await self._idle.lease(limits)
         try:
-            await self.store.give(lease.worker, archive)
+            await self.store.give_packages(lease.worker, archive)
         except BaseException:
             await lease.aclose()
             raise
@@ -139,7 +141,7 @@ class WasmSandbox(HostBuilder, PooledSandbox):
                 "token": worker.token.hex(), "compiled": str(ready.path), "base_bytes": ready.base_bytes,
             }  # fmt: skip
             hello = await worker.hear(encode(Kind.PAYLOAD, 0, json.dumps(words).encode()))
-            self._attested = attestation.judge(hello, ready.path.name)
+            self._attested = attestation.check_attestation(hello, ready.path.name)
             return worker, stack.pop_all()
         raise AssertionError
 

@@ -9,9 +9,11 @@ import json
 from collections import deque
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import anyio
+from anyio import to_thread
 from anyio.abc import ByteStream, TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
 
@@ -19,12 +21,14 @@ from alita_mcp.errors import AlitaError, SandboxError
 from alita_mcp.event_loop import LARGE_BYTES, is_large, off_loop
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, EgressRefused
 from alita_mcp.sandbox.network.egress_policies import NoHosts
-from alita_mcp.sandbox.network.http_requests import HttpQuestion, HttpRequests, RequestFailed
 from alita_mcp.sandbox.network.proxy import serve
 from alita_mcp.sandbox.runner.tool.grants import ERRORS, lacks
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, WINDOW, Frame, FrameError, Kind, credit, read_credit
 from alita_mcp.sandbox.wire.link import Worker, WorkerLost
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict, encode_strict
+
+if TYPE_CHECKING:
+    from alita_mcp.sandbox.network.http_requests import HttpRequests
 
 FRAME_SECONDS = 10.0
 """How long the inside may take over one frame; it reads all the time."""
@@ -158,7 +162,7 @@ class CallSession:
         policy = _CountedEgressPolicy(self._broker.egress_policy or NoHosts(), self)
         self._policy = policy
         self._streams: dict[int, Stream] = {}
-        self._http = HttpRequests(policy, tasks)
+        self._http: HttpRequests | None = None
 
     @property
     def limit_reached(self) -> str:
@@ -218,8 +222,6 @@ class CallSession:
         with self._pending[frame.stream]:
             try:
                 answer = await reply(frame.payload)
-            except RequestFailed as failed:
-                answer = _error(failed.name, str(failed))
             except NotJson as problem:
                 answer = _error("ValueError", f"the answer cannot be handed in: {problem}".partition(" (")[0])
             except Exception as problem:  # noqa: BLE001 - the edge: whatever fails here fails in the tool, in words
@@ -228,10 +230,17 @@ class CallSession:
         del self._pending[frame.stream]
 
     async def _reply_about_http(self, payload: bytes) -> bytes:
-        read = partial(HttpQuestion.model_validate_json, payload)
+        # imported for the first call that asks, in a thread: its HTTP client takes as long as many calls
+        http = await to_thread.run_sync(import_module, "alita_mcp.sandbox.network.http_requests")
+        if self._http is None:
+            self._http = http.HttpRequests(self._policy, self._tasks)
+        read = partial(http.HttpQuestion.model_validate_json, payload)
         question = await off_loop(read, large=len(payload) > LARGE_BYTES)
         self._used += question.do == "send"
-        return _response(await self._http.answer(question))
+        try:
+            return _response(await self._http.answer(question))
+        except http.RequestFailed as failed:
+            return _error(failed.name, str(failed))
 
     async def _reply(self, payload: bytes) -> bytes:
         if self.limit_reached:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_QUESTION = 2_000
 _QUESTION = (
-    "A model that works on a task for you asks this. Do not give it a password or a key.\n\n{question}"
+    "A model that is working on your task asks this. Do not give it a password or a key.\n\n{question}"
 )
 _FIELD = FormField("answer", "Answer", "Leave it empty if you cannot say; the work goes on without it.")
 

@@ -24,7 +24,7 @@ def describe_api(*, needs_token: bool) -> bytes:
         "in": "path",
         "required": True,
         "schema": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
-        "description": "As the task was created with.",
+        "description": "The id in the response that created the task.",
     }
     stream = {
         "description": "Server-sent events: `id` is the event's number, `event` its kind, `data` a TaskEvent.",

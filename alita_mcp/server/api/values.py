@@ -91,7 +91,7 @@ class NewTask(Value):
     max_usd: Amount | None = None
     max_seconds: Amount | None = None
     plans: Integer | None = Field(default=None, ge=0, le=8, description="How many plans to draft; 0: none.")
-    memory: bool = Field(default=True, description="Whether the run recalls and remembers.")
+    memory: bool = Field(default=True, description="Whether the run uses the memory of earlier runs.")
     hosts: tuple[Host, ...] = Field(
         default=(), max_length=MAX_HOSTS, description="Hosts that it may read, besides those of URLs in it."
     )

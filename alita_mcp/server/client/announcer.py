@@ -54,11 +54,6 @@ class Announcer(ListenHandler):
         with self.tool_list_of(ctx).listen():
             return await super().__call__(ctx, params)
 
-    @property
-    def connections(self) -> int:
-        """Number of legacy connections that are followed."""
-        return len(self._pending)
-
     def tool_list_of(self, ctx: Context) -> ClientToolList:
         """The list of tools as the client of a request has it."""
         # 1. A legacy client is its connection.
@@ -96,11 +91,8 @@ class Announcer(ListenHandler):
         while True:
             await self._changed.wait()
             self._changed = anyio.Event()
-            change = self.changes
             for event in (ToolsListChanged(), ResourcesListChanged(), ResourceUpdated(uri=CATALOGUE_URI)):
                 await self.bus.publish(event)
-            for client in [known for known in self._modern.values() if known.can_hear]:
-                client.record_hint(change, anyio.current_time())
 
     def follow_connection(self, connection: Connection, tasks: TaskGroup) -> None:
         """Sends changes to one legacy connection from now until it closes."""
@@ -112,15 +104,12 @@ class Announcer(ListenHandler):
         tasks.start_soon(self._send_hints, connection, scope)
 
     async def _send_hints(self, connection: Connection, scope: anyio.CancelScope) -> None:
-        client = self._tool_list_at(connection)
         try:
-            with scope, client.listen():
+            with scope, self._tool_list_at(connection).listen():
                 while True:
                     await self._pending[connection].wait()
                     self._pending[connection] = anyio.Event()
-                    change = self.changes
                     await connection.send_tool_list_changed()
-                    client.record_hint(change, anyio.current_time())
                     await connection.send_resource_list_changed()
                     if connection.state.get(_HEARS_OF_CATALOGUE):
                         await connection.send_resource_updated(CATALOGUE_URI)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -34,8 +33,6 @@ _JOB_TOOLS = {"synthesize_tool", "run_code", "solve_task"}
 _TIMEOUT = re.compile(r"time[ds]?[ _-]?out|deadline", re.IGNORECASE)
 """As in `timed out after 5.0s` (Python SDK), `Request timed out` (TypeScript), `context deadline exceeded` (Go)."""
 
-Clock = Callable[[], float]
-
 
 @dataclass(eq=False)
 class _OpenCall:
@@ -53,13 +50,9 @@ class _OpenCall:
 class ClientTimeouts:
     """The open calls of one server, and the shortest time after which each client gave up."""
 
-    def __init__(self, clock: Clock = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._open: dict[object, _OpenCall] = {}
         self._given_up_after: OrderedDict[str, float] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._given_up_after)
 
     async def middleware(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Times each call whose work is a job from its arrival, and notes why it is cancelled."""
@@ -75,7 +68,7 @@ class ClientTimeouts:
         # Connections may last for one request only, so a client is known by its authenticated name and its own words.
         client = f"{subject_of(ctx)} {client_label(ctx)}"
         channel = connection_of(ctx).outbound
-        self._open[ctx.session] = _OpenCall(client, channel, str(ctx.request_id), self._clock())
+        self._open[ctx.session] = _OpenCall(client, channel, str(ctx.request_id), time.monotonic())
         try:
             return await call_next(ctx)
         finally:
@@ -86,7 +79,7 @@ class ClientTimeouts:
         call = self._open.get(ctx.session)
         if call is None or call.client not in self._given_up_after:
             return usual_s
-        waited = self._clock() - call.started
+        waited = time.monotonic() - call.started
         return min(usual_s, max(LEAST_S, SHARE * self._given_up_after[call.client] - waited))
 
     async def has_timed_out(self, ctx: Context) -> bool:
@@ -94,7 +87,7 @@ class ClientTimeouts:
         call = self._open.get(ctx.session)
         if call is None:
             return False
-        waited = self._clock() - call.started
+        waited = time.monotonic() - call.started
         with anyio.move_on_after(REASON_WITHIN_S):
             await call.cancelled.wait()
         # 1. The client said why it cancels: a reason that speaks of time is a time-out, any other stops the work.

@@ -34,11 +34,11 @@ def part_of(document: bytes, room: int, offset: int = 0, length: int | None = No
     character is moved to its beginning, so that parts which follow one another make up the whole.
 
     Raises:
-        InvalidArguments: it begins behind the end.
+        InvalidArguments: it begins past the end.
     """
     total = len(document)
     if offset >= total:
-        raise InvalidArguments(f"offset {offset} is behind the end.", hint=f"The result has {total} bytes.")
+        raise InvalidArguments(f"offset {offset} is past the end.", hint=f"The result has {total} bytes.")
     length = total if length is None else max(length, MOST_BYTES_OF_A_CHARACTER)
     start = _character_start(document, offset)
     room_end = start + max(room, MOST_BYTES_OF_A_CHARACTER)

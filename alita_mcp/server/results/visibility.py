@@ -64,20 +64,15 @@ async def wait_until_listed(name: str, call: ToolCall) -> None:
     """Holds back the result of a change until the list of the client that asked for it shows that change."""
     client, change = call.client, call.announcer.changes
     # 1. The client has the change already.
-    # 2. It cannot hear of it, or no list will ever show the tool: nothing to wait for.
-    # 3. The hint goes out. A client that ignored the last one is not waited for again; any other has
-    #    `LISTS_WITHIN_S` to ask for its list.
+    # 2. It cannot hear of it, no list will ever show the tool, or it ignored the last change: nothing to wait for.
+    # 3. It has `LISTS_WITHIN_S` to ask for its list.
     if not client.has_change(change):
-        if not client.can_hear or not _is_listed(name, call.app):
+        if not client.can_hear or client.ignores_hints or not _is_listed(name, call.app):
             return
         with anyio.move_on_after(LISTS_WITHIN_S):
-            await client.wait_until(client.is_notified, change)
-        if client.ignores_hints:
-            return
-        with anyio.CancelScope(deadline=client.notified_at + LISTS_WITHIN_S):
-            await client.wait_until(client.has_change, change)
+            await client.wait_for_change(change)
         if not client.has_change(change):
-            client.ignores_hints = client.is_notified(change)
+            client.ignores_hints = True
             return
     await anyio.sleep_until(client.listed_at + IN_HAND_S)  # the client's next request then holds its list
 

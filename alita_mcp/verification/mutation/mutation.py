@@ -13,7 +13,7 @@ import anyio
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.code_on_call import UNLOADABLE, loading_program, on_call
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.syntax import module_of
+from alita_mcp.syntax import module_tree
 from alita_mcp.values import Check, Example, Limits, MutationScore, Survivor
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.examples.examples import Trial, still_met
@@ -236,7 +236,7 @@ async def mutation_gate(
 
 def looks_at_itself(code: str) -> bool:
     """Whether the code could inspect itself and detect a mutation; code that runs text is never `verified` anyway."""
-    for node in ast.walk(module_of(code)):
+    for node in ast.walk(module_tree(code)):
         match node:
             case (
                 ast.Name(id=name)

@@ -182,13 +182,6 @@ async def test_what_the_gate_cannot_see_says_so_when_it_runs(
     assert instead in result.message
 
 
-async def test_os_says_that_it_has_no_fork_to_whoever_asks_first(sandbox: WasmSandbox) -> None:
-    code = (
-        "import os\ndef probe():\n    return [hasattr(os, 'fork'), hasattr(os, 'getpid'), hasattr(os, 'x')]\n"
-    )
-    assert (await run(sandbox, code)).value == [False, True, False]
-
-
 async def test_the_clock_of_the_processor_begins_with_the_call(sandbox: WasmSandbox) -> None:
     code = """
 import time

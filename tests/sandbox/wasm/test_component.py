@@ -8,12 +8,10 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from alita_mcp.errors import SandboxUnavailable
@@ -146,65 +144,12 @@ def test_a_tool_that_is_missing_or_of_another_version_is_named_before_anything_i
     assert not (tmp_path / "component").exists()
 
 
-def test_two_builds_at_once_leave_one_component_with_its_own_record(tmp_path: Path) -> None:
-    tools, folder = install(tmp_path / "tools"), tmp_path / "kept" / "component"
-    both = [start(tools, folder) for _ in range(4)]
-    assert [end(each) for each in both] == [""] * 4
-    assert record(folder)
-    assert list(folder.parent.iterdir()) == [folder]
-
-
-def test_a_build_that_is_killed_half_way_is_made_again(tmp_path: Path) -> None:
-    waits = "import sys, time\ndef script():\n    open(sys.argv[-1], 'w').write('half')\n    time.sleep(60)"
-    kept = tmp_path / "kept"
-    killed = start(install(tmp_path / "waiting", waits), kept / "component")
-    until = time.monotonic() + PATIENCE_S
-    while not list(kept.glob(f"*/made/{build.FILE}")):
-        assert time.monotonic() < until
-        assert killed.poll() is None
-        time.sleep(0.01)
-    tool = psutil.Process(killed.pid).children()
-    killed.kill()
-    killed.communicate(timeout=PATIENCE_S)
-    for each in tool:
-        each.kill()
-    assert not (kept / "component").exists()
-    assert end(start(install(tmp_path / "tools"), kept / "component")) == ""
-    assert record(kept / "component")
-
-
 def test_a_folder_without_a_record_is_no_build(tmp_path: Path) -> None:
     folder = tmp_path / "component"
     folder.mkdir()
     (folder / build.FILE).write_text("half")
     assert end(start(install(tmp_path / "tools"), folder)) == ""
     assert record(folder)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="XDG_CACHE_HOME")
-def test_a_checkout_builds_once_below_the_users_cache_or_says_why_not(tmp_path: Path) -> None:
-    tools = install(tmp_path / "tools")
-
-    def run(cache: Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "alita_mcp.sandbox.wasm.component"]
-        variables = {**os.environ, "PYTHONPATH": f"{tools}:{ROOT}", "XDG_CACHE_HOME": str(cache)}
-        return subprocess.run(
-            command, env=variables, capture_output=True, text=True, check=False, timeout=PATIENCE_S
-        )
-
-    made = tmp_path / "alita-mcp" / "components" / build.source_digest() / build.FILE
-    first = run(tmp_path)
-    assert (first.returncode, first.stdout) == (0, f"{made}\n")
-    assert "once for its sources" in first.stderr
-    assert record(made.parent)
-    again = run(tmp_path)
-    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
-    (no_folder := tmp_path / "file").touch()
-    refused = run(no_folder)
-    assert refused.returncode == 1
-    assert refused.stderr.splitlines()[-1].startswith("The component was not built: [Errno")
-    assert "Traceback" not in refused.stderr
 
 
 def test_the_digest_names_every_source_and_tool(tmp_path: Path) -> None:

@@ -50,18 +50,6 @@ SAME = {
             out.append(told(work))
         return out
         """,
-    "unbuffered": """
-        with open("a", "wb", buffering=0) as file:
-            out = [file.write(b"abc"), os.path.getsize("a"), type(file).__name__, file.mode]
-        with open("a", "rb", buffering=0) as file:
-            return out + [file.read(2).decode(), file.readall().decode(), file.read().decode(), file.seekable()]
-        """,
-    "wrong_words": """
-        Path("a").touch()
-        return [told(lambda: open("a", mode))[0] for mode in ("", "rw", "q", "rbt", "wr+")] + [
-            told(lambda: open("a").write("x")), told(lambda: open("a", "w").read()), told(lambda: open(1.5)),
-            told(lambda: open("a", "rb", encoding="utf-8")), told(lambda: open("a", buffering=0))]
-        """,
     "descriptors": """
         fd = os.open("a", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o640)
         out = [os.write(fd, b"hello"), os.lseek(fd, 1, os.SEEK_SET), os.read(fd, 2).decode(), os.pread(fd, 9, 3).decode(),
@@ -72,16 +60,6 @@ SAME = {
         with open("a", "wb", 0) as file:
             out += [told(lambda: file.write("text")), told(lambda: os.write(file.fileno(), "text"))]
         return out + [told(lambda: os.read(fd, 1)), told(lambda: os.close(fd)), told(lambda: os.fstat(fd))]
-        """,
-    "append": """
-        with open("a", "w") as one, open("a", "a") as two:
-            one.write("1"); one.flush(); two.write("2"); two.flush(); one.write("3")
-        return Path("a").read_text()
-        """,
-    "fdopen": """
-        with os.fdopen(os.open("a", os.O_CREAT | os.O_WRONLY), "w") as file:
-            file.write("x")
-        return Path("a").read_text()
         """,
     "holes": """
         with open("a", "wb") as file:
@@ -143,10 +121,6 @@ SAME = {
         os.utime("f", (1, 2.5)); old = os.umask(0o077); Path("g").touch(); os.umask(old)
         return out + [os.stat("f").st_mtime, os.path.getmtime("f"), oct(os.stat("g").st_mode), old == 0o022 or old]
         """,
-    "names_in_bytes": """
-        open(b"a\\xff", "w").close()
-        return [[name.hex() for name in os.listdir(b".")], ascii(os.listdir(".")), told(lambda: open(b"no"))]
-        """,
     "temporary": """
         out = []
         for make in (tempfile.TemporaryFile, tempfile.NamedTemporaryFile, lambda: tempfile.SpooledTemporaryFile(max_size=2)):
@@ -180,22 +154,6 @@ SAME = {
             return [zipped.namelist(), zipped.read("f").decode()[:8], tarred.getnames(), gzip.open("g.gz", "rt").read(),
                     zipfile.is_zipfile("z.zip"), zipfile.is_zipfile("f")]
         """,
-    "formats": """
-        with open("t.csv", "w", newline="") as file:
-            csv.writer(file).writerows([["a", "b"], [1, "x,y"]])
-        Path("c.ini").write_text("[s]\\nk = v\\n"); Path("j").write_text(json.dumps([1]))
-        parser = configparser.ConfigParser(); handler = logging.FileHandler("log"); handler.close()
-        with open("t.csv", newline="") as file:
-            rows = list(csv.DictReader(file))
-        return [rows, parser.read(["c.ini", "no"]), parser["s"]["k"], json.load(open("j")), linecache.getline("t.csv", 2),
-                list(fileinput.input(["t.csv", "j"])), os.path.exists("log")]
-        """,
-    "shelves": """
-        with shelve.open("s") as shelf:
-            shelf["a"] = [1, 2]
-        with shelve.open("s") as shelf:
-            return [dict(shelf), "b" in shelf]
-        """,
     "modules": """
         os.makedirs("made/inner"); Path("made/__init__.py").write_text("from made.inner import VALUE")
         Path("made/inner/__init__.py").write_text("VALUE = 7\\n")
@@ -214,11 +172,6 @@ SAME = {
                 (top / "g.py").stat().st_size, (top / "no").exists(), told((top / "e").rmdir), told(top.read_bytes),
                 str((top / "g.py").rename(top / "h.py")), str((top / ".." / "d").resolve().relative_to(Path.cwd())),
                 told(lambda: (top / "e").mkdir()), (top / "e").is_file(), told(lambda: (top / "e").touch(exist_ok=False))]
-        """,
-    "null": """
-        with open(os.devnull, "w") as file:
-            written = file.write("x" * 1000)
-        return [written, Path("/dev/null").read_text(), stat.S_ISCHR(os.stat("/dev/null").st_mode), os.path.exists(os.devnull)]
         """,
 }  # fmt: skip
 

@@ -90,7 +90,7 @@ def answers(arena: Arena, answer: str, **words: Any) -> RunResult:
 
 def test_nothing_of_the_machine_is_seen_from_inside(arena: Arena) -> None:
     result = arena.run(Job(code=SURROUNDINGS, function="f", arguments={}))
-    assert result.value == {"environment": {}, "argv": [], "path": [], "files": OWN, "open": [0, 1, 2]}
+    assert result.value == {"environment": {}, "argv": ["tool"], "path": [], "files": OWN, "open": [0, 1, 2]}
 
 
 @pytest.mark.slow
@@ -158,13 +158,6 @@ def test_a_huge_question_is_refused_before_it_becomes_text(arena: Arena) -> None
     result = arena.run(job, broker)
     assert result.status == "crashed"
     assert broker.asked == 0
-    assert arena.add() == 42
-
-
-def test_more_than_the_engine_copies_at_once_ends_the_call_only(arena: Arena) -> None:
-    result = answers(arena, "'x' * 150_000_000", limits=Limits(memory_bytes=800 << 20))
-    assert result.status == "crashed"
-    assert "too much data is being copied" in result.message
     assert arena.add() == 42
 
 

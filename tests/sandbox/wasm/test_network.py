@@ -202,21 +202,6 @@ return attempt(lambda: get(asked))[0]
 """,
         "ValueError",
     ),
-    "a proxy": (
-        f"""{CONNECT}
-connection.set_tunnel('other.test')
-return attempt(lambda: connection.request('GET', '/'))[0]
-""",
-        "OSError",
-    ),
-    "a local file": (
-        """
-with open('/tmp/a', 'w') as file:
-    file.write('local')
-return urllib.request.urlopen('file:///tmp/a').read().decode()
-""",
-        "local",
-    ),
 }  # fmt: skip
 
 

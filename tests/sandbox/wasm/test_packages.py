@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -131,19 +130,6 @@ def damage(folder: Path) -> None:
     archive.write_bytes(archive.read_bytes()[:-1] + b"?")
 
 
-def processes_of(word: str) -> list[str]:
-    """Command lines of this machine that hold a word."""
-    found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = file.read_bytes().decode("utf-8", "replace")
-        except OSError:
-            continue
-        if word in line:
-            found.append(line)
-    return found
-
-
 class TestPackages(InWasm):
     """One home; an index of hand-made wheels for each test."""
 
@@ -266,17 +252,6 @@ class TestPackages(InWasm):
         ]
 
     @pytest.mark.slow
-    async def test_an_import_that_never_ends_ends_with_its_call(
-        self, sandbox: WasmSandbox, index: Index
-    ) -> None:
-        loops = {"loops.py": "while True:\n    pass\n", f"_part.{NATIVE}": b""}
-        index.add(*wheel("loops", "1", loops, tag=NATIVE_TAG))
-        environment = await prepared(sandbox, "loops")
-        result = await run(sandbox, "import loops\ndef f(): return 1", environment, wall_seconds=1)
-        assert (result.status, "imported" in result.message) == ("timeout", True)
-        assert (await run(sandbox, "def f(): return 1")).value == 1
-
-    @pytest.mark.slow
     async def test_a_module_that_the_compiler_does_not_survive_harms_only_its_importer(
         self, sandbox: WasmSandbox, index: Index
     ) -> None:
@@ -285,17 +260,6 @@ class TestPackages(InWasm):
         environment = await prepared(sandbox, "deep")
         assert (await run(sandbox, "import shallow\ndef f(): return shallow.X", environment)).value == 1
         assert not (await run(sandbox, "import deep\ndef f(): return 1", environment)).ok
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize(
-        "page", [b"\0" * 1000, b"<" * 100_000, b"{}", b'<a href="\xff\xfe/../x.whl">x</a>']
-    )
-    async def test_an_index_that_answers_garbage_is_no_index(
-        self, sandbox: WasmSandbox, index: Index, page: bytes
-    ) -> None:
-        index.page = lambda _project: page  # type: ignore[method-assign]
-        with pytest.raises((PackagesRejected, SandboxError)):
-            await sandbox.resolve(("anything",), silent)
 
     @pytest.mark.slow
     async def test_an_environment_is_its_owners_and_is_checked_before_it_is_used(
@@ -317,22 +281,6 @@ class TestPackages(InWasm):
     ) -> None:
         with pytest.raises(SandboxError, match="not here"):
             await run(sandbox, "def f(): return 1", Environment(digest="0" * 64, location=str(tmp_path)))
-
-    @pytest.mark.slow
-    @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-    async def test_a_caller_that_gives_up_leaves_no_process_and_no_file(
-        self, sandbox: WasmSandbox, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-        index.add(*wheel("slow", "1", {"slow.py": ""}))
-        index.silent = frozenset({"/simple/slow/"})
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(sandbox.resolve, ("slow",), silent)
-            await anyio.to_thread.run_sync(index.asked.wait)
-            assert processes_of(index.url)
-            tasks.cancel_scope.cancel()
-        assert not processes_of(str(tmp_path))
-        assert not [entry async for entry in anyio.Path(tmp_path).glob("alita-packages-*")]
 
 
 def test_what_a_wheel_says_about_itself_is_a_strangers_word() -> None:

@@ -114,15 +114,6 @@ async def test_a_call_that_waits_for_the_host_is_ended_with_its_process(sandbox:
     assert worker.is_running(), "another tool's worker was ended, too"
 
 
-@pytest.mark.slow
-async def test_an_import_that_waits_for_the_host_is_ended_too(sandbox: WasmSandbox) -> None:
-    code = BLOCKED + "f(600)\n"
-    with anyio.fail_after(WAIT_SECONDS):
-        result = await sandbox.run(Job(code=code, function="f", arguments={}, limits=Limits(wall_seconds=1)))
-    assert result.status == "timeout"
-    assert "while the module was imported" in result.message
-
-
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("sent", [signal.SIGABRT, signal.SIGKILL])
 async def test_an_engine_that_aborts_ends_one_worker_and_its_call_only(

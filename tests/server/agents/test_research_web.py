@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from alita_mcp.research.values import Researched
 from alita_mcp.server.build import build_server
 from alita_mcp.settings import Settings
 from tests.research.local_site import Reply, local_site
@@ -51,21 +50,6 @@ async def test_what_strangers_wrote_stands_behind_a_fence_that_they_cannot_close
     assert seals[0] != seals[1]
 
 
-async def test_pages_that_were_not_read_are_told_as_hits(settings: Settings) -> None:
-    made = serving(settings)
-    async with connected(made.server(), "modern") as client:
-        hit = (await succeeded(client, "research_web", query="x"))["hits"]
-        made.web.found = Researched.model_validate(
-            {"question": "q", "hits": [{"url": "https://b.example/\n x", "title": "B"}]}
-        )
-        answer = await called(client, "research_web", query="x")
-        made.web.found = Researched(question="q")
-        nothing = await called(client, "research_web", query="x")
-    assert hit[0]["backends"] == ["scripted"]
-    assert "Not read: https://b.example/x\n<<<" in text_of(answer)
-    assert text_of(nothing) == "Nothing was found."
-
-
 async def test_without_a_back_end_it_says_what_to_set(settings: Settings, era: str) -> None:
     made = serving(settings, web=ScriptedWeb(backends=()))
     async with connected(made.server(), era) as client:
@@ -79,16 +63,6 @@ UNFIT: list[dict[str, object]] = [
     {}, {"query": ""}, {"query": "q" * 2_001}, {"query": "q", "limit": 21}, {"query": "q", "limit": 0},
     {"query": "q", "urls": ["https://a.example/"] * 11}, {"query": "q", "urls": [7]}, {"query": "q", "x": 1},
 ]  # fmt: skip
-
-
-async def test_what_does_not_fit_is_refused_and_urls_may_come_as_json_text(settings: Settings) -> None:
-    made = serving(settings)
-    async with connected(made.server(), "modern") as client:
-        for arguments in UNFIT:
-            await refused(client, "research_web", **arguments)
-        assert made.web.asked == []
-        await succeeded(client, "research_web", query="q", urls='["https://a.example/"]')
-    assert made.web.asked[0][2] == ("https://a.example/",)
 
 
 @pytest.mark.slow

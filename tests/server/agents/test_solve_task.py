@@ -10,13 +10,12 @@ import mcp_types as types
 import pytest
 from mcp import MCPError
 
-from alita_mcp.agent.values import Claim, Decision, Step
+from alita_mcp.agent.values import Claim
 from alita_mcp.research.values import Source
 from alita_mcp.server.agents.texts import solution_fields, solution_text
 from alita_mcp.settings import FixedLimits, Settings
 from tests.server.agents.scripted import Working, answers_at_once, never_answers, says, serving, solved
 from tests.server.in_memory import called, connected, refused, succeeded, text_of
-from tests.server.test_run_code_jobs import until
 
 RUN = "0" * 32
 
@@ -34,17 +33,6 @@ async def test_a_task_is_answered_with_its_steps_and_a_link_to_all_of_them(
     assert text_of(answer).startswith("ADD UP\n(Solved: 1 steps")
     links = [block for block in answer.content if isinstance(block, types.ResourceLink)]
     assert [link.uri for link in links] == [told["events"]] == [f"alita://tasks/{told['run']}"]
-
-
-async def test_each_event_is_a_line_of_progress(settings: Settings, era: str) -> None:
-    lines: list[str | None] = []
-
-    async def on_progress(_done: float, _total: float | None, message: str | None) -> None:
-        lines.append(message)
-
-    async with connected(serving(settings).server(), era) as client:
-        await client.call_tool("solve_task", {"task": "t"}, progress_callback=on_progress)
-    assert lines == ["started", "run_code", "finished"]
 
 
 HOSTILE: list[dict[str, Any]] = [
@@ -112,17 +100,6 @@ async def test_a_run_that_ended_long_ago_is_told_from_the_store(settings: Settin
         run = (await succeeded(client, "solve_task", task="t"))["run"]
         made.tasks.app.jobs._jobs.clear()
         assert (await succeeded(client, "solve_task", job_id=run))["answer"] == "T"
-
-
-@pytest.mark.both_eras
-async def test_a_run_whose_caller_goes_ends_with_it(settings: Settings, era: str) -> None:
-    made = serving(settings, never_answers)
-    async with connected(made.server(), era) as client:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lambda: called(client, "solve_task", task="t"))
-            await until(lambda: hasattr(made, "tasks") and made.tasks.scopes)
-            tasks.cancel_scope.cancel()
-        await until(lambda: all(job.finished for job in made.tasks.app.jobs._jobs.values()))
 
 
 # --- questions to the person
@@ -204,17 +181,3 @@ def test_an_answer_says_how_it_was_stopped_and_what_nothing_observed_says() -> N
     assert "Not supported by any observation: it is 7\n" in text
     assert "Tools made: count_it." in text
     assert "https://4.example/ and 2 more" in text
-
-
-def test_the_text_stays_bounded_whatever_a_run_says() -> None:
-    step = Step(
-        number=1, tool="x" * 40, agent="1.2", ok=False, decision=Decision(way="build", reason="r" * 999)
-    )
-    large = solved(
-        RUN, "t", "a" * 90_000, stopped="steps", stopped_why="w" * 9_000,
-        claims=(Claim(claim="c" * 9_000),), sources=(Source(url="https://a.example/" + "p" * 9_000),) * 9,
-    ).model_copy(update={"steps": (step,)})  # fmt: skip
-    told = solution_fields(large)
-    assert len(solution_text(told)) < 22_000
-    assert told["steps"][0]["decision"]["reason"].endswith("…")
-    assert told["steps"][0]["agent"] == "1.2"

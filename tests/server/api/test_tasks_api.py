@@ -13,7 +13,6 @@ import pytest
 
 from alita_mcp.server.api import tasks
 from alita_mcp.settings import Settings
-from alita_mcp.toolsmith.jobs import jobs
 from tests.server.agents.scripted import Working, answers_at_once, never_answers, serving
 from tests.server.api.calling import api, begun, code_of, messages
 from tests.server.in_memory import connected, succeeded
@@ -45,13 +44,6 @@ async def test_a_caller_may_wait_for_a_short_task(settings: Settings) -> None:
     async with api(serving(settings)) as client:
         answer = await client.post("/api/tasks?wait=60", json={"task": "t"})
     assert (answer.status_code, answer.json()["solution"]["answer"]) == (200, "T")
-
-
-async def test_the_newest_come_first_and_no_more_than_asked_for(settings: Settings) -> None:
-    async with api(serving(settings)) as client:
-        runs = [(await client.post("/api/tasks?wait=60", json={"task": "t"})).json()["id"] for _ in range(3)]
-        listed = (await client.get("/api/tasks?limit=2")).json()["tasks"]
-    assert [row["id"] for row in listed] == [runs[2], runs[1]]
 
 
 # --- events
@@ -250,12 +242,3 @@ async def test_without_a_model_a_program_is_told_what_to_set(settings: Settings)
         answer = await client.post("/api/tasks", json={"task": "t"})
     assert code_of(answer) == (409, "no_model")
     assert "ALITA_MODEL" in answer.text
-
-
-async def test_a_ninth_task_is_busy(settings: Settings) -> None:
-    async with api(serving(settings, never_answers)) as client:
-        for _ in range(jobs.MAX_TASKS):
-            await begun(client)
-        answer = await client.post("/api/tasks", json={"task": "t"})
-    assert code_of(answer) == (429, "busy")
-    assert answer.headers["retry-after"] == "5"

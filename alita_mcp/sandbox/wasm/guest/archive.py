@@ -25,11 +25,6 @@ class Archive(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         self._packages: set[str] = set()
         self._fill(root, "")
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All modules in it."""
-        return tuple(self._code)
-
     def find_spec(
         self, fullname: str, path: Any = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:

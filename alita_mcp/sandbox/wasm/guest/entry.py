@@ -101,6 +101,7 @@ class Tool:
         for name in _OURS:
             sys.modules.pop(name, None)
         random.seed()
+        sys.argv[:] = ["tool"]  # an instance starts without
         _FILES.set_limits(options["limits"])
         sys.modules["alita_tool"] = grants.module(options["grants"], self.ask)
         web.set_grant(self.ask_network if options["grants"]["network"] else None)
@@ -177,14 +178,13 @@ def _compile_program() -> tuple[str, types.CodeType]:
 
 def _make_tool() -> tuple[Tool, Files]:
     """What every instance starts with: the library at hand, nothing of the machine that built it."""
-    shelf = archive.Archive(_LIBRARY)
+    standard_library = archive.Archive(_LIBRARY)
     web.install()
     library.install()
     waiting.install()
-    sys.meta_path.insert(sys.meta_path.index(PathFinder), shelf)  # no package stands before the library
+    sys.meta_path.insert(sys.meta_path.index(PathFinder), standard_library)  # before any package
     sys.path[:] = []
     sys.path_importer_cache.clear()
-    sys.argv[:] = ["tool"]
     os.environ.clear()
     files = installation.install()
     gc.collect()

@@ -183,7 +183,10 @@ class Worker:
         if head["status"] == "ok" and len(result) <= largest:
             self._link.send(Kind.CHUNK, result)
         elif head["status"] == "ok":
-            head = {"status": "crashed", "message": f"answered {len(result)} bytes where {largest} may be"}
+            head = {
+                "status": "crashed",
+                "message": f"the interpreter gave {len(result)} bytes, more than the limit of {largest}",
+            }
         self._send_output()
         self._link.send_json(Kind.RESULT, {**head, "seconds": seconds})
 
@@ -206,7 +209,7 @@ class Worker:
 
     def _head(self, data: bytes) -> dict[str, Any]:
         """What the inside says about itself, as far as it may."""
-        garbage = {"status": "crashed", "message": "answered garbage"}
+        garbage = {"status": "crashed", "message": "the interpreter gave an invalid answer"}
         if len(data) > MAX_HEAD:
             return garbage
         try:

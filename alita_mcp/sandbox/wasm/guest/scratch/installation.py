@@ -103,16 +103,28 @@ def install() -> Files:
 
 
 def _swap_in_users(swaps: dict[int, tuple[Any, Any]]) -> None:
-    """Gives the new functions to modules and classes that took the old ones when they were imported."""
+    """Gives the new functions to modules, classes and defaults of arguments that took the old ones at their import."""
+
+    def new(value: Any) -> Any:
+        return swaps[id(value)][1] if id(value) in swaps else value
+
+    def swap_defaults(function: Any) -> None:
+        if isinstance(function, types.FunctionType) and function.__defaults__:
+            function.__defaults__ = tuple(map(new, function.__defaults__))
+
     for module in [*sys.modules.values()]:
+        if module is sys.modules[__name__]:
+            continue
         for name, value in [*vars(module).items()]:
-            if id(value) in swaps and module is not sys.modules[__name__]:
-                setattr(module, name, swaps[id(value)][1])
+            if id(value) in swaps:
+                setattr(module, name, new(value))
+            swap_defaults(value)
             if isinstance(value, type) and value.__module__ == module.__name__:
                 for inner, part in [*vars(value).items()]:
                     function = getattr(part, "__func__", part)
+                    swap_defaults(function)
                     if id(function) in swaps and function is not _pyio.open:
-                        setattr(value, inner, staticmethod(swaps[id(function)][1]))
+                        setattr(value, inner, staticmethod(new(function)))
 
 
 def _choose_by_descriptor(

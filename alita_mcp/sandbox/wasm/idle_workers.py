@@ -14,12 +14,12 @@ from alita_mcp.sandbox.wire.link import Worker
 from alita_mcp.sandbox.workers.pooled_worker import PooledWorker
 from alita_mcp.values import Limits
 
-MOST = 4
+MOST_IDLE = 4
 """So many wait for another tool; one more is ended."""
 _SETTLE_SECONDS = 5.0
 
 
-class Waiting(NamedTuple):
+class IdleWorker(NamedTuple):
     """An idle worker process."""
 
     worker: Worker
@@ -27,12 +27,12 @@ class Waiting(NamedTuple):
     since: float
 
 
-class Shelf:
+class IdleWorkers:
     """Pool of idle worker processes, the last used first."""
 
     def __init__(self, start: Callable[[Limits], Awaitable[tuple[Worker, AsyncExitStack]]]) -> None:
         self._start = start
-        self._waiting: list[Waiting] = []
+        self._waiting: list[IdleWorker] = []
         self._closed = False
 
     @property
@@ -40,7 +40,7 @@ class Shelf:
         """Whether the next one who takes a process has to start it."""
         return not self._waiting
 
-    async def take(self, limits: Limits) -> Lease:
+    async def lease(self, limits: Limits) -> Lease:
         """A worker process, one that waits or a new one."""
         while self._waiting:
             worker, process, _since = self._waiting.pop()
@@ -51,7 +51,7 @@ class Shelf:
         worker, process = await self._start(limits)
         return Lease(worker, process, self)
 
-    async def put(self, worker: Worker, process: AsyncExitStack) -> None:
+    async def put_back(self, worker: Worker, process: AsyncExitStack) -> None:
         """Takes back a worker process, or ends it: there are enough, or what the call left cannot be told."""
         try:
             with anyio.fail_after(_SETTLE_SECONDS):
@@ -59,10 +59,10 @@ class Shelf:
         except (SandboxError, TimeoutError):
             await process.aclose()
             return
-        if self._closed or len(self._waiting) >= MOST:
+        if self._closed or len(self._waiting) >= MOST_IDLE:
             await process.aclose()
         else:
-            self._waiting.append(Waiting(worker, process, time.monotonic()))
+            self._waiting.append(IdleWorker(worker, process, time.monotonic()))
 
     async def tend(self, idle_seconds: float) -> None:
         """Ends processes that were idle for so long, until it is cancelled."""
@@ -85,11 +85,11 @@ class Shelf:
 class Lease(PooledWorker):
     """Lease of a worker process by one tool."""
 
-    def __init__(self, worker: Worker, process: AsyncExitStack, shelf: Shelf) -> None:
+    def __init__(self, worker: Worker, process: AsyncExitStack, idle: IdleWorkers) -> None:
         super().__init__(worker, process)
         self.at_end = AsyncExitStack()
         """What else ends with it."""
-        self._shelf = shelf
+        self._idle = idle
 
     async def aclose(self) -> None:
         """Gives the process back where nothing went wrong; else ends it."""
@@ -99,4 +99,4 @@ class Lease(PooledWorker):
                     await super().aclose()
                     return
                 self._usable = False
-                await self._shelf.put(self.worker, self._stack)
+                await self._idle.put_back(self.worker, self._stack)
