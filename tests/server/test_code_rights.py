@@ -139,11 +139,6 @@ async def test_what_nobody_can_grant_is_refused_at_once(
         assert words in await refused(client, "run_code", code="1", needs=needs)
 
 
-async def test_the_policy_auto_grants_what_is_named(build: Build, workspace: Path) -> None:
-    async with connected(build(settings={"workspace": workspace, "policy": "auto"}), "modern") as client:
-        assert (await succeeded(client, "run_code", **READS, needs=NEEDS))["result"] == "secret plans"
-
-
 async def test_no_secret_leaves_with_a_result(build: Build, tmp_path: Path) -> None:
     secrets = tmp_path / "secrets.json"
     secrets.write_text(json.dumps({"KEY": "hunter2-hunter2"}))

@@ -18,10 +18,8 @@ from alita_mcp.values import Draft, Example, Grants, StoredVersion
 from alita_mcp.verification.rehearsal.origin import (
     FILES,
     LARGE,
-    MAX_REQUEST,
     OriginStream,
     RehearsalEgressPolicy,
-    complete_prompt,
 )
 from alita_mcp.verification.rehearsal.rehearsal import ReadTool, Rehearsal, RehearsalBroker, value_of
 from alita_mcp.verification.verify import verify
@@ -109,23 +107,6 @@ async def test_fixed_paths_give_fixed_answers(path: str, status: int, kind: str,
     assert (answer[0], answer[1]["Content-Type"].partition(";")[0], answer[2]) == (status, kind, body)
     head = parsed(await said(get(path, "HEAD")))
     assert (head[0], head[1], head[2]) == (status, answer[1], b"")
-
-
-@pytest.mark.parametrize(
-    ("request_", "status"),
-    [
-        (b"nonsense\r\n\r\n", 400),
-        (b"GET /\r\n\r\n", 400),
-        (b"GET http://[/ HTTP/1.1\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost", 400),
-        (b"", 400),
-        (b"x" * (MAX_REQUEST + 1), 413),
-        (get("/echo", "POST", "Content-Length: 99\r\n"), 200),
-        (get("/echo", "POST", "Content-Length: many\r\n"), 200),
-    ],
-)
-async def test_what_is_no_request_gets_an_answer_and_never_hangs(request_: bytes, status: int) -> None:
-    assert parsed(await said(request_, eof=True) if request_ else await closed())[0] == status
 
 
 async def closed() -> bytes:
@@ -225,13 +206,6 @@ async def test_a_door_without_its_grant_stays_shut_as_in_real_calls(
     result = await asked(Grants(network=("api.example.org",)), door, stored, **words)
     assert (result.status, result.error_type) == ("error", "PermissionError")
     assert grant in result.message
-
-
-async def test_the_model_repeats_the_last_line() -> None:
-    result = await asked(Grants(model=True), "complete", prompt="Do this.\n\n  to that  \n\n")
-    assert result.value == "Rehearsal: to that"
-    assert complete_prompt("") == "Rehearsal:"
-    assert len(complete_prompt("y" * 999)) == len("Rehearsal: ") + 200
 
 
 async def test_secrets_are_made_up_and_kept_out_of_the_result_as_real_ones_are() -> None:
