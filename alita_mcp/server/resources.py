@@ -26,10 +26,10 @@ from alita_mcp.server.results.listing import page_of
 from alita_mcp.server.results.ranges import text_in_parts, text_resource
 from alita_mcp.server.results.unreviewed import (
     fence,
+    origin_if_unreviewed,
     plain_manifest,
     plain_report,
     review_mark,
-    unreviewed_origin,
     visible_manifest,
 )
 
@@ -176,7 +176,7 @@ def _version_part(app: App, stored: StoredVersion, part: str) -> tuple[str, str]
     """A part of a version as MIME type and text, both empty where there is no such part."""
     manifest, mime = stored.manifest, JSON
     sandboxes = app.library.tools.proved_in(manifest.name, manifest.version)
-    origin = unreviewed_origin(app, manifest.name, manifest.version)
+    origin = origin_if_unreviewed(app, manifest.name, manifest.version)
     # A version that no person reviewed: of its manifest and report only plain words are shown, all else is fenced.
     if part == "manifest":
         if origin is not None:

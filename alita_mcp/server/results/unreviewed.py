@@ -32,7 +32,7 @@ _LONG_WORD = re.compile(r"[\w.+/%:@#-]{0,80}")
 _AUTHORS_FIELDS = {"description", "summary", "use_when", "input_schema", "output_schema"}
 
 
-def unreviewed_origin(app: App, name: str, version: int) -> Origin | None:
+def origin_if_unreviewed(app: App, name: str, version: int) -> Origin | None:
     """Where an unreviewed version comes from; None if all of the version may be shown."""
     if app.settings.review in (None, "off"):
         return None
@@ -42,7 +42,7 @@ def unreviewed_origin(app: App, name: str, version: int) -> Origin | None:
 
 def visible_manifest(app: App, manifest: Manifest) -> Manifest:
     """A manifest as clients may see it now."""
-    origin = unreviewed_origin(app, manifest.name, manifest.version)
+    origin = origin_if_unreviewed(app, manifest.name, manifest.version)
     return manifest if origin is None else plain_manifest(manifest, origin)
 
 
