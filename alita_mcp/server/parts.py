@@ -48,6 +48,4 @@ def build_parts(
     )
     sources: list[ToolSource] = [own, LibraryTools(shared), *extra_sources]
     resources: list[ResourceSource] = [LibraryResources(shared), *extra_resources]
-    return Parts(
-        Dispatcher(sources, shared, tasks, announcer, page_size), Resources(resources, shared, page_size)
-    )
+    return Parts(Dispatcher(sources, shared, tasks, announcer, page_size), Resources(resources, shared))
