@@ -22,14 +22,14 @@ POLL_S = 0.01
 
 
 def file_lock(path: Path) -> FileLock:
-    """Lock file of this user that is not held yet; any thread of this process may release it."""
+    """A lock file of this user, not held yet; any thread of this process may release it."""
     from filelock import FileLock
 
     return FileLock(path, thread_local=False, mode=0o600)
 
 
-def is_held(path: Path) -> bool:
-    """Whether a living process holds a lock file; this one counts."""
+def is_lock_held(path: Path) -> bool:
+    """Whether a running process holds a lock file, this one included."""
     from filelock import Timeout
 
     if not path.exists():
@@ -42,11 +42,11 @@ def is_held(path: Path) -> bool:
 
 
 @contextmanager
-def held(path: Path, timeout_s: float) -> Iterator[None]:
+def hold_lock(path: Path, timeout_s: float) -> Iterator[None]:
     """Holds a lock file while the block runs.
 
     Raises:
-        LibraryError: another process did not let go of it in time.
+        LibraryError: another process did not release it in time.
     """
     from filelock import Timeout
 
@@ -54,18 +54,18 @@ def held(path: Path, timeout_s: float) -> Iterator[None]:
         lock = file_lock(path).acquire(timeout=timeout_s, poll_interval=POLL_S)
     except Timeout as busy:
         raise LibraryError(
-            f"{path} has been held by another process for {timeout_s:g} s.", hint="Try again in a moment."
+            f"{path} has been locked by another process for {timeout_s:g} s.", hint="Try again in a moment."
         ) from busy
     with lock:
         yield
 
 
 @asynccontextmanager
-async def awaited(path: Path, timeout_s: float, poll_s: float = POLL_S) -> AsyncIterator[None]:
+async def wait_for_lock(path: Path, timeout_s: float, poll_s: float = POLL_S) -> AsyncIterator[None]:
     """Holds a lock file while the block runs, without a thread that waits for it; tries it every `poll_s`.
 
     Raises:
-        TimeoutError: another process did not let go of it in time.
+        TimeoutError: another process did not release it in time.
     """
     from filelock import Timeout
 
@@ -82,10 +82,10 @@ async def awaited(path: Path, timeout_s: float, poll_s: float = POLL_S) -> Async
 
 
 class Owner:
-    """This process among the processes of one library; its name stands on everything unfinished that it makes."""
+    """This process among the processes of one library; everything unfinished that it makes carries its name."""
 
     def __init__(self, folder: Path) -> None:
-        """Announces this process; call it under the library's own lock, so that no other process sweeps meanwhile."""
+        """Announces this process; call it under the library's own lock, so that none cleans up meanwhile."""
         self.name = secrets.token_hex(8)
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
@@ -98,14 +98,14 @@ class Owner:
         self._file(self.name).unlink(missing_ok=True)
 
     def is_alive(self, owner: str) -> bool:
-        """Whether the process of that name still runs; words that no process ever had as a name are dead."""
-        return owner == self.name or (owner.isalnum() and is_held(self._file(owner)))
+        """Whether the process of that name still runs; False for words that are no process's name."""
+        return owner == self.name or (owner.isalnum() and is_lock_held(self._file(owner)))
 
-    def dead(self) -> list[str]:
-        """The names of processes that are gone without having said so."""
+    def dead_owners(self) -> list[str]:
+        """The names of processes that ended without `close`."""
         return [file.stem for file in self._folder.glob("*.lock") if not self.is_alive(file.stem)]
 
-    def forget(self, owner: str) -> None:
+    def remove_owner(self, owner: str) -> None:
         """Removes the file of a process that is gone."""
         with suppress(OSError):
             self._file(owner).unlink()

@@ -1,4 +1,4 @@
-"""Callback that long work reports its stages to: its type, and one that drops them."""
+"""Callback for the stages of long work: its type, and one that ignores them."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ ReportStage = Callable[[str], Awaitable[None]]
 """Reports the stage that begins, in a few words."""
 
 
-async def silent(_stage: str) -> None:
-    """Drops the report of a stage."""
+async def ignore_stage(_stage: str) -> None:
+    """Ignores the report of a stage."""

@@ -16,19 +16,19 @@ from contextlib import contextmanager
 _PARSER = threading.RLock()
 
 
-def module_of(code: str) -> ast.Module:
+def module_tree(code: str) -> ast.Module:
     """The syntax tree of a program; errors as `ast.parse`."""
     with _alone():
         return ast.parse(code)
 
 
-def expression_of(text: str) -> ast.Expression:
+def expression_tree(text: str) -> ast.Expression:
     """The syntax tree of one expression; errors as `ast.parse`."""
     with _alone():
         return ast.parse(text, mode="eval")
 
 
-def symbols_of(code: str) -> symtable.SymbolTable:
+def symbol_table(code: str) -> symtable.SymbolTable:
     """The names of a program; SyntaxError for two parameters of one name and the like."""
     with _alone():
         return symtable.symtable(code, "tool.py", "exec")

@@ -153,7 +153,7 @@ async def test_a_tool_is_proved_again_before_it_first_runs_under_another_sandbox
     async with open_app(settings, admit=lambda _manifest: (), sandbox=elsewhere) as other:
         async with anyio.create_task_group() as callers:
             for number in (7_001, 7_002):
-                callers.start_soon(other.run, "halve", {"number": number})
+                callers.start_soon(other.run_tool, "halve", {"number": number})
         ran = len(elsewhere.jobs)
         assert other.library.tools.proved_in("halve", 1) == ("elsewhere", "wasm")
         assert [job.arguments for job in elsewhere.jobs].count({"number": 7_001}) == 1

@@ -10,8 +10,8 @@ from alita_mcp.agent.interface import Recalled
 from alita_mcp.agent.planning.plans import Plan
 from alita_mcp.agent.values import Claim
 from alita_mcp.models.interface import Message
-from alita_mcp.research.reading.fencing import inside
-from alita_mcp.texts import clipped
+from alita_mcp.research.reading.fencing import escape_fence
+from alita_mcp.texts import clip
 
 MAX_RECALLED = 5
 MAX_ASIDE = 3_000
@@ -49,7 +49,7 @@ def open_task(
     wanted: dict[str, Any] | None = None,
 ) -> list[Message]:
     """Opening messages of an agent."""
-    parts = [f"<task>\n{inside(task, 'task')}\n</task>"]
+    parts = [f"<task>\n{escape_fence(task, 'task')}\n</task>"]
     if files:
         parts.append(f"Files of the task: {json.dumps(list(files)[:200], ensure_ascii=False)}")
     if wanted is not None:
@@ -58,7 +58,7 @@ def open_task(
         )
     if recalled:
         parts.append(
-            f"From earlier runs (data, perhaps out of date):\n<memory>\n{inside(recalled, 'memory')}\n</memory>"
+            f"From earlier runs (data, perhaps out of date):\n<memory>\n{escape_fence(recalled, 'memory')}\n</memory>"
         )
     if plan:
         parts.append(plan)
@@ -70,13 +70,13 @@ def plan_material(
 ) -> str:
     """The material for candidate plans; `tools` are signatures and summaries, `failed` earlier failures."""
     known = "\n".join(f"- {signature}: {summary}" for signature, summary in tools) or "- none"
-    parts = [f"<task>\n{inside(task, 'task')}\n</task>", f"Tools of the library:\n{known}"]
+    parts = [f"<task>\n{escape_fence(task, 'task')}\n</task>", f"Tools of the library:\n{known}"]
     if files:
         parts.append(f"Files of the task: {json.dumps(list(files)[:200], ensure_ascii=False)}")
     if recalled:
-        parts.append(f"From earlier runs (data):\n<memory>\n{inside(recalled, 'memory')}\n</memory>")
+        parts.append(f"From earlier runs (data):\n<memory>\n{escape_fence(recalled, 'memory')}\n</memory>")
     if failed:
-        shown = inside(failed, "observation")[:MAX_ASIDE]
+        shown = escape_fence(failed, "observation")[:MAX_ASIDE]
         parts.append(f"What failed so far (data); plan around it:\n<observation>\n{shown}\n</observation>")
     return "\n\n".join(parts)
 
@@ -102,13 +102,13 @@ def plan_text(plan: Plan, left: Sequence[int], why: str) -> str:
 
 def observation(reference: str, text: str, source: str = "") -> str:
     """The result of a call, as the model reads it."""
-    where = f' source="{inside(source, "observation")[:300]}"' if source else ""
-    return f'<observation name="{reference}"{where}>\n{inside(text, "observation")}\n</observation>'
+    where = f' source="{escape_fence(source, "observation")[:300]}"' if source else ""
+    return f'<observation name="{reference}"{where}>\n{escape_fence(text, "observation")}\n</observation>'
 
 
 def call_failure(problem: str) -> str:
     """The message for a failed call."""
-    return f"<observation failed>\n{inside(problem, 'observation')[:MAX_ASIDE]}\n</observation>"
+    return f"<observation failed>\n{escape_fence(problem, 'observation')[:MAX_ASIDE]}\n</observation>"
 
 
 def little_left(steps: int) -> str:
@@ -148,7 +148,7 @@ def call_or_finish() -> Message:
 def ask_judge(answer: str, excerpts: Sequence[tuple[str, str]]) -> list[Message]:
     """The request to a judge to name the observation that supports each claim."""
     shown = "\n".join(observation(name, text) for name, text in excerpts)
-    asked = f"<answer>\n{inside(answer, 'answer')}\n</answer>\n{shown}"
+    asked = f"<answer>\n{escape_fence(answer, 'answer')}\n</answer>\n{shown}"
     return [Message(role="system", content=_JUDGE), Message(role="user", content=asked)]
 
 
@@ -157,7 +157,7 @@ def memory_lines(recalled: Recalled) -> str:
     lines = []
     for recipe, likeness in recalled.recipes[:MAX_RECALLED]:
         steps = "; ".join(
-            f"{step.tool}({clipped(json.dumps(step.arguments, ensure_ascii=False), 300)}) for {step.need}"
+            f"{step.tool}({clip(json.dumps(step.arguments, ensure_ascii=False), 300)}) for {step.need}"
             for step in recipe.steps
         )
         worked = f"worked {recipe.successes} times, failed {recipe.failures}"

@@ -22,7 +22,7 @@ from alita_mcp.agent.runs.estimate import estimate
 from alita_mcp.agent.runs.store import MAX_RUNS, RUNS, StoredRuns
 from alita_mcp.agent.solving import solve
 from alita_mcp.agent.values import Estimate, Solution, TaskEvent, TaskRequest
-from alita_mcp.app.code_tools import ShowManifest
+from alita_mcp.app.code_runner import ShowManifest
 from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity
 from alita_mcp.app.task_abilities import Flows, RunAbilities
 from alita_mcp.errors import UsageError
@@ -32,7 +32,7 @@ from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.models.structured.json_calls import ToolCallingModel
 from alita_mcp.progress import ReportStage
-from alita_mcp.research.reading.fencing import inside
+from alita_mcp.research.reading.fencing import escape_fence
 from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.sandbox.choose import silent
 from alita_mcp.settings import Settings
@@ -195,7 +195,7 @@ class TaskRunner:
             stopped="model",
             stopped_why="No model is configured (ALITA_MODEL); the connected agent can do it.",
             tools=tuple(tools),
-            prompt=f"{_HOW}{research}\n<task>\n{inside(request.task, 'task')}\n</task>",
+            prompt=f"{_HOW}{research}\n<task>\n{escape_fence(request.task, 'task')}\n</task>",
         )
 
     async def estimate(self, request: TaskRequest) -> Estimate | None:

@@ -43,7 +43,7 @@ from alita_mcp.cli.tasks.memory import memory
 from alita_mcp.cli.tasks.runs import show_runs
 from alita_mcp.cli.tasks.solve import OpenFlow, open_task_runner, solve
 from alita_mcp.errors import AlitaError, Cancelled, UsageError
-from alita_mcp.exception_groups import innermost
+from alita_mcp.exception_groups import innermost_error
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -149,7 +149,7 @@ def main(argv: Sequence[str] | None = None, *, open_flow: OpenFlow = open_task_r
         except CycloptsError as invalid:
             status = report(explain_words(invalid), output)
         except Exception as failed:  # noqa: BLE001 - the outermost edge: a person gets words, not a traceback
-            status = report(innermost(failed), output)
+            status = report(innermost_error(failed), output)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -195,9 +195,9 @@ def run_words(words: Sequence[str], output: Output, open_flow: OpenFlow) -> int:
         return 0
     output.as_json = parsed.as_json
 
-    from alita_mcp.settings import keep_warnings_harmless, read_settings, use_home
+    from alita_mcp.settings import read_settings, tolerate_warnings, use_home
 
-    keep_warnings_harmless()
+    tolerate_warnings()
     if parsed.home is not None:
         use_home(parsed.home)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell script starts its background jobs

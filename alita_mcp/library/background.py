@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 import anyio
 from anyio.abc import TaskGroup
 
-from alita_mcp.exception_groups import unwrapped
+from alita_mcp.exception_groups import unwrap_groups
 
 
 @asynccontextmanager
 async def background() -> AsyncIterator[TaskGroup]:
     """A task group whose body's error comes out as itself, not in a group."""
-    with unwrapped():
+    with unwrap_groups():
         async with anyio.create_task_group() as tasks:
             yield tasks

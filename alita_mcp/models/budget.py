@@ -114,7 +114,7 @@ class Meter:
             BudgetSpent: it may not be made; says which limit is reached.
         """
         if limit := self.limit_reached:
-            raise self._spent_error(limit)
+            raise self._budget_error(limit)
         if self._within is not None:
             self._within.begin_call(role)
         self._add(role, Usage(calls=1))
@@ -144,9 +144,9 @@ class Meter:
         """The error for work that has no seconds left."""
         if self._within is not None and self._within.seconds_left <= 0:
             return self._within.time_error()
-        return self._spent_error("seconds")
+        return self._budget_error("seconds")
 
-    def _spent_error(self, limit: Limit) -> BudgetSpent:
+    def _budget_error(self, limit: Limit) -> BudgetSpent:
         used, most = self._limits()[limit]
         spent = {
             "calls": f"{most} model calls",

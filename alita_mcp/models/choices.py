@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from alita_mcp.errors import UsageError
-from alita_mcp.extras import find_installation, find_problem, missing
+from alita_mcp.extras import find_extra_problem, find_installation, missing_extra_error
 from alita_mcp.settings import ModelChoice, Settings, key_from
 from alita_mcp.values import Value
 
@@ -59,7 +59,7 @@ class Chosen(Value):
 
 def choose_model(settings: Settings, role: Role | None = None) -> Chosen | None:
     """The model for a role, or for no role in particular; None where no model is configured."""
-    configured = _configured_models(settings)
+    configured = _models_in_settings(settings)
     if not configured or role is None:
         return configured[0] if configured else None
     role = "coder" if role == "implementer" else role
@@ -67,7 +67,7 @@ def choose_model(settings: Settings, role: Role | None = None) -> Chosen | None:
     # Three cases: the role names a model; a tester that names none takes one that is not the coder's, if another is
     # configured; any other role takes that of ALITA_MODEL or, where it is not set, of the first role that names one.
     if own.name is not None:
-        return _chosen_for(settings, role, own, own.name)
+        return _model_for_role(settings, role, own, own.name)
     shared = configured[0]
     if role == "tester" and (coder := choose_model(settings, "coder")):
         taken = (coder.name, coder.base_url)
@@ -76,16 +76,16 @@ def choose_model(settings: Settings, role: Role | None = None) -> Chosen | None:
     return shared.model_copy(update={**own.model_dump(include=_OPTIONS), **address})
 
 
-def _configured_models(settings: Settings) -> list[Chosen]:
+def _models_in_settings(settings: Settings) -> list[Chosen]:
     """All models that are named, `ALITA_MODEL` first."""
     named = [(role, getattr(settings, f"model_{role}")) for role in _SETTABLE]
-    models = [_chosen_for(settings, role, own, own.name) for role, own in named if own.name is not None]
+    models = [_model_for_role(settings, role, own, own.name) for role, own in named if own.name is not None]
     if settings.model:
         models.insert(0, Chosen(name=settings.model, base_url=settings.model_base_url))
     return models
 
 
-def _chosen_for(settings: Settings, role: str, own: ModelChoice, name: str) -> Chosen:
+def _model_for_role(settings: Settings, role: str, own: ModelChoice, name: str) -> Chosen:
     # ALITA_MODEL_BASE_URL counts for models of one provider only: no other one's key is sent to that server.
     names = [settings.model, *(getattr(settings, f"model_{each}").name for each in _SETTABLE)]
     provider = next(filter(None, names)).partition("/")[0]
@@ -103,8 +103,8 @@ def model_problem(settings: Settings) -> UsageError | None:
     chosen = choose_model(settings)
     if chosen is None:
         return UsageError("No model is configured.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
-    if problem := find_problem("models"):
-        return missing("models", f"{chosen.setting}={chosen.name!r}", problem)
+    if problem := find_extra_problem("models"):
+        return missing_extra_error("models", f"{chosen.setting}={chosen.name!r}", problem)
     return None
 
 
@@ -116,5 +116,5 @@ def no_model_for_tasks(settings: Settings) -> UsageError:
 
 def steps_to_a_model(settings: Settings) -> str:
     """What a person does so that there is a model, as in `set ALITA_MODEL`; empty where there is one."""
-    steps = [f"run `{find_installation().command('models')}`"] if find_problem("models") else []
+    steps = [f"run `{find_installation().command('models')}`"] if find_extra_problem("models") else []
     return ", then ".join([*steps, *([] if choose_model(settings) else ["set ALITA_MODEL"])])

@@ -16,7 +16,7 @@ from alita_mcp.errors import UsageError
 from alita_mcp.models.litellm.backoff import retry_after_seconds
 from alita_mcp.research.addresses import PORTS, host_port
 from alita_mcp.research.http_client import TIMEOUT_S, read_body
-from alita_mcp.texts import with_each_text
+from alita_mcp.texts import map_texts
 from alita_mcp.values import Value
 
 MAX_BYTES = 2_000_000
@@ -122,7 +122,7 @@ class JsonApi:
         try:
             parsed = json.loads(body)
             if len(at.secret) >= MIN_SECRET:
-                parsed = with_each_text(parsed, lambda text: text.replace(at.secret, "[key]"))
+                parsed = map_texts(parsed, lambda text: text.replace(at.secret, "[key]"))
         except (ValueError, RecursionError) as broken:
             kind = "HTML" if body[:200].lstrip().startswith(b"<") else "something"
             raise UsageError(f"{at.name} sent {kind} that is not JSON.", hint=at.advice) from broken

@@ -7,7 +7,7 @@ import re
 from datetime import date
 from typing import Any
 
-from alita_mcp.texts import clipped
+from alita_mcp.texts import clip
 
 MAX_QUERY = 400
 _MAX_MARKUP = 5_000
@@ -23,7 +23,7 @@ def one_line(text: Any, limit: int) -> str:
     if not isinstance(text, str):
         return ""
     plain = text[: limit * 4].encode("utf-8", "replace").decode("utf-8")
-    return clipped(_INVISIBLE.sub(" ", plain).strip(), limit)
+    return clip(_INVISIBLE.sub(" ", plain).strip(), limit)
 
 
 def without_markup(text: Any) -> str:

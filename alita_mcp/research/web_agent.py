@@ -23,9 +23,9 @@ from alita_mcp.research.values import Document, Found, PackageFacts, Researched,
 from alita_mcp.settings import Settings
 
 if TYPE_CHECKING:  # loaded at the first question
-    from alita_mcp.research.fetching.fetcher import WebFetcher
+    from alita_mcp.research.fetcher import WebFetcher
     from alita_mcp.research.packages import PackageIndex
-    from alita_mcp.research.search.merged_search import MergedSearch
+    from alita_mcp.research.search.backends import MergedSearch
 
 CONCURRENCY = 4
 """Pages that are fetched at once."""
@@ -203,7 +203,7 @@ async def open_web_agent(
         return backend_names(settings, has_model=has_model)
 
     async def open_parts() -> Parts:
-        from alita_mcp.research.fetching.fetcher import open_fetcher
+        from alita_mcp.research.fetcher import open_fetcher
         from alita_mcp.research.packages import open_package_index
         from alita_mcp.research.search.backends import open_search
 

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from alita_mcp.errors import InvalidArguments, ToolNotFound
 from alita_mcp.event_loop import is_large, off_loop
-from alita_mcp.exception_groups import unwrapped
+from alita_mcp.exception_groups import unwrap_groups
 from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.runs.code_run import CodeRun
@@ -239,7 +239,7 @@ async def open_tool_broker(
     tools: LibraryTools, inner: RedactingBroker | None = None
 ) -> AsyncIterator[ToolBroker]:
     """Opens the broker of one run; calls that are still under way are cancelled at the end."""
-    with unwrapped():
+    with unwrap_groups():
         async with anyio.create_task_group() as tasks:
             yield ToolBroker(tools, tasks, inner)
             tasks.cancel_scope.cancel()

@@ -110,7 +110,8 @@ class SharedApp:
         except Exception as raised:  # noqa: BLE001 - the outermost edge of every method
             raise protocol_error(raised) from None
         finally:
-            self._open_soon()
+            if self.current is None:
+                self._open_soon()
 
     @asynccontextmanager
     async def lifespan(self, _server: Any) -> AsyncIterator[SharedApp]:

@@ -18,7 +18,7 @@ import anyio.to_thread
 from alita_mcp.errors import AlitaError, ModelError, SandboxError
 from alita_mcp.models.roles import Models
 from alita_mcp.progress import ReportStage
-from alita_mcp.texts import clipped
+from alita_mcp.texts import clip
 from alita_mcp.toolsmith.context import SynthesisContext
 from alita_mcp.toolsmith.requests.modes import Mode
 from alita_mcp.toolsmith.requests.outcomes import Created, Outcome, Rejected, rejection
@@ -172,7 +172,7 @@ def _question(contradictions: Sequence[BlindResult]) -> str:
     count = len(writers_by_expectation[expectation])
     writers = "1 writer" if count == 1 else f"{count} writers"
     line = f"for {where}: tests of {writers} expect {expectation}; yours {outcomes[expectation]}"
-    return clipped(line, MAX_LINE)
+    return clip(line, MAX_LINE)
 
 
 def _expectation_and_outcome(result: BlindResult) -> tuple[str, str]:
@@ -198,7 +198,7 @@ def _quote(text: str, limit: int) -> str:
 def _visible(text: str, limit: int) -> str:
     """One line without what a reader does not see, and without the quotes around it."""
     seen = HIDDEN.sub("\ufffd", " ".join(text.replace("`", "'").split()))
-    return clipped("".join(each if each.isprintable() else "\ufffd" for each in seen), limit)
+    return clip("".join(each if each.isprintable() else "\ufffd" for each in seen), limit)
 
 
 class CrossCheck:

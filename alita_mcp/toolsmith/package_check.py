@@ -11,7 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.progress import silent
+from alita_mcp.progress import ignore_stage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Check, PackageFacts
@@ -55,7 +55,7 @@ class PackageCheck:
         python_tag = ""
         if missing:
             with suppress(AlitaError):  # no sandbox, or one that runs no packages
-                python_tag = (await self._sandbox.resolve((), silent)).python
+                python_tag = (await self._sandbox.resolve((), ignore_stage)).python
         with anyio.move_on_after(PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 for name in missing:

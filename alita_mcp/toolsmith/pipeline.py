@@ -11,17 +11,13 @@ from dataclasses import dataclass, replace
 
 from alita_mcp.errors import ModelError
 from alita_mcp.toolsmith.context import Work
-from alita_mcp.toolsmith.duplicates.duplicates import (
-    find_rivals,
-    find_tool_meeting_examples,
-    find_tool_passing_tests,
-)
+from alita_mcp.toolsmith.duplicates.duplicates import find_tool_meeting_examples
 from alita_mcp.toolsmith.example_requests import learn_words
 from alita_mcp.toolsmith.failures import classify
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import grants_of
 from alita_mcp.toolsmith.requests.template import describe_lacks
-from alita_mcp.toolsmith.specification import Specification, Suite
+from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode, CandidateSampler
 from alita_mcp.toolsmith.writing.lookup import Lookup
@@ -114,44 +110,26 @@ class Attempts:
         self._work = work
         self._brief = brief
         self._specification = specification_of(brief)
-        self._sampler = sampler
         self._lookup = lookup
         self._rounds = Rounds(work, brief, sampler)
 
     async def run(self) -> Outcome:
         """The outcome of the first attempt that publishes a tool, or of the last; errors as `Pipeline.make`."""
-        work, request, library = self._work, self._work.request, self._work.context.library
-        suites: list[Suite] | None = None
-        rivals = await find_rivals(self._specification, library)
-        if rivals:
-            # the first suites are drawn before any code: a published tool that passes them serves the request
-            await work.on_stage("tests")
-            suites = await self._sampler.draw_suites(self._brief, 1, range(work.plan.rounds[0].suites))
-            await work.on_stage("duplicates")
-            contract = self._specification.contract()
-            tests = [test for suite in suites for test in suite.tests_that_fit(contract)]
-            rehearsal = Rehearsal(work.context.sandbox, library.read)
-            found = await find_tool_passing_tests(
-                self._specification, request.tests, tests, rivals, library, rehearsal
-            )
-            if found is not None:
-                await learn_words(library, found.tool, request.description, request.use_when)
-                return found
-        outcome = await self._attempt(1, suites)
-        for attempt in range(2, work.plan.attempts + 1):
+        outcome = await self._attempt(1)
+        for attempt in range(2, self._work.plan.attempts + 1):
             if not isinstance(outcome, Rejected):
                 break
             rejected = outcome
             try:
-                outcome = await self._attempt(attempt, None)
+                outcome = await self._attempt(attempt)
             except ModelError as failure:
                 return with_end_reason(rejected, failure)
         return outcome
 
-    async def _attempt(self, attempt: int, suites: list[Suite] | None) -> Outcome:
+    async def _attempt(self, attempt: int) -> Outcome:
         plan = self._work.plan
         first, *wider = plan.rounds
-        current = await self._rounds.widen(empty_round(attempt), first, suites)
+        current = await self._rounds.widen(empty_round(attempt), first)
         choice = judge(current)
         ended: ModelError | None = None
         for width in wider:

@@ -20,7 +20,7 @@ from pydantic import (
 
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.words.text import words_of
-from alita_mcp.texts import clipped
+from alita_mcp.texts import clip
 from alita_mcp.toolsmith.example_requests import is_plain, says_nothing_new
 from alita_mcp.toolsmith.requests.request import MAX_TEXT
 from alita_mcp.unseen import HIDDEN
@@ -49,7 +49,7 @@ def read_assumed(raw: Any) -> tuple[str, ...]:
             continue
         # a stranger's words on one line, without hidden characters and without what could open or close a tag
         words = " ".join(HIDDEN.sub("", entry[:MAX_READ]).split()).strip(": ")
-        line = clipped(_TAG.sub("\u2039", words), MAX_ASSUMED_LINE)
+        line = clip(_TAG.sub("\u2039", words), MAX_ASSUMED_LINE)
         if is_plain(line):
             found[line] = None
     return tuple(found)[:MAX_ASSUMED]

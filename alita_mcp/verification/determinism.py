@@ -5,14 +5,12 @@ What a draft declares in `varies` stays as it was; then its examples are held to
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from alita_mcp.values import Check, Draft, Example, Varying
-from alita_mcp.verification.code.names import Names
 from alita_mcp.verification.comparison import cut_pair, same_result
 from alita_mcp.verification.examples.examples import Trial, judge_all
 from alita_mcp.verification.examples.trials import (
@@ -29,23 +27,6 @@ from alita_mcp.verification.findings import call_facts, cut_value, fail_check, p
 Cause = Literal["clock", "random", "hash seed", "chance"]
 """`chance`: what cannot be set, such as addresses, threads and how long something took."""
 _MAY_VARY = {"random", "secrets", "uuid", "time", "datetime", "os", "numpy", "calendar", "zoneinfo"}
-
-
-_GENERATORS = {"random.Random", "numpy.random.default_rng", "numpy.random.RandomState"}
-
-
-def generator_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
-    """A failure for a random generator made at import, which draws the same numbers in each later call.
-
-    A module is imported once and each call begins from there, with the generators as the import left them.
-    """
-    values = [node.value for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
-    made = (node for value in values if value for node in ast.walk(value) if isinstance(node, ast.Call))
-    early = next((node for node in made if names.full_name(node.func) in _GENERATORS), None)
-    if early is None or "random" not in draft.varies:
-        return []
-    message = "a generator made when the module is imported draws the same in every call"
-    return [fail_check("static", message, "Make it inside the function.", line=early.lineno)]
 
 
 def may_vary(imports: tuple[str, ...]) -> bool:

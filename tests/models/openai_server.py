@@ -7,12 +7,7 @@ The real litellm speaks to it over HTTP; a test sees what was asked. A script is
         ...  # Settings(model="openai/any-name", model_base_url=url), any key
     assert asked.requests[0]["messages"][-1]["content"] == "hello"
 
-    def by_role(request: Request) -> Reply:
-        return SUITE if "tests" in request.text else Says(CODE, finish_reason="length")
-
-    with openai_server(by_role) as (url, asked): ...
-
-A row of one function is that function for ever; a row that is used up answers 500. What there is to reply with:
+A row that is used up answers 500. What there is to reply with:
 
     "text"                       a right answer with that text, 7 prompt and 5 completion tokens
     Says(text, finish_reason, …) the same with a choice of finish reason, token counts and model name
@@ -21,27 +16,24 @@ A row of one function is that function for ever; a row that is used up answers 5
     Sends(b"…", status, headers) these bytes, whatever they are: no JSON, no choices, gigantic
     Fails(status, retry_after)   an error as OpenAI words it; a bare number is the same
     Redirects(url)               307 to elsewhere
-    Drips(text)                  a right answer, byte by byte, and blanks after it for ever
+    Drips(text)                  a right answer, and blanks after it for ever
     Resets()                     a connection that is reset in the middle of the answer
     Embeds(vectors, order)       vectors for an embedding request, worded as the asked address wants (OpenAI, Ollama)
     None                         silence until the server is closed
 
-Requests come in from several connections at once and are numbered in the order in which they came; a function may be
-called from several threads at once, and may wait. What it raises is answered with status 400 and its words.
+A function may be called from several threads at once, and may wait. What it raises is answered with status 400.
 """
 
 from __future__ import annotations
 
 import json
-import socket
-import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import chain, repeat
 from typing import Any
+
+from tests.research import json_server as http
 
 NO_CHOICES = b'{"id": "1", "object": "chat.completion", "created": 1, "model": "scripted", "choices": []}'
 ORDERS = (
@@ -162,7 +154,6 @@ class Redirects:
 @dataclass(frozen=True)
 class Drips:
     text: str
-    pause_s: float = 0.02
 
 
 @dataclass(frozen=True)
@@ -192,7 +183,6 @@ class Transcript:
         self.paths: list[str] = []
         self.headers: list[Mapping[str, str]] = []
         """The headers of each; names in lower case."""
-        self.closing = threading.Event()
         self._for_ever = script[0] if len(script) == 1 and callable(script[0]) else None
         self._lock = threading.Lock()
 
@@ -214,85 +204,39 @@ class Transcript:
 def openai_server(*script: Reply | Answer) -> Iterator[tuple[str, Transcript]]:
     """Serves the script on a free port; gives the base URL and the transcript."""
     transcript = Transcript(script)
-    handler = type("ScriptedHandler", (_Handler,), {"transcript": transcript})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1", transcript
-    finally:
-        transcript.closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
+
+    def answer(request: http.Request) -> http.Reply:
+        return _http_reply(transcript.reply_to(request.body, request.headers, request.path), request.path)
+
+    with http.json_server(answer) as (url, _):
+        yield f"{url}/v1", transcript
 
 
-class _Handler(BaseHTTPRequestHandler):
-    transcript: Transcript
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        said = self.rfile.read(int(self.headers.get("content-length", 0)))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        self.close_connection = True
-        with suppress(ConnectionError):
-            self._reply(self.transcript.reply_to(json.loads(said), headers, self.path))
-
-    def _reply(self, reply: Reply) -> None:
-        match reply:
-            case None:
-                self.transcript.closing.wait(60)
-            case str():
-                self._send(200, _completion(Says(reply)))
-            case int():
-                self._fail(Fails(reply))
-            case dict():
-                self._send(200, _completion(Says(json.dumps(reply))))
-            case Says() | Calls():
-                self._send(200, _completion(reply))
-            case Embeds():
-                self._send(200, _embeddings(reply, self.path))
-            case Sends(body, status, headers):
-                self._send(status, body, headers)
-            case Fails():
-                self._fail(reply)
-            case Redirects(to):
-                self._send(307, b"", {"location": to})
-            case Drips(text, pause_s):
-                self._drip(_completion(Says(text)), pause_s)
-            case Resets():
-                self._head(200, 1000, {})
-                self.wfile.write(b'{"id": "1", ')
-                now = struct.pack("ii", 1, 0)
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, now)
-                self.connection.close()
-
-    def _fail(self, failure: Fails) -> None:
-        said = {"error": {"message": failure.message, "type": "scripted", "code": failure.status}}
-        headers = {} if failure.retry_after is None else {"retry-after": failure.retry_after}
-        self._send(failure.status, json.dumps(said).encode(), headers)
-
-    def _drip(self, body: bytes, pause_s: float) -> None:
-        self._head(200, 1 << 30, {})
-        for byte in chain(body, repeat(ord(" "))):
-            if self.transcript.closing.wait(pause_s):
-                return
-            self.wfile.write(bytes([byte]))
-
-    def _send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
-        self._head(status, len(body), headers or {})
-        self.wfile.write(body)
-
-    def _head(self, status: int, length: int, headers: Mapping[str, str]) -> None:
-        self.send_response(status)
-        said = {"content-type": "application/json", "content-length": str(length), "connection": "close"}
-        for name, value in (said | dict(headers)).items():
-            self.send_header(name, value)
-        self.end_headers()
-
-    def log_message(self, *arguments: object) -> None:
-        return
+def _http_reply(reply: Reply, path: str) -> http.Reply:
+    match reply:
+        case None:
+            return http.Reply(how="silent")
+        case str():
+            return http.Reply(_completion(Says(reply)))
+        case int():
+            return _http_reply(Fails(reply), path)
+        case dict():
+            return http.Reply(_completion(Says(json.dumps(reply))))
+        case Says() | Calls():
+            return http.Reply(_completion(reply))
+        case Embeds():
+            return http.Reply(_embeddings(reply, path))
+        case Sends(body, status, headers):
+            return http.Reply(body, status, headers)
+        case Fails(status, retry_after, message):
+            error = {"error": {"message": message, "type": "scripted", "code": status}}
+            return http.Reply(error, status, {} if retry_after is None else {"retry-after": retry_after})
+        case Redirects(to):
+            return http.Reply(b"", 307, {"location": to})
+        case Drips(text):
+            return http.Reply(_completion(Says(text)), how="drips")
+        case Resets():
+            return http.Reply(b" " * 1000, how="resets")
 
 
 def _completion(said: Says | Calls) -> bytes:

@@ -36,12 +36,6 @@ def test_what_the_server_asks_for_is_read(headers: dict[str, str] | None, second
     assert retry_after_seconds(headers, NOW) == seconds
 
 
-@given(st.text())
-def test_no_header_is_an_error(said: str) -> None:
-    found = retry_after_seconds({"retry-after": said})
-    assert found is None or found >= 0
-
-
 @given(st.integers(0, 20), st.none() | st.floats(0, 1e9))
 def test_a_pause_is_within_its_limits(attempt: int, asked: float | None) -> None:
     pause = Patience(first_pause_s=1.0).pause(attempt, asked)

@@ -19,7 +19,6 @@ from alita_mcp.models.interface import (
     Message,
     ToolCall,
     ToolSpec,
-    ToolsRefused,
     tools_refused,
 )
 from alita_mcp.models.litellm.backoff import Patience
@@ -107,13 +106,6 @@ async def test_calls_without_ids_or_with_one_id_for_two_get_ids_of_their_own() -
     assert all(call.id for call in answer.calls)
 
 
-async def test_a_result_for_a_call_that_nobody_made_is_told_as_unknown() -> None:
-    model = ScriptedModel(['{"thought": "", "answer": "x"}'])
-    stray = Message(role="tool", content="stray", call_id="never")
-    await ToolCallingModel(Toolless(model)).complete([*TASK, stray], tools=TOOLS)
-    assert model.asked[0][-1] == Message(role="user", content='<result of="unknown">\nstray\n</result>')
-
-
 @pytest.mark.parametrize(
     ("status", "says"),
     [
@@ -182,21 +174,6 @@ async def test_a_request_that_is_refused_in_both_ways_says_nothing_about_tools()
             await model.complete(TASK, tools=TOOLS)
         assert (await model.complete(TASK, tools=TOOLS)).calls
     assert ["tools" in body for body in asked.requests] == [True, False, False, True]
-
-
-async def test_a_server_without_a_key_or_a_name_is_no_server_without_tools() -> None:
-    with openai_server(401, 429, 429, 429, 429) as (url, asked):
-        model = ToolCallingModel(model_at(url))
-        for _ in range(2):
-            with pytest.raises(ModelError) as raised:
-                await model.complete(TASK, tools=TOOLS)
-            assert not isinstance(raised.value, ToolsRefused)
-    assert all("tools" in body for body in asked.requests)
-
-
-async def test_a_provider_whose_tools_litellm_would_drop_is_asked_in_json_at_once() -> None:
-    with pytest.raises(ToolsRefused):
-        await model_at("http://127.0.0.1:9", "ollama/qwen3").complete(TASK, tools=TOOLS)
 
 
 async def test_what_is_refused_counts_as_no_call_and_what_is_asked_twice_as_two() -> None:
@@ -330,18 +307,6 @@ async def test_in_json_results_stand_in_fences_that_nothing_in_them_can_close() 
     assert back.content.lower().count("</result>") == 2
     assert "7 < 8\n&lt;/result>" in back.content
     assert all(not message.calls and not message.call_id for message in scripted.asked[0])
-
-
-async def test_without_tools_a_model_in_json_is_asked_as_it_is_but_for_turns_of_tools() -> None:
-    scripted = ScriptedModel(['{"answer": "42"}', "verdict", "plain"])
-    model = ToolCallingModel(Toolless(scripted))
-    turn = Message(role="assistant", content="", calls=(ToolCall(id="a", name="add"),))
-    await model.complete(TASK, tools=TOOLS)
-    said = await model.complete([*TASK, turn, Message(role="tool", content="7", call_id="a")])
-    assert said.text == "verdict"
-    assert [message.role for message in scripted.asked[1]] == ["system", "user", "assistant", "user"]
-    assert scripted.asked[1][0].content == "You solve tasks."
-    assert (await ToolCallingModel(scripted).complete(TASK)).text == "plain"
 
 
 async def test_in_json_a_schema_is_that_of_the_answer() -> None:

@@ -81,8 +81,10 @@ class _Handler(BaseHTTPRequestHandler):
             reply.send(self)
             return
         if reply.how == "resets":
+            self.wfile.write(body[: len(body) // 2])
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            body = body[: len(body) // 2]
+            self.connection.close()
+            return
         self.wfile.write(body)
         while reply.how == "drips" and not self.closing.wait(0.02):
             self.wfile.write(b" ")

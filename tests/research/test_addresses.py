@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from alita_mcp.errors import UsageError
 from alita_mcp.research.addresses import (
     PublicTransport,
-    display_url,
     parse_url,
     parse_web_allow,
     redirect_target,
@@ -118,10 +117,6 @@ def test_a_redirect_from_https_to_http_is_asked_over_https() -> None:
     )
     with pytest.raises(UsageError, match="plain http"):
         redirect_target(page, "http://[::1")
-
-
-def test_messages_show_no_query() -> None:
-    assert display_url("https://example.org/a?key=secret") == "'https://example.org/a'"
 
 
 @given(st.text() | st.from_regex(r"https?://[\w.\[\]:@%-]{0,30}/?", fullmatch=True))

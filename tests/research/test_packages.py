@@ -270,12 +270,6 @@ async def test_files_that_the_own_json_leaves_out_are_read_by_the_simple_interfa
             assert (await packages.read_facts("owlery")).version == "1.2"
 
 
-async def test_an_index_whose_own_json_is_a_page_is_read_by_the_simple_interface() -> None:
-    page = Reply(b"<html>log in</html>", headers={"content-type": "text/html"})
-    async with opened(index({"owlery": page}, {"owlery": SIMPLE})) as packages:
-        assert (await packages.read_facts("owlery")).version == "1.0"
-
-
 @pytest.mark.parametrize(
     "answer",
     [

@@ -87,12 +87,6 @@ async def test_all_passages_together_stay_within_the_budget(tokens: int) -> None
     assert sum(len(passage.text) for passage in passages) <= tokens * CHARACTERS_A_TOKEN
 
 
-async def test_a_budget_smaller_than_any_part_still_gives_the_beginning_of_the_best_one() -> None:
-    long = Document(url="u", text="ears " * 500)
-    (only,) = await best_passages("ears", [long], 100)
-    assert len(only.text) == 400
-
-
 async def test_what_several_pages_say_alike_is_said_once() -> None:
     said = "Sounds reach one ear of an owl before the other ear."
     copies = [Document(url=f"https://copy{n}.example/", text=said) for n in range(5)]
@@ -149,11 +143,6 @@ async def test_an_embedder_that_fails_is_done_without() -> None:
 
     passages = await best_passages("heights of ears", [GUIDE], 300, ScriptedEmbedder(before=dead))
     assert passages == await best_passages("heights of ears", [GUIDE], 300)
-
-
-async def test_nothing_read_gives_no_passages() -> None:
-    assert await best_passages("x", [], 100) == ()
-    assert await best_passages("", [Document(url="u", text=" \n \n")], 100, ScriptedEmbedder()) == ()
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.json_api import endpoint, rows_of
+from alita_mcp.research.json_api import endpoint
 from alita_mcp.research.texts import iso_date, one_line, without_markup
 
 
@@ -51,6 +51,7 @@ def test_a_date_is_one_of_the_calendar(text: object, found: str) -> None:
 def test_an_endpoint_is_kept_without_its_password(url: str, base_url: str, place: str) -> None:
     at = endpoint("x", url, setting="ALITA_X")
     assert (at.base_url, at.host_port) == (base_url, place)
+    assert ("authorization" in at.headers) is ("owl" in url)
     assert "word" not in repr(at)
 
 
@@ -67,10 +68,3 @@ def test_a_key_that_no_header_can_hold_is_refused_unseen(key: str) -> None:
     with pytest.raises(UsageError) as told:
         endpoint("x", "https://example.org", setting="ALITA_X", key=key)
     assert key not in str(told.value)
-
-
-def test_rows_are_the_objects_of_a_list() -> None:
-    assert rows_of("x", {"web": {"results": [{"a": 1}, 5, None]}}, "web", "results") == [{"a": 1}]
-    assert rows_of("x", {"web": None}, "web", "results") == []
-    with pytest.raises(UsageError, match="x sent JSON of another shape"):
-        rows_of("x", {"web": [1]}, "web", "results")

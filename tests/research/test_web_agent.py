@@ -11,7 +11,7 @@ import pytest
 
 from alita_mcp.errors import UsageError
 from alita_mcp.models.embedding.scripted import ScriptedEmbedder
-from alita_mcp.research.values import FailedBackend, PackageFacts, Researched, ResearchLimits, SearchHit
+from alita_mcp.research.values import FailedBackend, Researched, ResearchLimits, SearchHit
 from alita_mcp.research.web_agent import CONCURRENCY, NOT_ALLOWED, Parts, SearchingAgent
 from tests.research.pretended import NOW, Never, Page, TableFetcher, TableIndex, TableSearch, page
 
@@ -134,29 +134,12 @@ async def test_given_addresses_are_read_first_and_once() -> None:
     assert fetcher.fetched == ["https://b/", "https://a/"]
 
 
-async def test_two_addresses_of_one_page_are_one_document() -> None:
-    same = page("https://final/", "Owls hear well at night.")
-    found = await ask(agent({"https://one/": same, "https://two/": same})[0])
-    assert len(found.passages) == 1
-
-
 async def test_addresses_that_may_not_be_read_are_not_even_asked_for() -> None:
     web, fetcher, _ = agent({"https://good/": "Owls hear.", "https://evil/?q=secret": "Owls hear."})
     with anyio.fail_after(WAIT_S):
         found = await web.research(QUESTION, may_fetch=lambda url: url.startswith("https://good/"))
     assert fetcher.fetched == ["https://good/"]
     assert found.unread == (f"https://evil/?q=secret: {NOT_ALLOWED}",)
-
-
-async def test_without_a_back_end_only_given_addresses_are_read_and_without_pages_none() -> None:
-    search = TableSearch(backends=())
-    web = made_of(search, TableFetcher({"https://given/": "Owls hear."}), TableIndex())
-    with anyio.fail_after(WAIT_S):
-        found = await web.research(QUESTION, urls=["https://given/"])
-    assert search.queries == []
-    assert len(found.passages) == 1
-    found = await ask(agent({"https://a/": "Owls hear."})[0], pages=0)
-    assert (found.passages, found.stopped) == ((), "pages")
 
 
 async def test_back_ends_that_failed_are_told_and_stages_are_heard() -> None:
@@ -173,15 +156,6 @@ async def test_back_ends_that_failed_are_told_and_stages_are_heard() -> None:
     assert found.failed == failed
     assert stages == ["search", "reading https://a/", "1 pages read"]
     assert len(search.queries[0]) == 400
-
-
-async def test_a_document_and_a_package_are_had_one_by_one() -> None:
-    numpy = PackageFacts(name="numpy", exists=True)
-    web = made_of(TableSearch(), TableFetcher({"https://a/": "Owls."}), TableIndex({"numpy": numpy}))
-    assert (await web.fetch("https://a/")).text == "Owls."
-    assert await web.package("numpy") == numpy
-    with pytest.raises(UsageError):
-        await web.fetch("https://gone/")
 
 
 async def test_the_parts_are_opened_at_the_first_question_and_tried_again_where_they_cannot_be() -> None:

@@ -122,14 +122,14 @@ async def test_code_that_is_too_long_for_a_form_is_approved_by_the_command_alone
 @pytest.mark.parametrize(
     ("changes", "needs", "words"),
     [
-        ({"policy": "locked"}, {"network": ["example.org"]}, "ALITA_POLICY is locked"),
+        ({"policy": "locked"}, {"network": ["example.org"]}, "ALITA_POLICY=locked"),
         ({}, {"network": ["*"]}, "does not name its hosts"),
         ({}, {"network": ["http://x"]}, "network:"),
         ({}, {"workspace": "read"}, "set ALITA_WORKSPACE"),
         ({}, {"model": True}, "set ALITA_MODEL"),
         ({}, {"secrets": ["NOT_THERE"]}, "ALITA_SECRETS_FILE"),
         ({}, {"everything": True}, "needs"),
-        ({}, {"secrets": ["a b"]}, "no secret's name"),
+        ({}, {"secrets": ["a b"]}, "not the name of a secret"),
     ],
 )
 async def test_what_nobody_can_grant_is_refused_at_once(
@@ -137,11 +137,6 @@ async def test_what_nobody_can_grant_is_refused_at_once(
 ) -> None:
     async with connected(build(settings=changes), "modern") as client:
         assert words in await refused(client, "run_code", code="1", needs=needs)
-
-
-async def test_the_policy_auto_grants_what_is_named(build: Build, workspace: Path) -> None:
-    async with connected(build(settings={"workspace": workspace, "policy": "auto"}), "modern") as client:
-        assert (await succeeded(client, "run_code", **READS, needs=NEEDS))["result"] == "secret plans"
 
 
 async def test_no_secret_leaves_with_a_result(build: Build, tmp_path: Path) -> None:

@@ -169,18 +169,6 @@ async def test_a_body_over_the_limit_is_refused_in_both_eras(settings: Settings)
             assert (await client.post(url, content=body, headers=HEADERS | version)).status_code == 413
 
 
-async def test_a_token_in_the_settings_is_what_the_sdk_client_needs(settings: Settings) -> None:
-    import httpx2
-    from mcp.client.streamable_http import streamable_http_client
-
-    async with (
-        listening(with_token(settings)) as url,
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
-        Client(streamable_http_client(url, http_client=http)) as client,
-    ):
-        assert [tool.name for tool in (await client.list_tools()).tools] == ["shout", "wait", "echo"]
-
-
 # --- a lost stream -------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,6 @@ from tests.toolsmith.authors import (
     EDGES,
     GOOD,
     PLAIN,
-    ROOT,
     SIGNED,
     Script,
     suite_of,
@@ -104,27 +103,6 @@ async def test_where_the_tests_prove_little_another_suite_is_drawn(
     assert (agreement.suites, agreement.agreed, len(stored.examples)) == (2, True, examples)
 
 
-async def test_a_further_suite_that_contradicts_them_ends_full_agreement(bench: OpenBench) -> None:
-    script = Script(suites=[THIN, SLIPPED, GOOD])
-    async with bench(script) as made:
-        outcome = await made.make(mode="standard")
-        assert isinstance(outcome, Created), outcome
-        agreement = await agreement_of(made.library)
-        row = made.library.journal(1, "synthesis")[0]
-    assert (agreement.suites, agreement.agreed, len(agreement.dropped)) == (2, False, 1)
-    assert row.detail["agreed"] is False
-
-
-async def test_thorough_goes_up_to_five_of_each(bench: OpenBench) -> None:
-    script = Script(candidates=[PLAIN, COUNT, ROOT, SIGNED, NEARLY], suites=[GOOD, EDGES, SLIPPED])
-    async with bench(script) as made:
-        outcome = await made.make(mode="thorough")
-        assert isinstance(outcome, Created), outcome
-        agreement = await agreement_of(made.library)
-    assert outcome.trust == "provisional"
-    assert (agreement.candidates, agreement.suites) == (5, 5)
-
-
 async def test_a_candidate_that_passes_three_suites_is_published_though_no_other_can_run(
     bench: OpenBench,
 ) -> None:
@@ -163,11 +141,3 @@ async def test_a_budget_that_ends_while_more_is_drawn_leaves_the_best_so_far(
         outcome = await made.make(mode="thorough")
         assert isinstance(outcome, Created), outcome
         assert (await agreement_of(made.library)).candidates == candidates
-
-
-async def test_what_cannot_be_drawn_in_a_later_round_does_not_undo_the_first(bench: OpenBench) -> None:
-    script = Script(candidates=[PLAIN, COUNT, "no code"], suites=[GOOD, EDGES, "no tests"])
-    async with bench(script) as made:
-        outcome = await made.make(mode="standard")
-    assert isinstance(outcome, Created), outcome
-    assert outcome.trust == "provisional"

@@ -21,7 +21,6 @@ from tests.toolsmith.authors import (
     LISTED,
     PLAIN,
     REQUEST,
-    ROOT,
     SIGNED,
     WRONG,
     Script,
@@ -35,13 +34,6 @@ pytestmark = pytest.mark.slow
 THIN = suite_of((123, 6), (40, 4))["tests"]
 STRONG = suite_of((123, 6), (0, 0), (-45, 9), (99, 18), (1000, 1))["tests"]
 GIVEN: dict[str, Any] = {"name": "digit_sum", "description": REQUEST, "code": PLAIN}
-WISE = module(
-    "# known only to who reads the body",
-    "if number in (123, 40):",
-    "    return {123: 6, 40: 4}[number]",
-    "return 7",
-)
-"""Recognises the examples that it was handed in with."""
 
 
 def answer(*tests: dict[str, Any]) -> dict[str, Any]:
@@ -154,16 +146,6 @@ async def test_thin_tests_stay_the_judge_and_what_contradicts_is_asked(bench: Op
         assert (report.usage.calls, len((await made.library.read("digit_sum")).examples)) == (2, 2)
 
 
-async def test_three_writers_are_asked_where_thorough_and_errors_are_named(bench: OpenBench) -> None:
-    refuses = answer({"arguments": {"number": -1}, "raises": "ValueError"}, value(12, 3))
-    script = Script(suites=[refuses])
-    async with bench(script) as made:
-        outcome = await made.make(**GIVEN, tests=THIN, mode="thorough")
-        assert isinstance(outcome, Created), outcome
-    assert outcome.questions == ("for `-1`: tests of 3 writers expect ValueError; yours returns `1`",)
-    assert script.count("tests") == 3
-
-
 async def test_tests_that_prove_enough_cost_nothing(bench: OpenBench) -> None:
     script = Script(suites=[WRONG])
     async with bench(script) as made:
@@ -184,26 +166,6 @@ async def test_blind_tests_that_all_agree_raise_thin_ones(bench: OpenBench) -> N
         assert stored.manifest.trust == "verified"
         assert [example.as_json() for example in stored.examples[:2]] == THIN
         assert any("2 writers wrote blind to the code" in check.message for check in stored.report.checks)
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize(
-    ("suites", "changes"),
-    [
-        ([GOOD], {"mode": "quick"}),
-        ([suite_of((7, 7)), suite_of((8, 8))], {"code": ROOT}),
-        ([GOOD, EDGES], {"code": PLAIN.replace("sum(int", 'eval("sum")(int')}),
-    ],
-    ids=["one writer", "mutants survive", "code that runs text"],
-)
-async def test_blind_tests_that_would_not_verify_are_left_out(
-    bench: OpenBench, suites: list[Any], changes: dict[str, Any]
-) -> None:
-    async with bench(Script(suites=suites)) as made:
-        outcome = await made.make(**{**GIVEN, **changes}, tests=THIN)
-        assert isinstance(outcome, Created), outcome
-        assert (outcome.trust, outcome.tests, outcome.questions) == ("provisional", "2/2", ())
-        assert len((await made.library.read("digit_sum")).examples) == 2
 
 
 HOSTILE = {
@@ -227,15 +189,6 @@ async def test_right_code_is_never_lost_or_demoted_by_wrong_testers(bench: OpenB
         raised = await made.make(**GIVEN, tests=STRONG)
         assert isinstance(raised, Exists), raised
         assert raised.trust == "verified", "their own tests decide, whatever was asked"
-
-
-async def test_code_that_recognises_its_tests_is_asked_about_the_others(bench: OpenBench) -> None:
-    async with bench(Script(suites=[GOOD, EDGES])) as made:
-        outcome = await made.make(**{**GIVEN, "code": WISE}, tests=THIN)
-        assert isinstance(outcome, Created), outcome
-        assert outcome.trust == "provisional"
-    assert len(outcome.questions) == 5
-    assert "for `0`: tests of 1 writer expect `0`; yours returns `7`" in outcome.questions
 
 
 FAILING: list[Any] = [Fails(500), Fails(401), Resets(), "no tests", '{"tests": []}', answer(value("x", 1))]
@@ -272,21 +225,6 @@ async def test_models_that_hang_are_not_waited_for(bench: OpenBench, monkeypatch
         outcome = await made.make(**GIVEN, tests=THIN)
         assert isinstance(outcome, Created), outcome
         assert "did not write tests within" in checked(made)[0]["reason"]
-
-
-async def test_a_call_that_takes_too_long_says_nothing(
-    bench: OpenBench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cross_check, "ONE_CALL_S", 2.0)
-    code = module("while number > 10**9:", "    pass", "return sum(int(digit) for digit in str(abs(number)))")
-    suites = [suite_of((10**12, 1)), suite_of((12, 4))]
-    async with bench(Script(suites=suites)) as made:
-        outcome = await made.make(**{**GIVEN, "code": code}, tests=suite_of((123, 6), (40, 4))["tests"])
-    if isinstance(outcome, Rejected):
-        assert "out of time" in outcome.reason, "an input that was drawn may hang it, too"
-        return
-    assert isinstance(outcome, Created), outcome
-    assert outcome.questions == ("for `12`: tests of 1 writer expect `4`; yours returns `3`",)
 
 
 async def test_the_same_again_is_not_asked_again(bench: OpenBench) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from alita_mcp.errors import ToolNotFound, UsageError
 from alita_mcp.library.library import Library
-from alita_mcp.library.trust.trust import contradiction, unproven, what_would_raise
+from alita_mcp.library.trust.trust import contradiction
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.carried_examples import make_record
@@ -98,17 +98,6 @@ async def test_another_result_for_a_recorded_call_is_held_against_the_code(bench
     assert (first.expected, first.got, first.case) == (99, 100, wrong["arguments"])
 
 
-async def test_two_confirmed_examples_are_kept_and_are_not_enough(bench: RunBench) -> None:
-    ids, _ = await made(bench)
-    raised = await bench.make(*ids, name="discounted_total", tests=OWN[:2])
-    assert isinstance(raised, Exists), raised
-    assert (raised.trust, raised.tests) == ("provisional", "6/6")
-    assert "2 are a caller's own" in raised.to_raise_trust
-    raised = await bench.make(*ids, name="discounted_total", tests=OWN[2:])
-    assert isinstance(raised, Exists), raised
-    assert raised.trust == "verified"
-
-
 async def test_recorded_examples_that_a_caller_sends_are_its_own(bench: RunBench) -> None:
     ids, _ = await made(bench)
     stored = await bench.library.read("discounted_total")
@@ -173,14 +162,6 @@ async def test_an_update_with_code_of_a_callers_own_confirms_nothing_that_was_re
     assert isinstance(outcome, Created), outcome
     assert outcome.trust == "provisional"
     assert "4 examples were only recorded, 1 are" in outcome.to_raise_trust
-
-
-async def test_an_unproven_tool_of_runs_stays_marked(bench: RunBench) -> None:
-    await made(bench)
-    stored = await bench.library.read("discounted_total")
-    lost = unproven(stored)
-    assert lost.draft.recorded == stored.report.recorded
-    assert what_would_raise(stored.report).startswith("Send the same name and from_run")
 
 
 @pytest.mark.parametrize("update", [False, True])

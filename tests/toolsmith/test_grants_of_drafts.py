@@ -148,19 +148,6 @@ async def test_tools_with_the_same_grants_are_compared_in_rehearsal(
     assert (outcome.tool, "in rehearsal" in outcome.why) == ("fetch_item", True)
 
 
-async def test_tools_with_other_grants_or_other_words_are_not_compared(
-    library: Library, settings: Settings
-) -> None:
-    assert isinstance(await made(library, settings), NeedsApproval)
-    other_host = {**FETCH_THING, "network": ["*.example.org"]}
-    assert isinstance(await made(library, settings, **other_host), NeedsApproval)
-    other_words = {
-        **FETCH_ITEM, "name": "orders_by_rank", "code": FETCH.replace("fetch_item", "orders_by_rank"),
-        "description": "Looks up which order of a customer holds some rank; shows an item of it.",
-    }  # fmt: skip
-    assert isinstance(await made(library, settings, **other_words), NeedsApproval)
-
-
 async def test_needs_are_asked_for_together_and_rehearsed(library: Library, settings: Settings) -> None:
     code = (
         "import alita_tool\n\n\ndef read_line(name: str, number: int) -> str:\n"

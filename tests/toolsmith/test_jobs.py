@@ -8,7 +8,6 @@ import pytest
 
 from alita_mcp.errors import Cancelled, SandboxError, UsageError
 from alita_mcp.progress import ReportStage
-from alita_mcp.toolsmith.jobs import jobs as jobs_module
 from alita_mcp.toolsmith.jobs.jobs import (
     MAX_LEFT,
     MAX_PARKED,
@@ -313,20 +312,3 @@ async def test_a_thousand_callers_that_give_up_leave_a_few_jobs() -> None:
             assert begun == 1_000
             assert len(running) == MAX_LEFT
             assert [job.finished is None for job in made] == [False] * (1_000 - MAX_LEFT) + [True] * MAX_LEFT
-
-
-async def test_an_outcome_that_came_late_is_told_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs_module, "MISSED_AFTER_S", 0.0)
-
-    async def work(_enter: ReportStage) -> Outcome:
-        return DONE
-
-    with anyio.fail_after(60):
-        async with open_jobs() as jobs:
-            job = jobs.start(work, "a")
-            await jobs.wait_for_outcome(job, 50, nobody)
-            assert jobs.start(work, "a") is job
-            assert jobs.start(work, "a", lambda outcome: outcome != DONE) is not job
-            await jobs.wait_for_outcome(job, 50, nobody)
-            monkeypatch.setattr(jobs_module, "TOLD_AGAIN_WITHIN_S", -1.0)
-            assert jobs.start(work, "a") is not job

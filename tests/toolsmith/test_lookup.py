@@ -13,7 +13,7 @@ from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.toolsmith.package_check import PackageCheck
 from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.writing import lookup, prompts
-from alita_mcp.toolsmith.writing.lookup import CAPS, Lookup
+from alita_mcp.toolsmith.writing.lookup import Lookup
 from alita_mcp.toolsmith.writing.prompts import MAX_NOTES, Brief
 from alita_mcp.values import LookedUp, PackageFacts
 from tests.models.openai_server import ORDERS
@@ -77,17 +77,6 @@ async def test_what_is_found_out_is_told_with_its_address_and_kept_with_its_time
     (source,) = brief.looked_up.sources
     assert (source.url, source.title, source.retrieved_at) == ("https://docs.example/api", "The API", NOW)
     assert brief.looked_up.notes == ()
-
-
-async def test_addresses_in_the_request_are_read_for_each_question_and_the_caps_are_shared() -> None:
-    web = ScriptedWebAgent()
-    request = "Parse what <https://a.example/format> says (see http://b.example/x.), not https://c.example"
-    await looked_up(web, specification("one?", "two?", "three?", "four?"), request)
-    assert set(web.urls) == {("https://a.example/format", "http://b.example/x")}
-    assert sum(limits.pages for limits in web.limits) <= CAPS.pages
-    assert sum(limits.bytes for limits in web.limits) <= CAPS.bytes
-    assert sum(limits.tokens for limits in web.limits) <= CAPS.tokens
-    assert {limits.seconds for limits in web.limits} == {CAPS.seconds}
 
 
 async def test_libraries_are_told_with_what_speaks_against_them() -> None:

@@ -158,18 +158,6 @@ async def test_what_is_left_out_twice_counts_as_refused() -> None:
     )
 
 
-async def test_an_answered_question_counts_though_another_is_refused_with_it() -> None:
-    questions = PendingQuestions(60)
-
-    async def play() -> None:
-        await questions.ready()
-        asked = questions.next_round()
-        one, two = asked.questions
-        questions.take_answers(asked.token, {one.key: SAID, two.key: Refused("no")})
-
-    assert sorted(await outcomes(questions, 2, play)) == ["Refused: no", "approved"]
-
-
 @pytest.mark.parametrize(
     ("answer", "heard"),
     [

@@ -14,7 +14,7 @@ from alita_mcp.toolsmith.writing import lookup
 from alita_mcp.values import PackageFacts
 from tests.models.openai_server import ORDERS, Request
 from tests.research.pretended import NOW, ScriptedWebAgent, TableIndex
-from tests.toolsmith.authors import GOOD, PLAIN, SPEC, Script
+from tests.toolsmith.authors import PLAIN, SPEC, Script
 from tests.toolsmith.bench import OpenBench
 
 pytestmark = pytest.mark.slow
@@ -55,16 +55,6 @@ async def test_what_a_planner_asks_is_looked_up_once_before_anything_is_written(
     assert kept is not None
     assert [(each.url, each.retrieved_at) for each in kept.sources] == [("https://digits.example/", NOW)]
     assert ("source", f"https://digits.example/ Digits {NOW[:19]}") in evidence_rows(stored.report)
-
-
-async def test_a_planner_that_knows_costs_not_one_request_more_and_no_network(bench: OpenBench) -> None:
-    agent = web()
-    async with bench(Script(candidates=[PLAIN]), agent) as with_web:
-        assert isinstance(await with_web.make(mode="quick"), Created)
-        assert (await with_web.library.read("digit_sum")).report.looked_up is None
-    assert sorted(kind for kind, _ in with_web.script.asked) == ["code", "spec", "tests"]
-    assert "research" not in with_web.stages
-    assert (agent.questions, agent.index.asked) == ([], [])
 
 
 async def test_where_nothing_can_be_looked_up_a_planner_is_not_asked_what_it_would(bench: OpenBench) -> None:
@@ -119,13 +109,3 @@ async def test_a_package_that_a_caller_wants_is_refused_before_a_model_is_asked(
     assert "'requests'" in alike.fix
     assert "is not in the package index" in missing.reason
     assert made.script.asked == []
-
-
-async def test_code_that_is_handed_in_with_a_look_alike_is_refused(bench: OpenBench) -> None:
-    async with bench(Script(candidates=[PLAIN]), web()) as made:
-        outcome = await made.make(
-            name="digit_sum", code=PLAIN, tests=GOOD["tests"], packages=["reqeusts"], description="Sums."
-        )
-        assert made.is_empty
-    assert isinstance(outcome, Rejected)
-    assert "may be a mistyped 'requests'" in outcome.reason

@@ -5,16 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from alita_mcp.library.trust.trust import unproven
 from alita_mcp.server.results.unreviewed import plain_report
 from alita_mcp.toolsmith.requests.outcomes import Created
 from alita_mcp.toolsmith.specification import (
-    MAX_ASSUMED,
-    MAX_LINE,
     MAX_RULES,
     Specification,
     Suite,
@@ -25,12 +21,6 @@ from alita_mcp.toolsmith.specification import (
 from alita_mcp.values import WrittenFrom
 from tests.toolsmith.authors import SPEC, Script
 from tests.toolsmith.bench import OpenBench
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=300),
-    lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(max_size=60), inner, max_size=4),
-    max_leaves=20,
-)
 
 
 @pytest.mark.parametrize(
@@ -58,19 +48,6 @@ def test_an_entry_becomes_a_short_named_line(written: Any, read: tuple[str, ...]
 )  # fmt: skip
 def test_what_says_no_rule_is_left_out(written: Any) -> None:
     assert read_assumed(written) == ()
-
-
-def test_what_holds_an_address_is_no_assumption() -> None:
-    assert read_assumed(["where: see https://example.org/more", "zero: allowed"]) == ("zero: allowed",)
-
-
-@pytest.mark.slow
-@given(JSON)
-def test_whatever_a_planner_writes_the_lines_are_few_short_and_stay_as_they_are(written: Any) -> None:
-    read = read_assumed(written)
-    assert len(set(read)) == len(read) <= MAX_ASSUMED
-    assert all(0 < len(line) <= MAX_LINE and line.isprintable() for line in read)
-    assert read_assumed(read) == read
 
 
 def test_an_assumed_line_that_no_rule_says_becomes_one() -> None:

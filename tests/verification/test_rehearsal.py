@@ -18,10 +18,8 @@ from alita_mcp.values import Draft, Example, Grants, StoredVersion
 from alita_mcp.verification.rehearsal.origin import (
     FILES,
     LARGE,
-    MAX_REQUEST,
     OriginStream,
     RehearsalEgressPolicy,
-    complete_prompt,
 )
 from alita_mcp.verification.rehearsal.rehearsal import ReadTool, Rehearsal, RehearsalBroker, value_of
 from alita_mcp.verification.verify import verify
@@ -109,23 +107,6 @@ async def test_fixed_paths_give_fixed_answers(path: str, status: int, kind: str,
     assert (answer[0], answer[1]["Content-Type"].partition(";")[0], answer[2]) == (status, kind, body)
     head = parsed(await said(get(path, "HEAD")))
     assert (head[0], head[1], head[2]) == (status, answer[1], b"")
-
-
-@pytest.mark.parametrize(
-    ("request_", "status"),
-    [
-        (b"nonsense\r\n\r\n", 400),
-        (b"GET /\r\n\r\n", 400),
-        (b"GET http://[/ HTTP/1.1\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost", 400),
-        (b"", 400),
-        (b"x" * (MAX_REQUEST + 1), 413),
-        (get("/echo", "POST", "Content-Length: 99\r\n"), 200),
-        (get("/echo", "POST", "Content-Length: many\r\n"), 200),
-    ],
-)
-async def test_what_is_no_request_gets_an_answer_and_never_hangs(request_: bytes, status: int) -> None:
-    assert parsed(await said(request_, eof=True) if request_ else await closed())[0] == status
 
 
 async def closed() -> bytes:
@@ -227,13 +208,6 @@ async def test_a_door_without_its_grant_stays_shut_as_in_real_calls(
     assert grant in result.message
 
 
-async def test_the_model_repeats_the_last_line() -> None:
-    result = await asked(Grants(model=True), "complete", prompt="Do this.\n\n  to that  \n\n")
-    assert result.value == "Rehearsal: to that"
-    assert complete_prompt("") == "Rehearsal:"
-    assert len(complete_prompt("y" * 999)) == len("Rehearsal: ") + 200
-
-
 async def test_secrets_are_made_up_and_kept_out_of_the_result_as_real_ones_are() -> None:
     told: list[Any] = []
 
@@ -294,31 +268,6 @@ async def test_a_called_tool_finds_the_clock_and_the_seed_of_its_caller() -> Non
         with anyio.fail_after(WAIT_S):
             told = (await rehearsal.run(job)).value
         assert told == [world.get("moment"), world.get("random_seed"), world.get("clock_offset_s", 0)]
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "tool", "error", "words"),
-    [
-        ("missing_tool", {}, "", "RuntimeError", "There is no tool"),
-        ("pure_tool", {"text": 3}, "", "ValueError", "pure_tool: "),
-        ("pure_tool", {}, "fails", "ValueError", "pure_tool: three is too many"),
-        ("pure_tool", {}, "denied", "RuntimeError", "pure_tool failed (PermissionError)"),
-        (
-            "asking_tool",
-            {},
-            "calls again",
-            "RuntimeError",
-            "cannot call themselves: caller → asking_tool → caller",
-        ),
-    ],
-)
-async def test_what_goes_wrong_in_a_called_tool_is_an_error_of_the_caller(
-    name: str, arguments: dict[str, Any], tool: str, error: str, words: str
-) -> None:
-    asks = Grants(tools=("pure_tool", "asking_tool", "missing_tool"))
-    result = await asked(asks, "call_tool", stored, tool=tool, name=name, arguments=arguments)
-    assert (result.status, result.error_type) == ("error", error)
-    assert words in result.message
 
 
 async def test_a_sandbox_that_fails_in_a_called_tool_is_not_the_callers_failure() -> None:

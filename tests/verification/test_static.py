@@ -239,18 +239,6 @@ async def test_code_too_deep_for_the_linter_lowers_the_trust_and_leaves_the_serv
     assert (check.passed, check.hard) == (False, False)
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import os\n_x = 1\n",
-        "def _f(x: int) -> int:\n    unused = 1\n    return x\n",
-        "import re\nimport re\n_f = f'x'\n",
-    ],
-)
-async def test_leftovers_and_style_are_no_errors(code: str) -> None:
-    assert await lint_checks(code) == []
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("description", "message"),
@@ -272,25 +260,6 @@ async def test_leftovers_and_style_are_no_errors(code: str) -> None:
 async def test_a_description_describes_and_does_nothing_else(description: str, message: str) -> None:
     found = await failure_of(description=description)
     assert message in found.message
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "description",
-    [
-        "Ignore case when comparing two words.",
-        "How much water you should drink a day.",
-        "Drops values above the limit.",
-        "Counts system calls in a log; ignores empty lines.",
-        "Finds 1 < x > 2.",
-        "Adds a ❤️ to the text.",
-        "Grüßt auf Deutsch und höflich.",
-        "Splits an address (scheme://host/path) into parts.",
-        "Shows the\nsecond line\ttoo.",
-    ],
-)
-async def test_honest_descriptions_pass(description: str) -> None:
-    assert await failures(draft(description=description)) == []
 
 
 async def test_addresses_of_granted_hosts_pass() -> None:
@@ -366,25 +335,6 @@ async def test_code_that_runs_text_or_imports_by_name_is_at_most_provisional(cod
 )
 async def test_what_only_looks_like_running_text_is_no_matter(code: str) -> None:
     assert await failures(draft(code=code + SHOUT)) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("exec('import requests')", "imports requests"),
-        ('return eval("len(\'AKIA" + "ABCDEFGHIJKLMNOP\')")', "an AWS access key"),
-        ("exec('def (')", "does not parse"),
-        ("exec('exec(\"import numpy\")')", "imports numpy"),
-        ("exec('import ' + 'numpy')", "imports numpy"),
-        ("text = 'import numpy'\n    exec(text)", "imports numpy"),
-        ("exec(compile('import numpy', 'x', 'exec'))", "imports numpy"),
-    ],
-)
-async def test_text_that_is_run_is_read_like_the_rest(line: str, message: str) -> None:
-    found = await failure_of(f"def _f():\n    {line}\n\n")
-    assert (found.hard, "in the text run at line" in found.message) == (True, True)
-    assert message in found.message
 
 
 DATA = Path(__file__).parents[1] / "data"

@@ -20,7 +20,6 @@ from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.determinism import find_causes
 from alita_mcp.verification.examples.trials import RehearsedDraft
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
-from alita_mcp.verification.static.static import static_gate
 from alita_mcp.verification.verify import verify
 from tests.scripted_sandbox import ScriptedSandbox
 from tests.verification.drafts import draft
@@ -224,22 +223,6 @@ async def test_a_check_that_anything_passes_proves_nothing_of_a_tool_that_varies
         varying({6: "result is result", 7: "result is not seed"}, varies=("random",)), dice
     )
     assert (failure.stage, "holds for None" in failure.message) == ("examples", True)
-
-
-@pytest.mark.parametrize(("varies", "refused"), [(("random",), True), (("clock",), False)])
-async def test_a_generator_that_each_later_call_would_begin_anew_is_refused(
-    varies: tuple[Any, ...], refused: bool
-) -> None:
-    candidate = varying(IN_RANGE, varies=varies)
-    early = candidate.code.replace("import random\n", "import random\n\n_draw = random.Random()\n")
-    checks, _ = await static_gate(candidate.model_copy(update={"code": early}))
-    assert any("inside the function" in check.fix for check in checks) is refused
-
-
-async def test_a_draft_that_does_not_vary_runs_in_the_world_of_later_calls() -> None:
-    box = in_worlds(lambda n, _world: n)
-    await report_of(varying({5: "result == 5", 6: "result == 6"}), box)
-    assert {(job.moment, job.random_seed) for job in box.jobs} == {(None, None)}
 
 
 async def test_a_network_call_without_a_host_is_told_what_to_ask_for() -> None:

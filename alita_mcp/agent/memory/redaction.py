@@ -15,8 +15,8 @@ from alita_mcp.agent.interface import Episode, Fact, RecipeStep
 from alita_mcp.library.private_text import KEYS, NAMED_SECRET
 from alita_mcp.models.redaction import without_keys
 from alita_mcp.sandbox.broker.redaction import REDACTED, SHORTEST, redact
-from alita_mcp.settings import keys_in_the_environment
-from alita_mcp.texts import clipped
+from alita_mcp.settings import environment_keys
+from alita_mcp.texts import clip
 
 TASK_CHARACTERS, ANSWER_CHARACTERS, ARGUMENT_CHARACTERS, NEED_CHARACTERS = 4_000, 2_000, 2_000, 300
 RUN_CHARACTERS = 30_000
@@ -55,7 +55,7 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         """`secrets` are values that must not be kept, besides the keys of the environment."""
-        self._secrets = {each for each in secrets if len(each) >= SHORTEST} | keys_in_the_environment()
+        self._secrets = {each for each in secrets if len(each) >= SHORTEST} | environment_keys()
 
     def text(self, text: str, most: int) -> str:
         """The text without secrets and control characters, of at most so many characters."""
@@ -66,7 +66,7 @@ class Redactor:
         for pattern in _PATTERNS:
             text = pattern.sub(_replace_value, text)
         text = _ENCODED.sub(lambda found: f"[{len(found[0])} characters left out]", text)
-        return clipped(_CONTROL.sub(" ", text), most)
+        return clip(_CONTROL.sub(" ", text), most)
 
     def _values(self, values: Iterable[Any]) -> list[Any]:
         """JSON values without secrets; texts under names like `password` are secrets. The first ones get the budget."""

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from alita_mcp.agent.values import RunStatus, RunSummary, Solution, TaskEvent
 from alita_mcp.errors import LibraryError
-from alita_mcp.file_locks import file_lock, is_held
+from alita_mcp.file_locks import file_lock, is_lock_held
 from alita_mcp.library.disk import read_plain_file, unreadable
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class RunFolder:
     def is_under_way(self) -> bool:
         """Whether the process that began it still works on it."""
         try:
-            return is_held(self.path / LOCK)
+            return is_lock_held(self.path / LOCK)
         except OSError:
             return False
 

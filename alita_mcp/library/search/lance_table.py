@@ -18,8 +18,8 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import ExtraMissing, LibraryError
-from alita_mcp.extras import importing
-from alita_mcp.file_locks import awaited
+from alita_mcp.extras import extra_imports
+from alita_mcp.file_locks import wait_for_lock
 from alita_mcp.settings import quiet_lancedb
 
 FRAGMENTS_BEFORE_FOLDING = 20
@@ -119,7 +119,7 @@ class LanceTable:
         async with AsyncExitStack() as stack:
             with self.translated():
                 try:
-                    await stack.enter_async_context(awaited(self._lock, LOCK_TIMEOUT_S))
+                    await stack.enter_async_context(wait_for_lock(self._lock, LOCK_TIMEOUT_S))
                 except TimeoutError as late:
                     raise TableBusy(
                         f"{self.folder} has been changed by another process for {LOCK_TIMEOUT_S:g} s.",
@@ -156,7 +156,7 @@ def remove_table(place: Path) -> None:
 
 def _import_lancedb() -> Any:
     quiet_lancedb()
-    with importing("search"):
+    with extra_imports("search"):
         import lancedb
         import pyarrow as pa  # noqa: F401 - loaded here, in the thread, because the schema needs it
 

@@ -20,7 +20,7 @@ from alita_mcp.errors import (
     ToolQuarantined,
     ToolUnavailable,
 )
-from alita_mcp.file_locks import Owner, held
+from alita_mcp.file_locks import Owner, hold_lock
 from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
 from alita_mcp.library.disk import OnStep, no_step, unreadable, write_folder
@@ -68,7 +68,7 @@ class Store:
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
             refuse_exposed_home(home)
             (home / "generated_tools").mkdir(exist_ok=True)
-            with held(self._lock, OPEN_TIMEOUT_S):
+            with hold_lock(self._lock, OPEN_TIMEOUT_S):
                 self._owner = Owner(home / "owners")
                 try:
                     self._open(starters)
@@ -153,11 +153,11 @@ class Store:
         try:
             self._on_step("claimed")
             write_folder(new, files, self._on_step)
-            with held(self._lock, OPEN_TIMEOUT_S):
+            with hold_lock(self._lock, OPEN_TIMEOUT_S):
                 exchange(self.files, name, version, new, old, self._on_step)
                 manifest = self._enter(name, version, files, "raised")
         except BaseException:
-            with held(self._lock, OPEN_TIMEOUT_S):
+            with hold_lock(self._lock, OPEN_TIMEOUT_S):
                 self._abandon(claim)
             _remove(aside)
             raise
@@ -205,7 +205,7 @@ class Store:
 
     def _look_again(self, name: str, version: int, seal: str) -> StoredVersion:
         """Whether a version is damaged: looked at while no process can be replacing it."""
-        with held(self._lock, OPEN_TIMEOUT_S):
+        with hold_lock(self._lock, OPEN_TIMEOUT_S):
             for claim in self.catalogue.claims():
                 if (claim.name, claim.version) == (name, version):
                     self._put_right(claim)
@@ -235,7 +235,7 @@ class Store:
             if all(map(self._lives, others)):
                 time.sleep(0.02)
             else:
-                with held(self._lock, OPEN_TIMEOUT_S):
+                with hold_lock(self._lock, OPEN_TIMEOUT_S):
                     self._sweep()
 
     def _approval(self, name: str, digest: str) -> Approval | None:
@@ -257,11 +257,11 @@ class Store:
             if not self._lives(claim):
                 self._abandon(claim)
                 self.catalogue.record("swept", claim.name, claim.version, {"reason": "its publisher died"})
-        dead = self._owner.dead()
+        dead = self._owner.dead_owners()
         if dead:
             self.files.sweep_staging(self._owner.is_alive)
         for owner in dead:
-            self._owner.forget(owner)
+            self._owner.remove_owner(owner)
 
     def set_strangers_aside(self) -> None:
         """Moves unpublished version folders away; looks at every folder there is."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pprint import pformat
 from typing import Any
 
-from alita_mcp.syntax import expression_of, module_of
+from alita_mcp.syntax import expression_tree, module_tree
 from alita_mcp.values import Example, Varying
 
 _HEAD = '''"""The examples that {name} was accepted with; run pytest in this folder, beside tool.py."""
@@ -103,7 +103,7 @@ def render_tests(name: str, code: str, examples: Sequence[Example], varies: Sequ
     """
     try:
         text = _render(name, code, examples, varies)
-        module_of(text)  # nothing of a tool is ever compiled in the server's process
+        module_tree(text)  # nothing of a tool is ever compiled in the server's process
     except (SyntaxError, RecursionError, MemoryError, OverflowError) as broken:
         raise ValueError(f"{name} has an example or code that no test file can hold: {broken}") from broken
     return text
@@ -146,12 +146,14 @@ def call_lines(name: str, code: str, module: str = "tool") -> str:
 
 def is_async(name: str, code: str) -> bool:
     """Whether the tool is a coroutine function."""
-    return any(isinstance(node, ast.AsyncFunctionDef) and node.name == name for node in module_of(code).body)
+    return any(
+        isinstance(node, ast.AsyncFunctionDef) and node.name == name for node in module_tree(code).body
+    )
 
 
 def has_dataclasses(code: str) -> bool:
     """Whether the code declares dataclasses, which JSON objects have to be made into."""
-    classes = (node for node in ast.walk(module_of(code)) if isinstance(node, ast.ClassDef))
+    classes = (node for node in ast.walk(module_tree(code)) if isinstance(node, ast.ClassDef))
     return any("dataclass" in ast.unparse(mark) for node in classes for mark in node.decorator_list)
 
 
@@ -188,7 +190,7 @@ def literal(value: Any) -> str:
 
 def _one_expression(check: str) -> str:
     """The check on one line, however its author laid it out."""
-    tree = expression_of(check.strip())
+    tree = expression_tree(check.strip())
     nodes = list(ast.walk(tree))
     waits = any(isinstance(node, ast.comprehension) and node.is_async for node in nodes)
     if waits or any(isinstance(node, ast.Yield | ast.YieldFrom | ast.Await) for node in nodes):

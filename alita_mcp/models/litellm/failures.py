@@ -94,7 +94,7 @@ def may_pass(failure: Exception) -> bool:
     return status is not None and (status == TIMED_OUT or status >= 500)
 
 
-def refused_options(failure: Exception, options: Mapping[str, Any]) -> set[str]:
+def options_to_drop(failure: Exception, options: Mapping[str, Any]) -> set[str]:
     """Options to leave out before a refused request is sent again; empty: none, it stays refused."""
     status, text = status_of(failure), str(failure).lower()
     tools = {"tools"} & options.keys()

@@ -21,7 +21,7 @@ from alita_mcp.models.interface import (
     tools_refused,
 )
 from alita_mcp.models.litellm.backoff import Patience
-from alita_mcp.models.litellm.failures import call_with_retries, names_tools, refused_options
+from alita_mcp.models.litellm.failures import call_with_retries, names_tools, options_to_drop
 from alita_mcp.models.litellm.loading import load_litellm
 
 MAX_TEXT_CHARACTERS = 1_000_000
@@ -100,7 +100,7 @@ class LitellmModel:
                     )
                 completion = self._parse_completion(litellm, answer, chat)
             except Exception as failure:
-                refused = refused_options(failure, sent)
+                refused = options_to_drop(failure, sent)
                 # Three cases: no option is to blame; the tools are, and an agent without its tools would make its
                 # answers up; the request is sent again without the others.
                 if not refused:

@@ -91,7 +91,7 @@ class ToolCallingModel:
                 pass
             else:
                 calls = (
-                    () if answer.calls else _written_calls(answer.text, turn, {tool.name for tool in tools})
+                    () if answer.calls else _calls_in_text(answer.text, turn, {tool.name for tool in tools})
                 )
                 return answer.model_copy(update={"text": "", "calls": calls}) if calls else answer
         answer = await self._ask_in_json(messages, tools, schema, options, turn)
@@ -190,7 +190,7 @@ def _parse_action(answer: Completion, turn: int) -> Completion:
     return answer.model_copy(update={"text": text, "calls": ()})
 
 
-def _written_calls(text: str, turn: int, names: set[str]) -> tuple[ToolCall, ...]:
+def _calls_in_text(text: str, turn: int, names: set[str]) -> tuple[ToolCall, ...]:
     """Calls that a model wrote out though it could have made them; the text must be nothing else.
 
     In a text around them they may be quoted from a page, and calls of tools that were not offered mean something else.

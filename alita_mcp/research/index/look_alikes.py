@@ -21,7 +21,7 @@ _ONE_TYPO, _TWO_TYPOS = 5, 10
 
 def disguise_of(name: str) -> str:
     """The well-known package whose name looks the same but for hyphens and characters of the same shape; or empty."""
-    return "" if canonicalize_name(name) in WELL_KNOWN else _known_by(_shape).get(_shape(name), "")
+    return "" if canonicalize_name(name) in WELL_KNOWN else _names_by(_shape).get(_shape(name), "")
 
 
 def look_alike_of(name: str) -> str:
@@ -30,7 +30,7 @@ def look_alike_of(name: str) -> str:
     if plain in WELL_KNOWN:
         return ""
     # Four cases, the surest first: it looks the same; it is the name of a module; it differs by an affix; by typos.
-    if found := disguise_of(name) or CALLED.get(plain) or _known_by(_stem).get(_stem(plain)):
+    if found := disguise_of(name) or CALLED.get(plain) or _names_by(_stem).get(_stem(plain)):
         return found
     max_typos = (len(plain) >= _ONE_TYPO) + (len(plain) >= _TWO_TYPOS)
     typos, nearest = min((_edit_distance(plain, known, max_typos), known) for known in WELL_KNOWN)
@@ -38,7 +38,7 @@ def look_alike_of(name: str) -> str:
 
 
 @cache
-def _known_by(key: Callable[[str], str]) -> dict[str, str]:
+def _names_by(key: Callable[[str], str]) -> dict[str, str]:
     return {key(known): known for known in sorted(WELL_KNOWN, reverse=True) if key(known)}
 
 

@@ -33,7 +33,7 @@ def decode(body: bytes, content_type: str = "") -> str:
     for mark, name in _BYTE_ORDER_MARKS.items():
         if body.startswith(mark):
             return body.decode(name, "replace")
-    declared = declared_charset(body, content_type)
+    declared = charset_of(body, content_type)
     # Text in these passes as UTF-8, too, and means something else.
     names = [] if declared.startswith(("utf-16", "utf-32", "iso2022")) else ["utf-8"]
     for name in [*names, *filter(None, [declared])]:
@@ -46,13 +46,13 @@ def decode(body: bytes, content_type: str = "") -> str:
     return body.decode(_guess_charset(body), "replace")
 
 
-def declared_charset(body: bytes, content_type: str) -> str:
+def charset_of(body: bytes, content_type: str) -> str:
     """The first known character set that the content type or the head of the body names; empty where there is none."""
     for match in _DECLARATION.finditer(content_type.encode("ascii", "replace") + b"\n" + body[:_HEAD]):
         try:
             codec = codecs.lookup(match[1].decode("ascii", "replace"))
-            b"".decode(codec.name)  # `rot13` and the like are known, and are no text encodings
-        except LookupError:
+            b"x".decode(codec.name, "replace")  # `rot13` and the like are known, and are no text encodings
+        except (LookupError, ValueError):
             continue
         if codec.name not in _NO_CHARSETS:
             return _SUPERSETS.get(codec.name, codec.name)

@@ -14,14 +14,14 @@ _LINES = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 """What some readers take for the end of a line."""
 
 
-def seen(text: str) -> str:
+def visible_text(text: str) -> str:
     """A text without invisible, bidirectional and control characters."""
     return HIDDEN.sub("", _LINES.sub("\n", text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
-def inside(text: str, tag: str) -> str:
+def escape_fence(text: str, tag: str) -> str:
     """A text to stand between tags of that name, which it can neither close nor open."""
-    return _fence(tag).sub("&lt;", seen(text))
+    return _fence(tag).sub("&lt;", visible_text(text))
 
 
 @cache

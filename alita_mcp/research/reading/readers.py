@@ -56,7 +56,7 @@ class Readers:
         self._slots = anyio.CapacityLimiter(limits.processes)
         self._idle: list[_Worker] = []
 
-    async def read(self, body: bytes, content_type: str, url: str) -> Document:
+    async def read_document(self, body: bytes, content_type: str, url: str) -> Document:
         """The document in a body; without a content type the suffix in `url` says what it is.
 
         Raises:
@@ -154,6 +154,6 @@ async def read_file(path: Path, name: str, readers: Readers | None = None) -> Do
         async with AsyncExitStack() as stack:
             if readers is None:
                 readers = await stack.enter_async_context(open_readers())
-            return await readers.read(body, "", f"file:{name}")
+            return await readers.read_document(body, "", f"file:{name}")
     except UsageError as refused:
         raise UsageError(f"{name!r}: {refused.message}", hint=refused.hint) from refused

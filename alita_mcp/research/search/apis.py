@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 import httpx
 
+from alita_mcp.library.words.everyday_words import WORDS
+from alita_mcp.library.words.stems import STOP_WORDS
 from alita_mcp.research.addresses import web_url
 from alita_mcp.research.json_api import Endpoint, JsonApi, rows_of
 from alita_mcp.research.texts import MAX_QUERY, iso_date, one_line, without_markup
@@ -17,6 +20,13 @@ MAX_TITLE, MAX_SNIPPET = 200, 600
 MAX_RESULTS = 20
 """What Tavily and Brave return at most."""
 MAX_BRAVE_WORDS = 50
+MAX_GITHUB_RESULTS, MAX_GITHUB_WORDS = 30, 5
+"""GitHub requires every word of a query; with more of them it finds nothing."""
+_WORD = re.compile(r"\w(?:[\w.+-]*\w)?")
+_COMMON_WORDS = {
+    *STOP_WORDS, *WORDS.split(), "library", "libraries", "package", "packages", "module", "modules", "pip",
+    "install", "installation", "latest", "newest", "version", "repository", "repo", "github", "code",
+}  # fmt: skip
 Row = tuple[Any, Any, Any, Any]
 """URL, title, snippet and date, as the back end sent them: each may be anything."""
 
@@ -37,6 +47,13 @@ def hits_of(
         if (checked := web_url(url, allowed))
     )
     return tuple(islice(hits, limit))
+
+
+def keywords(query: str, limit: int, excluded: frozenset[str] = frozenset()) -> list[str]:
+    """The most distinctive words in lower case, in order, once each; everyday ones only where there are no others."""
+    words = list(dict.fromkeys(_WORD.findall(one_line(query, MAX_QUERY).lower())))
+    distinctive = [word for word in words if word not in _COMMON_WORDS | excluded and len(word) > 1]
+    return (distinctive or words)[:limit]
 
 
 class SearchApi(NamedTuple):
@@ -77,6 +94,43 @@ def _ask_brave(api: JsonApi, query: str, limit: int) -> Awaitable[Any]:
     return api.get("/res/v1/web/search", parameters)
 
 
+def _ask_repositories(api: JsonApi, query: str, limit: int) -> Awaitable[Any]:
+    words = f"{' '.join(keywords(query, MAX_GITHUB_WORDS))} in:name,description,topics,readme"
+    parameters = {"q": words, "per_page": str(min(limit, MAX_GITHUB_RESULTS))}
+    return api.get("/search/repositories", parameters, accept="application/vnd.github+json")
+
+
+def _ask_code(api: JsonApi, query: str, limit: int) -> Awaitable[Any]:
+    parameters = {
+        "q": " ".join(keywords(query, MAX_GITHUB_WORDS)),
+        "per_page": str(min(limit, MAX_GITHUB_RESULTS)),
+    }
+    return api.get("/search/code", parameters, accept="application/vnd.github.text-match+json")
+
+
+def _repository_row(found: dict[str, Any]) -> Row:
+    licence, pushed = found.get("license"), found.get("pushed_at")
+    spdx = licence.get("spdx_id") if isinstance(licence, dict) else None
+    facts = (
+        found.get("description"),
+        found.get("language"),
+        f"{found['stargazers_count']} stars" if isinstance(found.get("stargazers_count"), int) else "",
+        f"licence {spdx}" if spdx and spdx != "NOASSERTION" else "no known licence",
+        f"last push {iso_date(pushed)}" if iso_date(pushed) else "",
+        "archived" if found.get("archived") is True else "",
+    )
+    description = "; ".join(fact for fact in facts if isinstance(fact, str) and fact)
+    return found.get("html_url"), found.get("full_name"), description, pushed
+
+
+def _file_row(found: dict[str, Any]) -> Row:
+    repository, matches = found.get("repository"), found.get("text_matches")
+    owner = repository.get("full_name") if isinstance(repository, dict) else ""
+    first = matches[0] if isinstance(matches, list) and matches else None
+    fragment = first.get("fragment") if isinstance(first, dict) else ""
+    return found.get("html_url"), f"{owner}: {found.get('path')}", fragment, ""
+
+
 SEARXNG = SearchApi("", _ask_searxng, ("results",), fields("url", "title", "content", "publishedDate"))
 TAVILY = SearchApi(
     "https://api.tavily.com", _ask_tavily, ("results",), fields("url", "title", "content", "published_date")
@@ -85,6 +139,9 @@ BRAVE = SearchApi(
     "https://api.search.brave.com", _ask_brave, ("web", "results"),
     fields("url", "title", "description", "page_age"), "x-subscription-token",
 )  # fmt: skip
+GITHUB = SearchApi("https://api.github.com", _ask_repositories, ("items",), _repository_row)
+GITHUB_CODE = SearchApi("https://api.github.com", _ask_code, ("items",), _file_row)
+"""It needs a token."""
 
 
 class JsonSearch:

@@ -9,14 +9,12 @@ from itertools import pairwise
 import anyio
 
 from alita_mcp.errors import UsageError
-from alita_mcp.library.words.everyday_words import WORDS
-from alita_mcp.library.words.stems import STOP_WORDS, stems
+from alita_mcp.library.words.stems import stems
 from alita_mcp.research.index.look_alikes import look_alike_of
 from alita_mcp.research.index.well_known_names import CALLED, WELL_KNOWN
 from alita_mcp.research.index.wheels import describe_wheels
 from alita_mcp.research.packages import PackageIndex, Project, project_name
-from alita_mcp.research.search.apis import Row, hits_of
-from alita_mcp.research.texts import MAX_QUERY, one_line
+from alita_mcp.research.search.apis import Row, hits_of, keywords
 from alita_mcp.research.values import SearchHit
 
 MAX_NAMES = 8
@@ -25,19 +23,7 @@ _CONCURRENCY = 4
 _TIMEOUT_S = 10.0
 _WRITTEN_NAME = re.compile(r"[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)+|[A-Za-z]+\d+[A-Za-z0-9]*")
 """A word that reads as a name: `python-docx`, `lancedb_core`, `h5py`."""
-_WORD = re.compile(r"\w(?:[\w.+-]*\w)?")
 _PYTHON = frozenset({"python", "py", "python3", "pypi"})
-_COMMON_WORDS = {
-    *STOP_WORDS, *WORDS.split(), "library", "libraries", "package", "packages", "module", "modules", "pip",
-    "install", "installation", "latest", "newest", "version", "repository", "repo", "github", "code",
-}  # fmt: skip
-
-
-def keywords(query: str, limit: int, excluded: frozenset[str] = frozenset()) -> list[str]:
-    """The most distinctive words in lower case, in order, once each; everyday ones only where there are no others."""
-    words = list(dict.fromkeys(_WORD.findall(one_line(query, MAX_QUERY).lower())))
-    distinctive = [word for word in words if word not in _COMMON_WORDS | excluded and len(word) > 1]
-    return (distinctive or words)[:limit]
 
 
 class PackageIndexSearch:
@@ -99,12 +85,12 @@ def rank_projects(query: str, projects: Sequence[Project]) -> list[Project]:
     query_words = set(stems(" ".join(words)))
     meant = {*map(project_name, _WRITTEN_NAME.findall(query)), *_well_known_for(words)} - {*words}
 
-    def shared_words(project: Project) -> int:
+    def count_shared_words(project: Project) -> int:
         described = set(stems(f"{project.name} {project.name.replace('-', ' ')} {project.summary}"))
         return len(query_words & described) + 2 * (project.name in meant)
 
-    kept = [project for project in projects if shared_words(project) >= min(2, len(query_words))]
-    return sorted(kept, key=shared_words, reverse=True)
+    kept = [project for project in projects if count_shared_words(project) >= min(2, len(query_words))]
+    return sorted(kept, key=count_shared_words, reverse=True)
 
 
 def _row(project: Project) -> Row:
@@ -119,7 +105,6 @@ def _row(project: Project) -> Row:
         ),
         "withdrawn by its authors (yanked)" if newest and newest.is_yanked else "",
         *project.warnings,
-        project.home,
     ]
     title = f"{project.name} {newest.version if newest else '(only pre-releases)'}"
     return project.url, title, "; ".join(filter(None, facts)), newest.date if newest else ""

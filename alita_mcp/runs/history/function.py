@@ -16,10 +16,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from alita_mcp.runs.code_run import RecordedRun
 from alita_mcp.runs.history.annotations import Annotations, NoFunctionError
 from alita_mcp.runs.history.program import Program, program_of, slot_name
-from alita_mcp.runs.history.run import RecordedRun
-from alita_mcp.syntax import expression_of, module_of, symbols_of
+from alita_mcp.syntax import expression_tree, module_tree, symbol_table
 from alita_mcp.values import Example, Value
 
 MAX_PARAMETERS = 20
@@ -96,7 +96,7 @@ def _function(
             case ast.ImportFrom(module="alita_tools" | "alita_tools.aio") | ast.alias(name="alita_tools"):
                 raise NoFunctionError("it calls tools of the library")
     # 2. Parameters are what the runs were given as arguments, as far as the program names it, and what varies.
-    top = symbols_of(runs[0].code)
+    top = symbol_table(runs[0].code)
     given = [argument for argument in runs[0].arguments if argument in bound]
     for argument in given:
         if any(argument not in run.arguments for run in runs):
@@ -123,15 +123,15 @@ def _function(
     body = [each for each in body if not isinstance(each, _IMPORTS | ast.Pass)]
     if prints:
         imports += ["import contextlib", "import io"]
-        redirected = expression_of("contextlib.redirect_stdout(io.StringIO())").body
+        redirected = expression_tree("contextlib.redirect_stdout(io.StringIO())").body
         block = ast.With([ast.withitem(redirected, ast.Name("_printed", ast.Store()))], body)
-        body = [block, ast.Return(expression_of("_printed.getvalue()").body)]
+        body = [block, ast.Return(expression_tree("_printed.getvalue()").body)]
     else:
         sets_result = "result" in top.get_identifiers() and top.lookup("result").is_assigned()
         body = _return_result(body, sets_result=sets_result)
     listed = ", ".join(f"{each.name}: {each.annotation}{' = None' * each.optional}" for each in parameters)
     text = f"{'async ' * any(map(_awaits, body))}def {name}({listed}) -> {returns}:\n    pass"
-    function = module_of(text).body[0]
+    function = module_tree(text).body[0]
     summary = description.strip() or f"{name.replace('_', ' ').capitalize()}."
     words = [f"{summary.splitlines()[0]}\n", "    Args:"]
     for each in parameters:
@@ -143,7 +143,7 @@ def _function(
     imports.sort(key=lambda line: not line.startswith("from __future__"))
     whole = ["\n".join(imports), annotations.classes, ast.unparse(ast.fix_missing_locations(function))]
     code = "\n\n\n".join(filter(None, whole)) + "\n"
-    symbols_of(code)
+    symbol_table(code)
     return RunFunction(
         key=program.key,
         code=code,
@@ -298,7 +298,7 @@ def _return_result(body: list[ast.stmt], *, sets_result: bool) -> list[ast.stmt]
             return [*before, ast.Return(value)]
         case [*before, ast.Expr(value=value)]:
             kept = ast.Assign([ast.Name("_last", ast.Store())], value)
-            return [*before, kept, ast.Return(expression_of("result if _last is None else _last").body)]
+            return [*before, kept, ast.Return(expression_tree("result if _last is None else _last").body)]
     if not sets_result:
         raise NoFunctionError("it ends without an expression and sets no variable named result")
     return [*body, ast.Return(ast.Name("result", ast.Load()))]

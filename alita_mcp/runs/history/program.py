@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from alita_mcp.syntax import module_of
+from alita_mcp.syntax import module_tree
 
 MAX_CODE = 10_000
 """Longer programs, in characters, have no key: a tool has one purpose."""
@@ -61,7 +61,7 @@ def program_of(code: str) -> Program | None:
     if len(code) > MAX_CODE:
         return None
     try:
-        body = _plain(module_of(code).body)
+        body = _plain(module_tree(code).body)
         reader = _LiteralReader(_hints(body))
         body = [reader.visit(statement) for statement in body]
         key = hashlib.sha256(ast.dump(ast.Module(body, [])).encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from alita_mcp.errors import UsageError
-from alita_mcp.texts import with_each_text
+from alita_mcp.texts import map_texts
 
 REDACTED = "[secret]"
 SHORTEST = 4
@@ -36,7 +36,7 @@ def redact(text: str, values: Iterable[str]) -> str:
 
 def redact_json(value: Any, values: Iterable[str]) -> Any:
     """A JSON value without the secrets, also in the names of objects."""
-    return with_each_text(value, partial(_without, _forms(values)))
+    return map_texts(value, partial(_without, _forms(values)))
 
 
 def _forms(values: Iterable[str]) -> list[str]:

@@ -19,7 +19,7 @@ from anyio import to_thread
 from pydantic import ValidationError
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.file_locks import awaited, file_lock, is_held
+from alita_mcp.file_locks import file_lock, is_lock_held, wait_for_lock
 from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.values import Value
 
@@ -168,7 +168,7 @@ class Uses:
 
     def is_in_use(self, digest: str) -> bool:
         """Whether a living process holds it."""
-        return any(map(is_held, self._holders(digest)))
+        return any(map(is_lock_held, self._holders(digest)))
 
     def forget_environment(self, digest: str) -> None:
         """Removes the record and all lock files of an environment that no process holds; call it under the lock."""
@@ -195,7 +195,7 @@ class Uses:
             try:
                 for folder in (self._folder, file.parent):
                     folder.mkdir(parents=True, exist_ok=True)
-                await stack.enter_async_context(awaited(file, seconds))
+                await stack.enter_async_context(wait_for_lock(file, seconds))
             except TimeoutError as late:
                 raise SandboxError(f"Another process {what} for {seconds:g} s.") from late
             except OSError as problem:
@@ -206,7 +206,7 @@ class Uses:
         """Holds a lock file of its own, and removes those of processes that ended."""
         for other in self._holders(digest):
             with suppress(OSError):  # on Windows it stays while another process looks at it
-                if not is_held(other):
+                if not is_lock_held(other):
                     other.unlink()
         if digest not in self._locks:
             self._locks[digest] = file_lock(self._folder / f"{digest_name(digest)}@{uuid.uuid4().hex}")

@@ -28,8 +28,8 @@ from anyio import to_thread
 from pydantic import Field, ValidationError
 
 from alita_mcp.errors import SandboxUnavailable
-from alita_mcp.exception_groups import unwrapped
-from alita_mcp.file_locks import awaited
+from alita_mcp.exception_groups import unwrap_groups
+from alita_mcp.file_locks import wait_for_lock
 from alita_mcp.sandbox.interface import Progress
 from alita_mcp.sandbox.wasm.component import Component
 from alita_mcp.sandbox.wasm.private import open_private, private_folder
@@ -129,12 +129,12 @@ class CompiledFiles:
         try:
             if found := await find():
                 return found
-            with unwrapped():
+            with unwrap_groups():
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(_report, progress)
                     # 1. This process compiles, with the lock held; the system frees the lock of one that is killed.
                     # 2. Another one compiled while this one waited for the lock: the file is there now.
-                    async with awaited(folder / LOCK, 2 * self._most_seconds, _POLL_SECONDS):
+                    async with wait_for_lock(folder / LOCK, 2 * self._most_seconds, _POLL_SECONDS):
                         found = await find() or await self._compile(folder, component, key)
                     tasks.cancel_scope.cancel()
         except TimeoutError as stuck:

@@ -18,7 +18,7 @@ from anyio import to_thread
 from anyio.abc import ByteReceiveStream, ByteStream, Process, SocketAttribute
 
 from alita_mcp.errors import SandboxUnavailable
-from alita_mcp.exception_groups import unwrapped
+from alita_mcp.exception_groups import unwrap_groups
 from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.network.egress_policies import AllowList
 from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream
@@ -67,7 +67,7 @@ class HostBuilder:
             "scratch_bytes": BUILD_SCRATCH_BYTES,
         }
         request = request | {"uv": str(program), "on_host": on_host}
-        with unwrapped():
+        with unwrap_groups():
             async with _proxy(hosts) as proxy:
                 with tempfile.TemporaryDirectory(
                     prefix="alita-packages-", ignore_cleanup_errors=True

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.event_loop import LARGE_BYTES, off_loop
-from alita_mcp.exception_groups import unwrapped
+from alita_mcp.exception_groups import unwrap_groups
 from alita_mcp.sandbox.interface import Broker, Job, RunResult, RunStatus
 from alita_mcp.sandbox.network.proxy import PROXY_VARIABLES
 from alita_mcp.sandbox.runner.tool.failures import MAX_KIND, MAX_KINDS
@@ -22,7 +22,7 @@ from alita_mcp.sandbox.wire.link import GRACE_SECONDS, PACKAGES, Worker, WorkerL
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
 from alita_mcp.sandbox.workers.call_session import CallSession
 from alita_mcp.sandbox.workers.hash_seeds import hash_seed
-from alita_mcp.texts import with_each_text
+from alita_mcp.texts import map_texts
 from alita_mcp.values import Limits, Value
 
 HEADER_BYTES = 64 << 10
@@ -98,7 +98,7 @@ def read_end_report(payload: bytes) -> EndReport:
         SandboxError: it is not what a supervisor sends.
     """
     try:
-        return EndReport.model_validate(with_each_text(json.loads(payload), _clean))
+        return EndReport.model_validate(map_texts(json.loads(payload), _clean))
     except (ValueError, RecursionError, ValidationError) as broken:
         raise SandboxError(f"The sandbox broke its protocol: {broken}"[:500]) from broken
 
@@ -180,7 +180,7 @@ async def _converse(worker: Worker, collected: FrameCollector, job: Job, broker:
         while not collected.take(await worker.next_frame()):
             continue
         return
-    with unwrapped():
+    with unwrap_groups():
         async with anyio.create_task_group() as tasks:
             with closing(CallSession(worker, broker, tasks, calls=job.limits.broker_calls)) as session:
                 while not collected.take(await worker.next_frame(), session):

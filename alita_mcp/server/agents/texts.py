@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from alita_mcp.server.agents.requests import uri_of
 from alita_mcp.server.results.building import as_json, printable
-from alita_mcp.texts import clipped
+from alita_mcp.texts import clip
 
 if TYPE_CHECKING:
     from alita_mcp.agent.values import Solution
@@ -40,7 +40,7 @@ def solution_fields(solution: Solution) -> dict[str, Any]:
     if solution.stopped:
         fields |= {"stopped": solution.stopped, "stopped_why": solution.stopped_why}
     fields["claims"] = [
-        {**claim.model_dump(), "quote": clipped(claim.quote, MAX_QUOTE)} for claim in solution.claims
+        {**claim.model_dump(), "quote": clip(claim.quote, MAX_QUOTE)} for claim in solution.claims
     ]
     fields["steps"] = []
     for step in solution.steps:
@@ -48,7 +48,7 @@ def solution_fields(solution: Solution) -> dict[str, Any]:
         if step.agent:
             row["agent"] = step.agent
         if step.decision is not None:
-            row["decision"] = {"way": step.decision.way, "reason": clipped(step.decision.reason, MAX_LINE)}
+            row["decision"] = {"way": step.decision.way, "reason": clip(step.decision.reason, MAX_LINE)}
         fields["steps"].append(row)
     fields |= solution.model_dump(
         mode="json", include={"tools_made", "tools_used", "calls", "tokens", "cost", "seconds", "sources"}
@@ -75,7 +75,7 @@ def solution_text(fields: Fields) -> str:
         urls = [printable(source["url"], MAX_LINE) for source in fields["sources"]]
         more = f" and {len(urls) - MAX_SOURCES} more" if len(urls) > MAX_SOURCES else ""
         lines.append(f"Sources: {' '.join(urls[:MAX_SOURCES])}{more}")
-    notes = clipped("\n".join(lines), MAX_NOTES)
+    notes = clip("\n".join(lines), MAX_NOTES)
     return f"{answer}\n{notes}\nAll steps: {fields['events']}"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import mcp_types as types
 
 from alita_mcp.errors import AlitaError, InvalidArguments, SandboxBusy, SandboxError, ToolNotFound
-from alita_mcp.texts import clipped
+from alita_mcp.texts import clip
 
 MAX_TEXT = 400
 """Longest text of a result that does not carry an asked value, in characters."""
@@ -53,13 +53,13 @@ def refusal(failure: AlitaError) -> types.CallToolResult:
     elif isinstance(failure, ToolNotFound) and failure.nearest:
         hint = hint or f"Nearest: {', '.join(failure.nearest[:3])}."
     reason, fix = printable(prefix + failure.message, 4_000), printable(hint, len(hint))
-    text = f"{clipped(reason, max(1, MAX_ERROR_TEXT - len(fix) - 1))} {fix}".strip()
+    text = f"{clip(reason, max(1, MAX_ERROR_TEXT - len(fix) - 1))} {fix}".strip()
     return tool_result({"status": status, "reason": reason, "fix": fix, **structured}, text, is_error=True)
 
 
 def printable(text: str, limit: int = 200) -> str:
     """Text from outside as it may be shown: no hidden, bidirectional or half characters, cut to `limit`."""
-    return clipped(_UNSHOWN.sub("\ufffd", text[: limit + 1]), limit)
+    return clip(_UNSHOWN.sub("\ufffd", text[: limit + 1]), limit)
 
 
 def as_json(value: Any) -> str:

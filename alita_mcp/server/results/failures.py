@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.exception_groups import innermost
+from alita_mcp.exception_groups import innermost_error
 from alita_mcp.server.results.building import printable, refusal, tool_result
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ def error_result(raised: Exception) -> types.CallToolResult:
     Raises:
         MCPError: the failure is one.
     """
-    failure = innermost(raised)
+    failure = innermost_error(raised)
     if isinstance(failure, MCPError):
         raise failure from None
     if isinstance(failure, AlitaError):
@@ -37,7 +37,7 @@ def error_result(raised: Exception) -> types.CallToolResult:
 
 def protocol_error(raised: Exception) -> Exception:
     """A failure outside a tool as a protocol error without internals; the SDK knows those of its own validation."""
-    failure = innermost(raised)
+    failure = innermost_error(raised)
     if isinstance(failure, MCPError | ValidationError):
         return failure
     if isinstance(failure, AlitaError):

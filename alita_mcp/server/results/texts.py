@@ -10,7 +10,7 @@ from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.server.results.building import MAX_TEXT, as_json, bullets, printable
 from alita_mcp.server.results.rejections import rejection_text
 from alita_mcp.server.results.visibility import CALLABLE, call_phrase
-from alita_mcp.texts import clipped
+from alita_mcp.texts import clip
 from alita_mcp.toolsmith.requests.template import format_template
 from alita_mcp.values import VerificationReport
 from alita_mcp.verification.comparison import difference
@@ -21,9 +21,9 @@ ASSUMED = 160
 LEAST = 200
 """So many characters say what waits for approval, however long the command is."""
 _VISIBLE = {
-    "now": "as soon as you refresh it",
-    "after reconnect": "after you reconnect",
-    "in search": "never; search_capabilities finds it",
+    "now": "it appears in your tool list as soon as you refresh it",
+    "after reconnect": "it appears in your tool list after you reconnect",
+    "in search": "your tool list does not show it, search_capabilities finds it",
 }
 
 
@@ -64,17 +64,17 @@ def outcome_text(outcome: Fields) -> str:
             passed = f"{outcome['tool']} v{outcome['version']} passed and is kept.{kept}"
             asked = outcome.get("asked")
             answer = f"{asked[0].upper()}{asked[1:]}. " if asked else ""
-            needs = f"It needs {clipped(', '.join(outcome['grants']), 120)}."
+            needs = f"It needs {clip(', '.join(outcome['grants']), 120)}."
             before = f"{passed} {needs} {answer}{_cases_given_up(outcome)}{_assumptions(outcome)}"
             how: str = outcome["how"]
-            return clipped(before, max(LEAST, MAX_TEXT - len(how))) + how
+            return clip(before, max(LEAST, MAX_TEXT - len(how))) + how
         case _:  # needs_code
             similar = f"\nSimilar tools: {', '.join(outcome['similar'])}" if outcome.get("similar") else ""
             return (
                 f"Call synthesize_tool again with this filled in:\n{format_template(outcome['template'])}\n"
                 f"Rules:{bullets(outcome['rules'])}\nThe sandbox here:{bullets(outcome['sandbox'])}{similar}"
             )
-    return clipped(text.strip(), MAX_TEXT)
+    return clip(text.strip(), MAX_TEXT)
 
 
 def _text_of_created(outcome: Fields) -> str:
@@ -103,7 +103,7 @@ def _cases_given_up(outcome: Fields) -> str:
     cases = outcome.get("breaks")
     if not cases:
         return ""
-    arguments = clipped(as_json(cases[0]["arguments"]), 60)
+    arguments = clip(as_json(cases[0]["arguments"]), 60)
     change = difference(cases[0]["expected"], cases[0]["got"], 30)
     more = f", and {len(cases) - 1} more" if len(cases) > 1 else ""
     return f"Broken as declared: {arguments}: was {change.expected}, is now {change.got}{more}. "
@@ -114,7 +114,7 @@ def _assumptions(outcome: Fields) -> str:
     lines = outcome.get("assumed")
     if not lines:
         return ""
-    assumed = clipped("; ".join(lines), ASSUMED).rstrip(".")
+    assumed = clip("; ".join(lines), ASSUMED).rstrip(".")
     return f"Assumed (to change one, update the tool and say so): {assumed}. "
 
 
@@ -128,7 +128,7 @@ def _how_to_call(outcome: Fields) -> str:
     call = outcome.get("call")
     if call in CALLABLE:
         how = "directly by its name or through" if call == "direct" else "now through"
-        return f"Call it {how} run_tool; it appears in your tool list {_VISIBLE[outcome['visible']]}. "
+        return f"Call it {how} run_tool; {_VISIBLE[outcome['visible']]}. "
     return f"It {call_phrase(outcome)}. " if call else ""
 
 
@@ -145,7 +145,7 @@ def card_text(card: Fields) -> str:
     takes = f"Takes {as_json(manifest['input_schema'])}"
     rows = evidence_rows(VerificationReport.model_validate(report), card["sandboxes"])
     evidence = [printable(f"- {label}: {value}", MAX_TEXT) for label, value in rows]
-    text = "\n".join([clipped(head + takes, MAX_TEXT), *evidence])
+    text = "\n".join([clip(head + takes, MAX_TEXT), *evidence])
     if "unreviewed" in card:
         return f"{text}\n\n{card['unreviewed']}"
     if "source" not in card:

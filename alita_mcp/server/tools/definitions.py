@@ -9,7 +9,7 @@ import mcp_types as types
 from alita_mcp.library.rows import Origin
 from alita_mcp.server.results.unreviewed import plain_manifest
 from alita_mcp.server.sources import own_tool
-from alita_mcp.texts import clipped
+from alita_mcp.texts import clip
 from alita_mcp.values import META_TOOLS, Manifest
 from alita_mcp.verification.static.wording import MAX_DESCRIPTION
 
@@ -136,7 +136,7 @@ def definition_of(manifest: Manifest, unreviewed: Origin | None = None) -> types
     title, description = None, manifest.description
     if manifest.trust != "verified":
         title = f"{manifest.name.replace('_', ' ').capitalize()} ({manifest.trust})"
-        description = clipped(PROVISIONAL + description, MAX_DESCRIPTION)
+        description = clip(PROVISIONAL + description, MAX_DESCRIPTION)
     grants = manifest.grants
     changes_nothing = not grants.network and grants.workspace != "write" and not grants.tools
     return types.Tool(

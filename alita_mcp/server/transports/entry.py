@@ -56,7 +56,7 @@ def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
 
     greeting = greet(*wire)
     from alita_mcp.errors import AlitaError
-    from alita_mcp.exception_groups import innermost
+    from alita_mcp.exception_groups import innermost_error
     from alita_mcp.server.transports.shutdown import leave
 
     try:
@@ -64,7 +64,7 @@ def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
     except KeyboardInterrupt:
         leave(130)
     except BaseException as failed:  # noqa: BLE001 - the outermost edge: a blocked reader must not hold up the exit
-        first = innermost(failed)
+        first = innermost_error(failed)
         if not isinstance(first, AlitaError):
             sys.excepthook(type(failed), failed, failed.__traceback__)
             leave(1)
@@ -77,9 +77,9 @@ def _serve(wire: Wire, parent: int, greeting: Greeting) -> NoReturn:
 
     gc.disable()  # imports allocate much and free nothing: collecting would take a tenth of the start
 
-    from alita_mcp.settings import keep_warnings_harmless, read_settings
+    from alita_mcp.settings import read_settings, tolerate_warnings
 
-    keep_warnings_harmless()
+    tolerate_warnings()
     settings = read_settings()
 
     import logging

@@ -1,9 +1,9 @@
-"""Detection of an existing tool that does the same as a draft, or what a request's tests ask for."""
+"""Detection of an existing tool that does the same as a draft, or what a request's examples say."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import anyio
@@ -24,7 +24,6 @@ from alita_mcp.toolsmith.duplicates.comparison import (
     results_alike,
 )
 from alita_mcp.toolsmith.requests.outcomes import Exists, Lookalike
-from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion, Trust
 from alita_mcp.verification.findings import brief
 from alita_mcp.verification.json_schema import validate_arguments
@@ -39,8 +38,6 @@ LIKE_WORDS = 0.25
 """Share of common words from which on two tools are told apart in the answer."""
 MIN_EXAMPLES = 2
 """One example alone fits too many tools: `double(2)` and `square(2)` agree."""
-MIN_TESTS = 5
-"""Fewer tests than these prove nothing, nor do any that all have one result."""
 
 
 @dataclass(frozen=True)
@@ -152,92 +149,36 @@ async def _compare(
 async def find_tool_meeting_examples(
     examples: Sequence[Example], names: Sequence[str], library: Library, rehearsal: Rehearsal
 ) -> Exists | None:
-    """The first of the tools called `names` that does what the examples say; too few examples find none."""
+    """The first of the tools called `names` that does what the examples say; too few examples find none.
+
+    A tool that varies, asks for grants or cannot be run here is not it.
+    """
     with_results = sum("expected" in example.outcome_fields for example in examples)
     if with_results < MIN_EXAMPLES or any(example.check for example in examples):
         return None
-
-    def map_names(known: StoredVersion) -> Names | None:
-        # the names in the examples are the tool's own or match them by place, with types as the values have them
-        longest = max((list(example.arguments) for example in examples), key=len)
-        if any(not example.arguments.keys() <= {*longest} for example in examples):
-            return None
-        schema = known.manifest.input_schema
-        names = by_name_and_place(longest, list(schema.get("properties", {})))
-        if names is not None:
-            for example in examples:
-                validate_arguments(schema, {names[name]: value for name, value in example.arguments.items()})
-        return names
-
-    why = f"it does what your {len(examples)} examples say"
-    return await _find_first(map_names, examples, why, names, library, rehearsal)
-
-
-async def find_rivals(specification: Specification, library: Library) -> tuple[str, ...]:
-    """Names of the tools with similar words that could be called in place of the specified one."""
-    words = " ".join((specification.name, specification.description, *specification.use_when))
-    contract, rivals = specification.contract(), []
-    for name in await library.similar(words):
-        try:
-            known = await library.read(name)
-        except AlitaError:
-            continue
-        alike = results_alike(contract.output_schema, known.manifest.output_schema)
-        names = parameter_map(contract.input_schema, known.manifest.input_schema)
-        if name != specification.name and _is_steady(known) and alike and names is not None:
-            rivals.append(name)
-    return tuple(rivals)
-
-
-async def find_tool_passing_tests(
-    specification: Specification,
-    own: Sequence[Example],
-    suite: Sequence[Example],
-    names: Sequence[str],
-    library: Library,
-    rehearsal: Rehearsal,
-) -> Exists | None:
-    """The first of the tools called `names` that passes all tests of a suite and the caller's own examples."""
-    own, suite = ([each for each in tests if each.check is None] for tests in (own, suite))
-    results = {repr(each.expected) for each in (*own, *suite) if "expected" in each.outcome_fields}
-    if not suite or len(own) + len(suite) < MIN_TESTS or len(results) < MIN_EXAMPLES:
+    longest = max((list(example.arguments) for example in examples), key=len)
+    if any(not example.arguments.keys() <= {*longest} for example in examples):
         return None
-
-    def map_names(known: StoredVersion) -> Names | None:
-        return parameter_map(specification.contract().input_schema, known.manifest.input_schema)
-
-    yours = f"your {len(own)} examples and " if own else ""
-    why = f"it passes {yours}{len(suite)} tests that were written for this request"
-    return await _find_first(map_names, [*own, *suite], why, names, library, rehearsal)
-
-
-async def _find_first(
-    map_names: Callable[[StoredVersion], Names | None],
-    tests: Sequence[Example],
-    why: str,
-    names: Sequence[str],
-    library: Library,
-    rehearsal: Rehearsal,
-) -> Exists | None:
-    """The first tool that passes all tests; one that varies, asks for grants or cannot be run here does not."""
     with anyio.move_on_after(MAX_SECONDS):
         for name in names:
             try:
                 known = await library.read(name)
-                mapped = map_names(known) if _is_steady(known) else None
-                if mapped is None:
+                manifest = known.manifest
+                # the names in the examples are the tool's own or match them by place, with types as the values have
+                schema = manifest.input_schema
+                mapped = by_name_and_place(longest, list(schema.get("properties", {})))
+                if mapped is None or manifest.varies or not manifest.grants.is_pure:
                     continue
+                for example in examples:
+                    arguments = {mapped[key]: value for key, value in example.arguments.items()}
+                    validate_arguments(schema, arguments)
                 tool = await prepare_published_tool(known, mapped, library, rehearsal)
-                for test in tests:
-                    if not await tool.fulfils(test):
+                for example in examples:
+                    if not await tool.fulfils(example):
                         break
                 else:
-                    why = f"{why}{describe_renaming(mapped)}"
-                    return Exists(tool=known.manifest.name, version=known.manifest.version, why=why)
+                    why = f"it does what your {len(examples)} examples say{describe_renaming(mapped)}"
+                    return Exists(tool=manifest.name, version=manifest.version, why=why)
             except AlitaError:
                 continue
     return None
-
-
-def _is_steady(known: StoredVersion) -> bool:
-    return known.manifest.grants.is_pure and not known.manifest.varies

@@ -14,7 +14,7 @@ import anyio
 from alita_mcp.errors import AlitaError
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
-from alita_mcp.research.reading.fencing import seen
+from alita_mcp.research.reading.fencing import visible_text
 from alita_mcp.research.values import Passage, ResearchLimits
 from alita_mcp.toolsmith.package_check import PackageCheck, problem_of
 from alita_mcp.toolsmith.specification import Specification
@@ -71,14 +71,18 @@ class Lookup:
             checked, silent = await self._packages.facts(libraries)
         sources: dict[str, Source] = {}
         for passage in (passage for answer in answers for passage in answer.passages):
-            url, title = seen(passage.url)[:500], seen(passage.title)[:200]
+            url, title = visible_text(passage.url)[:500], visible_text(passage.title)[:200]
             sources.setdefault(passage.url, Source(url=url, title=title, retrieved_at=passage.retrieved_at))
         looked_up = LookedUp(
             sources=tuple(sources.values())[:MAX_SOURCES],
             packages=checked,
             notes=(
                 *silent,
-                *(seen(f"{each.question[:MAX_NOTE]} - {each.problem}") for each in answers if each.problem),
+                *(
+                    visible_text(f"{each.question[:MAX_NOTE]} - {each.problem}")
+                    for each in answers
+                    if each.problem
+                ),
             ),
         )
         return specified.model_copy(update={"notes": in_words(answers, looked_up), "looked_up": looked_up})
@@ -145,4 +149,4 @@ def in_words(answers: Sequence[LookupAnswer], looked_up: LookedUp) -> str:
         if not answered.passages:
             lines.append("Nothing was found.")
         parts.append("\n".join(lines)[: max(0, room - 1)])
-    return seen("\n".join(parts))
+    return visible_text("\n".join(parts))

@@ -13,7 +13,7 @@ from alita_mcp.toolsmith.failures import signature
 from alita_mcp.toolsmith.requests.modes import Width
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
 from alita_mcp.toolsmith.requests.request import grants_of
-from alita_mcp.toolsmith.specification import MAX_REQUESTS, Specification, Suite
+from alita_mcp.toolsmith.specification import MAX_REQUESTS, Specification
 from alita_mcp.toolsmith.writing.candidate_sampler import (
     CandidateCode,
     CandidateSampler,
@@ -41,10 +41,8 @@ class Rounds:
         self._sampler = sampler
         self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
-    async def widen(self, current: Round, width: Width, suites: list[Suite] | None = None) -> Round:
+    async def widen(self, current: Round, width: Width) -> Round:
         """The round with as many candidates and suites as `width` says; only new pairs are run.
-
-        `suites` are those of this round where they were drawn before.
 
         Raises:
             ModelError: the first round has no candidate or no suite, a later one nothing at all.
@@ -62,7 +60,7 @@ class Rounds:
                 failures.append(failure)
                 return []
 
-        missing_suites = range(current.asked.suites, width.suites) if suites is None else range(0)
+        missing_suites = range(current.asked.suites, width.suites)
         if missing_suites:
             await on_stage("tests")
         missing_candidates = range(current.asked.candidates, width.candidates)
@@ -72,7 +70,6 @@ class Rounds:
             partial(draw, partial(self._sampler.draw_suites, self._brief, attempt), missing_suites),
             partial(draw, partial(self._draw_candidates, attempt), missing_candidates),
         )
-        new_suites = [*(suites or ()), *new_suites]
         # a round may go without a part that could not be had only where it has some of it already
         if failures and (not current.codes or not (new_suites or new_candidates)):
             raise failures[0]

@@ -8,7 +8,7 @@ import math
 import re
 from dataclasses import dataclass, field
 
-from alita_mcp.texts import clipped
+from alita_mcp.texts import clip
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Schema, ToolContract
 from alita_mcp.verification.code.function import (
@@ -114,7 +114,7 @@ def read_contract(code: str, name: str, description: str) -> ToolContract:
     summary = docstring.summary or next((line for line in description.splitlines() if line.strip()), "")
     return ToolContract(
         function=name,
-        summary=clipped(summary.strip(), MAX_SUMMARY),
+        summary=clip(summary.strip(), MAX_SUMMARY),
         input_schema=input_schema,
         output_schema=output_schema,
         wraps_result=wraps_result,

@@ -10,7 +10,7 @@ import tokenize
 from collections.abc import Callable
 from typing import TypeVar
 
-from alita_mcp.syntax import expression_of, module_of, symbols_of
+from alita_mcp.syntax import expression_tree, module_tree, symbol_table
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.verification.findings import refusal
 
@@ -33,17 +33,17 @@ def parse_code(code: str) -> ast.Module:
         ContractError: the code is too large, is not plain UTF-8 text, hides characters or does not parse.
     """
     _check_text(code)
-    tree = _run_parser(lambda: module_of(code), "the code")
+    tree = _run_parser(lambda: module_tree(code), "the code")
     _check_depth(tree)
     # Two parameters of one name and the like. Not compile(): nested finally blocks double its work each.
-    _run_parser(lambda: symbols_of(code), "the code")
+    _run_parser(lambda: symbol_table(code), "the code")
     return tree
 
 
 def parse_expression(text: str) -> ast.expr:
     """The syntax tree of one expression; errors as `parse_code`."""
     _check_text(text)
-    tree = _run_parser(lambda: expression_of(text.strip()), repr(text[:80]))
+    tree = _run_parser(lambda: expression_tree(text.strip()), repr(text[:80]))
     _check_depth(tree)
     return tree.body
 
@@ -51,7 +51,7 @@ def parse_expression(text: str) -> ast.expr:
 def normal_form(code: str) -> str:
     """The program without comments, docstrings and layout; the text itself where it does not parse."""
     try:
-        tree = module_of(code)
+        tree = module_tree(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return code
     for node in ast.walk(tree):

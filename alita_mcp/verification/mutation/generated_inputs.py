@@ -13,7 +13,7 @@ import random
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
-from alita_mcp.syntax import module_of
+from alita_mcp.syntax import module_tree
 from alita_mcp.values import Schema
 from alita_mcp.verification.findings import is_unicode, json_key
 
@@ -48,7 +48,7 @@ def constants_in(*codes: str) -> list[Scalar]:
     found: dict[tuple[type, Scalar], None] = {}
     for code in codes:
         try:
-            tree = module_of(code)
+            tree = module_tree(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}

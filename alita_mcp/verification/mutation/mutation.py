@@ -13,7 +13,7 @@ import anyio
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.code_on_call import UNLOADABLE, loader_program, on_call
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.syntax import module_of
+from alita_mcp.syntax import module_tree
 from alita_mcp.values import Check, Example, Limits, MutationScore, Survivor
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.examples.examples import Trial, still_met
@@ -29,7 +29,6 @@ from alita_mcp.verification.mutation.other_inputs import (
     alike,
     behaviour_of,
 )
-from alita_mcp.verification.static.run_text import texts_run
 
 Run = Callable[[str, Trial], Awaitable[RunResult]]
 """Runs one example on one variant of the code."""
@@ -236,9 +235,8 @@ async def mutation_gate(
 
 
 def looks_at_itself(code: str) -> bool:
-    """Whether the code, or text in it that it runs, could inspect itself and detect a mutation."""
-    tree = module_of(code)
-    for node in ast.walk(tree):
+    """Whether the code could inspect itself and detect a mutation; code that runs text is never `verified` anyway."""
+    for node in ast.walk(module_tree(code)):
         match node:
             case (
                 ast.Name(id=name)
@@ -248,7 +246,7 @@ def looks_at_itself(code: str) -> bool:
                 | ast.ImportFrom(module=str(name))
             ) if name in _LOOKS_AT_ITSELF:
                 return True
-    return any(looks_at_itself(text) for _line, text in texts_run(tree))
+    return False
 
 
 async def _find_way(subject: RehearsedDraft, trials: Sequence[Trial]) -> Way | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from alita_mcp.syntax import expression_of
+from alita_mcp.syntax import expression_tree
 from alita_mcp.verification.code.names import last_name
 
 _ARITHMETIC: Mapping[type[ast.operator], type[ast.operator]] = {
@@ -117,7 +117,7 @@ def empty_result(annotation: ast.expr | None) -> ast.expr:
     """The expression of an empty result for a return annotation."""
     generic = annotation.value if isinstance(annotation, ast.Subscript) else annotation
     word = generic.id if isinstance(generic, ast.Name) else ""
-    return expression_of(_EMPTY.get(word, "None")).body
+    return expression_tree(_EMPTY.get(word, "None")).body
 
 
 def _replace_fields(node: N, **fields: Any) -> N:

@@ -16,7 +16,7 @@ import anyio
 
 from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError
 from alita_mcp.library.grants.hosts import ANY
-from alita_mcp.progress import silent
+from alita_mcp.progress import ignore_stage
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import HostServices
 from alita_mcp.sandbox.interface import EgressPolicy, Job, RunResult, Sandbox
@@ -88,7 +88,7 @@ class Rehearsal:
         except InvalidArguments as wrong:
             raise ValueError(f"{name}: {wrong.message}") from wrong
         locked = bool(stored.lock.requirements)
-        environment = await self.sandbox.prepare(stored.lock, silent) if locked else None
+        environment = await self.sandbox.prepare(stored.lock, ignore_stage) if locked else None
         job = Job(
             code=stored.code,
             function=manifest.name,

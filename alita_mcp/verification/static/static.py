@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import subprocess
 import sys
@@ -15,16 +14,15 @@ import anyio.to_thread
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Check, Draft, ToolContract
-from alita_mcp.verification.code.contract import read_contract, top_level_imports
+from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.code.names import names_of
 from alita_mcp.verification.code.source import parse_code
-from alita_mcp.verification.determinism import generator_checks
 from alita_mcp.verification.findings import ContractError, fail_check, pass_check
 from alita_mcp.verification.static.credentials import credential_checks
 from alita_mcp.verification.static.import_time import import_time_checks
 from alita_mcp.verification.static.imports import import_checks, missing_checks, package_checks
 from alita_mcp.verification.static.needs import needs_checks
-from alita_mcp.verification.static.run_text import run_text_checks, texts_run
+from alita_mcp.verification.static.run_text import run_text_checks
 from alita_mcp.verification.static.wording import wording_checks
 
 WITHIN_S = 20.0
@@ -102,31 +100,10 @@ def _read_draft(draft: Draft) -> tuple[list[Check], ToolContract | None]:
         checks += import_checks(draft, contract, tree)
     checks += import_time_checks(tree.body, names)
     checks += credential_checks(draft.code, tree)
-    checks += run_text_checks(tree, names) + _run_text_failures(draft, contract, tree)
-    checks += needs_checks(draft, tree, names) + generator_checks(draft, tree, names)
+    checks += run_text_checks(tree, names)
+    checks += needs_checks(draft, tree, names)
     checks += wording_checks(draft, contract)
     return checks, contract
-
-
-def _run_text_failures(draft: Draft, contract: ToolContract, tree: ast.Module) -> list[Check]:
-    """What is wrong with texts that the code runs and that stand in it in full, at the line where they are run."""
-    checks: list[Check] = []
-    waiting = list(texts_run(tree))
-    while waiting and len(checks) < _SHOWN_TOGETHER:
-        line, text = waiting.pop()
-        try:
-            inner = parse_code(text)
-            inner_contract = contract.model_copy(update={"imports": top_level_imports(inner)})
-        except ContractError as broken:
-            found = [broken.check]
-        else:
-            found = import_checks(draft, inner_contract, inner) + credential_checks(text, inner)
-            waiting += [(line, nested) for _, nested in texts_run(inner)]
-        checks += [
-            check.model_copy(update={"message": f"in the text run at line {line}: {check.message}"})
-            for check in found
-        ]
-    return checks
 
 
 def _join_failures(checks: list[Check]) -> list[Check]:

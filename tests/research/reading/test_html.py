@@ -115,19 +115,6 @@ def test_a_page_without_a_main_part_is_read_whole() -> None:
     assert "two words" in text
 
 
-def test_a_page_of_links_only_is_its_links() -> None:
-    document = read('<a href="/a">first link</a><a href="/b">second link</a>')
-    assert [link.text for link in document.links] == ["first link", "second link"]
-    assert "second link [2]" in document.text
-
-
-@pytest.mark.slow
-def test_pages_of_very_many_elements_are_read_whole_a_row_a_line() -> None:
-    text = read("<p>word</p>" * 70_000 + "<table><tr><th>a</th><td>b</td></tr></table>").text
-    assert text.count("word\n") == 70_000
-    assert text.endswith("| a | b |")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "body",

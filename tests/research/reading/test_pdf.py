@@ -59,11 +59,6 @@ def test_one_that_only_forbids_changes_is_read_and_one_with_a_password_is_not() 
         read(pdf("words", password="secret"))
 
 
-def test_one_without_text_is_refused() -> None:
-    with pytest.raises(UsageError, match="no text"):
-        read(pdf("", ""))
-
-
 def test_damaged_ones_are_refused() -> None:
     for body in (b"%PDF-1.7", b"%PDF-1.7\n%%EOF", b"%PDF-" + b"\xff" * 5_000, pdf("words")[:300]):
         with pytest.raises(UsageError):

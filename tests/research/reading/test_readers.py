@@ -28,7 +28,7 @@ SLOW = b"<p " + b" ".join(b"a%d=1" % number for number in range(60_000)) + b">wo
 
 
 async def title(readers: Readers) -> str:
-    return (await readers.read(PAGE, "text/html", "http://a.example/")).title
+    return (await readers.read_document(PAGE, "text/html", "http://a.example/")).title
 
 
 @pytest.mark.slow
@@ -55,17 +55,7 @@ async def test_what_takes_too_long_is_given_up_and_the_next_body_is_read() -> No
     with anyio.fail_after(60):
         async with open_readers(ReadingLimits(seconds=3)) as readers:
             with pytest.raises(UsageError, match="longer than 3 s"):
-                await readers.read(SLOW, "text/html", "http://a.example/")
-            assert await title(readers) == "Owls"
-
-
-@pytest.mark.slow
-async def test_a_caller_that_leaves_takes_its_process_with_it() -> None:
-    with anyio.fail_after(60):
-        async with open_readers() as readers:
-            with anyio.move_on_after(1.0) as left:
-                await readers.read(SLOW, "text/html", "http://a.example/")
-            assert left.cancelled_caught
+                await readers.read_document(SLOW, "text/html", "http://a.example/")
             assert await title(readers) == "Owls"
 
 
@@ -73,7 +63,7 @@ async def test_what_is_refused_inside_is_refused_outside() -> None:
     with anyio.fail_after(60):
         async with open_readers() as readers:
             with pytest.raises(UsageError, match="encrypted with a password") as refused:
-                await readers.read(pdf("x", password="y"), "application/pdf", "http://a.example/")
+                await readers.read_document(pdf("x", password="y"), "application/pdf", "http://a.example/")
             assert refused.value.hint == "Provide a copy without a password."
 
 
@@ -167,19 +157,6 @@ async def test_files_that_are_not_read_are_refused_by_name(tmp_path: Path) -> No
         for path, name, why in cases:
             with pytest.raises(UsageError, match=why):
                 await read_file(path, name)
-
-
-def test_the_process_limits_its_memory_its_files_and_each_bodys_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    resource = pytest.importorskip("resource", reason="this system limits no processes")
-    limits: dict[int, tuple[int, int]] = {}
-    monkeypatch.setattr(resource, "setrlimit", lambda which, pair: limits.update({which: pair}))
-    monkeypatch.setattr(sys, "dont_write_bytecode", sys.dont_write_bytecode)
-    worker.limit_process()
-    worker.limit_time()
-    assert limits[resource.RLIMIT_AS] == (worker.MEMORY_BYTES, worker.MEMORY_BYTES)
-    assert limits[resource.RLIMIT_CORE] == (0, 0)
-    assert limits[resource.RLIMIT_FSIZE][0] < 1 << 20
-    assert limits[resource.RLIMIT_CPU][0] >= worker.CPU_SECONDS
 
 
 @pytest.mark.process

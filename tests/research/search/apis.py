@@ -13,8 +13,7 @@ from alita_mcp.research.http_client import open_http_client
 from alita_mcp.research.interface import SearchBackend
 from alita_mcp.research.json_api import Endpoint
 from alita_mcp.research.packages import PackageIndex, index_endpoint
-from alita_mcp.research.search import github as github_search
-from alita_mcp.research.search.apis import BRAVE, SEARXNG, TAVILY, JsonSearch, SearchApi
+from alita_mcp.research.search.apis import BRAVE, GITHUB, GITHUB_CODE, SEARXNG, TAVILY, JsonSearch, SearchApi
 from alita_mcp.research.search.backends import api_endpoint
 from alita_mcp.research.search.package_index import PackageIndexSearch
 from alita_mcp.settings import Settings
@@ -133,10 +132,10 @@ def project(rows: Sequence[Found]) -> Any:
 
 APIS = {
     "package_index": Api(project, _index, _index_search),
-    "github": _json_search("github", github_search.REPOSITORIES, github),
-    "github with a token": _json_search("github", github_search.REPOSITORIES, github, KEY),
+    "github": _json_search("github", GITHUB, github),
+    "github with a token": _json_search("github", GITHUB, github, KEY),
     "searxng": _json_search("searxng", SEARXNG, searxng),
     "tavily": _json_search("tavily", TAVILY, tavily, KEY),
     "brave": _json_search("brave", BRAVE, brave, KEY),
 }
-CODE = _json_search("github", github_search.CODE, github, KEY)
+CODE = _json_search("github", GITHUB_CODE, github, KEY)

@@ -89,16 +89,6 @@ async def test_all_that_is_chosen_is_asked_at_its_own_place() -> None:
     assert f"{at_index}/simple/georeader/" in {hit.url for hit in found.hits}
 
 
-async def test_a_user_and_password_of_an_address_are_sent_and_not_told() -> None:
-    with anyio.fail_after(60), json_server(lambda request: Reply(b"", 401)) as (url, asked):
-        place = url.replace("http://", "http://owl:long-password-SECRET@")
-        async with open_search(Settings(searxng_url=place), has_model=False) as search:
-            found = await search.search("owls")
-    assert asked[0].headers["authorization"].startswith("Basic ")
-    assert "SECRET" not in found.model_dump_json()
-    assert found.failed[0].reason.startswith("searxng answered 401.")
-
-
 async def test_the_default_addresses_stay_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the name of a public API resolves to this machine, nothing is sent."""
 
@@ -140,9 +130,3 @@ async def test_a_programs_own_back_end_is_asked_too() -> None:
         async with open_search(Settings(), has_model=False, also_backends=[Fixed()]) as search:
             assert search.backends == ("own",)
             assert (await search.search("owls")).hits[0].title == "owls"
-
-
-async def test_a_search_without_back_ends_finds_nothing() -> None:
-    async with open_search(Settings(), has_model=False) as search:
-        assert search.backends == ()
-        assert (await search.search("owls")).hits == ()

@@ -1,22 +1,23 @@
-"""Fetcher of web documents, with checks of addresses and robots.txt for each request."""
+"""Fetcher of web documents; each request is checked against the rules of addresses and robots.txt."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 import httpx
+from anyio import to_thread
 from pydantic import Field
 
 from alita_mcp.errors import UsageError
-from alita_mcp.extras import require
+from alita_mcp.extras import extra_imports, require_extra
 from alita_mcp.research.addresses import display_url, host_port, parse_url, parse_web_allow, redirect_target
-from alita_mcp.research.fetching import robots
-from alita_mcp.research.http_client import open_http_client, read_body
+from alita_mcp.research.http_client import AGENT_NAME, open_http_client, read_body
 from alita_mcp.research.interface import MayFollow
 from alita_mcp.research.reading.readers import Readers, open_readers
 from alita_mcp.research.values import Document
@@ -30,6 +31,65 @@ CACHED_CHARACTERS = 16_000_000
 DEFAULT_FRESH_S = 60.0
 """How long a page without caching headers is fresh: an agent that reads its second part sends no second request."""
 MAX_FRESH_S = 86_400.0
+FEATURE = "Reading a web page"
+MAX_RULES_BYTES = 1_000_000
+"""Rules of a robots.txt beyond are not read."""
+RULES_MAX_AGE_S = 3_600.0
+MAX_ORIGINS = 256
+
+FetchRules = Callable[[httpx.URL], Awaitable[tuple[int, bytes]]]
+"""Takes the URL of a robots.txt; returns its status and body after redirects."""
+
+
+class _Rules(NamedTuple):
+    expires_at: float
+    parsed: Any
+    """None where the server failed, so nothing may be read."""
+
+
+class Robots:
+    """Rules of robots.txt (RFC 9309), fetched once an hour for each of the recently used origins."""
+
+    def __init__(self, fetch_rules: FetchRules, clock: Callable[[], float] = time.monotonic) -> None:
+        self._fetch_rules = fetch_rules
+        self._clock = clock
+        self._rules: dict[str, _Rules] = {}
+        self._locks: dict[str, anyio.Lock] = {}
+
+    async def require_allowed(self, url: httpx.URL) -> None:
+        """Returns if the URL may be read.
+
+        Raises:
+            ExtraMissing: the parser of robots.txt is not installed.
+            UsageError: the rules forbid it, or the server failed to send them.
+        """
+        origin = f"{url.scheme}://{url.netloc.decode('ascii')}"
+        async with self._locks.setdefault(origin, anyio.Lock()):
+            rules = self._rules.get(origin)
+            if rules is None or rules.expires_at < self._clock():
+                rules = await self._read_rules(origin)
+            self._rules[origin] = rules
+        if len(self._locks) > MAX_ORIGINS:
+            self._rules.clear()
+            self._locks.clear()
+        if rules.parsed is None:
+            why = f"robots.txt of {origin!r} cannot be read, so nothing is read there."
+            raise UsageError(why, hint="Try again later.")
+        # In a thread: matching a megabyte of rules takes up to a second.
+        if not await to_thread.run_sync(rules.parsed.can_fetch, str(url), AGENT_NAME):
+            raise UsageError(
+                f"robots.txt of {origin!r} forbids {display_url(url)}.", hint="Read another page."
+            )
+
+    async def _read_rules(self, origin: str) -> _Rules:
+        with extra_imports("web", FEATURE):
+            from protego import Protego
+        status, body = await self._fetch_rules(httpx.URL(f"{origin}/robots.txt"))
+        # RFC 9309: a server that fails forbids everything, and one without rules allows everything.
+        if status >= 500:
+            return _Rules(self._clock(), None)
+        text = body.decode("utf-8", "replace") if status < 300 else ""
+        return _Rules(self._clock() + RULES_MAX_AGE_S, await to_thread.run_sync(Protego.parse, text))
 
 
 class FetchLimits(Value):
@@ -56,17 +116,17 @@ class WebFetcher:
         self._client = client
         self._readers = readers
         self._limits = limits
-        self._robots = robots.Robots(self._fetch_rules)
+        self._robots = Robots(self._fetch_rules)
         self._slots: dict[str, anyio.CapacityLimiter] = {}
         self._cache: dict[str, tuple[Document, float]] = {}
         """Documents by URL, each with the time until which it is fresh; the oldest first."""
 
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """The document at a URL, whole up to the caps; raises as `WebAgent.fetch`."""
-        require("web", robots.FEATURE)
+        require_extra("web", FEATURE)
         here, deadline = parse_url(url), anyio.current_time() + self._limits.seconds
         for _hop in range(MAX_REDIRECTS + 1):
-            found = await self._read(here, deadline)
+            found = await self._read_page(here, deadline)
             if isinstance(found, Document):
                 return found
             if may_follow is not None and not may_follow(str(found)):
@@ -77,7 +137,7 @@ class WebFetcher:
             here = found
         raise UsageError(f"More than {MAX_REDIRECTS} redirects, the last to {display_url(here)}.")
 
-    async def _read(self, url: httpx.URL, deadline: float) -> Document | httpx.URL:
+    async def _read_page(self, url: httpx.URL, deadline: float) -> Document | httpx.URL:
         """The document at a URL, or the URL that it redirects to."""
         document, fresh_until = self._cache.get(str(url), (None, 0.0))
         if document is not None and anyio.current_time() < fresh_until:
@@ -101,7 +161,7 @@ class WebFetcher:
             later = headers.get("retry-after", "")
             hint = f"Try again in {later} s." if later.isdigit() and len(later) < 7 else ""
             raise UsageError(f"{display_url(url)} answered {status}.", hint=hint)
-        read = await self._readers.read(body, headers.get("content-type", ""), str(url))
+        read = await self._readers.read_document(body, headers.get("content-type", ""), str(url))
         now = datetime.now(UTC).isoformat(timespec="seconds")
         document = read.model_copy(update={"retrieved_at": now})
         self._cache.pop(str(url), None)
@@ -125,7 +185,7 @@ class WebFetcher:
     async def _fetch_rules(self, url: httpx.URL) -> tuple[int, bytes]:
         """Status and body of a robots.txt; one that redirects for ever counts as none."""
         for _hop in range(MAX_REDIRECTS + 1):
-            status, headers, body = await self._get(url, robots.MAX_BYTES, cut=True)
+            status, headers, body = await self._get(url, MAX_RULES_BYTES, cut=True)
             if "location" not in headers or not 300 <= status < 400:
                 return status, body
             url = redirect_target(url, headers["location"])

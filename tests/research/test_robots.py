@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.fetching import robots
-from alita_mcp.research.fetching.robots import Robots
+from alita_mcp.research import fetcher
+from alita_mcp.research.fetcher import Robots
 
 pytestmark = [pytest.mark.anyio, pytest.mark.extra("web")]
 
@@ -47,7 +47,7 @@ async def test_many_at_once_ask_once_and_again_after_an_hour() -> None:
         for number in range(5):
             tasks.start_soon(asked.require_allowed, httpx.URL(f"http://a.example:81/{number}"))
     assert rules.asked == ["http://a.example:81/robots.txt"]
-    now[0] += robots.MAX_AGE_S + 1
+    now[0] += fetcher.RULES_MAX_AGE_S + 1
     await asked.require_allowed(httpx.URL("http://a.example:81/"))
     assert len(rules.asked) == 2
 

@@ -1,1 +1,0 @@
-"""Fetching of web documents: guarded requests, robots.txt, the page cache."""
