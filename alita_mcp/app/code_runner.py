@@ -20,10 +20,9 @@ from alita_mcp.errors import LibraryError, SandboxBusy, SandboxError
 from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
 from alita_mcp.progress import ReportStage
-from alita_mcp.runs.code_run import CodeRequest, CodeRun
+from alita_mcp.runs.code_run import CodeRequest, CodeRun, RecordedRun
 from alita_mcp.runs.execution import run_once
 from alita_mcp.runs.history.hints import RunHints
-from alita_mcp.runs.history.run import RecordedRun
 from alita_mcp.runs.sessions.registry import Sessions, open_sessions
 from alita_mcp.runs.sessions.session import Place
 from alita_mcp.runs.tool_broker import MODULE, ToolBroker
@@ -170,7 +169,7 @@ class CodeRunner:
             try:
                 await anyio.to_thread.run_sync(self._library.runs.keep_files, record.id, files)
             except LibraryError as full:  # the result does not depend on the disk
-                notes = (*run.notes, f"Its files are lost: {full.message}")
+                notes = (*run.notes, f"Its files could not be kept: {full.message}")
                 run = run.model_copy(update={"files": (), "notes": notes})
         keep = await anyio.to_thread.run_sync(self._hints.add_run, record, identity.key)
         return CodeRunResult(id=record.id, run=run, session=request.session, keep=keep)

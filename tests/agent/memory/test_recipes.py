@@ -54,7 +54,7 @@ def found(kinds: Sequence[Kind], unlike: Sequence[str]) -> tuple[int, int, int]:
 
 def test_a_task_in_other_words_finds_its_recipe_and_an_unlike_one_mostly_none() -> None:
     own, wrong, unlike = found(LIKE, UNLIKE)
-    assert (own >= 11, wrong, unlike <= 3) == (True, 0, True), (own, wrong, unlike)
+    assert (own >= 10, wrong, unlike <= 2) == (True, 0, True), (own, wrong, unlike)
 
 
 def test_the_same_task_with_other_values_is_wholly_alike() -> None:
