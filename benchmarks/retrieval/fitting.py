@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import alita_mcp.library
 from alita_mcp.errors import UsageError
-from alita_mcp.extras import importing
+from alita_mcp.extras import extra_imports
 from alita_mcp.library.search.ranking import FEATURES, Calibration
 from benchmarks.retrieval import asking
 
@@ -61,7 +61,7 @@ def fit_and_keep(
 
 def fit(seen: Sequence[Observation], names: Sequence[str]) -> Calibration:
     """Logistic regression by Newton's method."""
-    with importing("search"):
+    with extra_imports("search"):
         import numpy as np
 
     x = np.array([[each.features[name] for name in names] + [1.0] for each in seen], dtype=float)

@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import ExtraMissing, LibraryError
-from alita_mcp.extras import importing
+from alita_mcp.extras import extra_imports
 from alita_mcp.file_locks import wait_for_lock
 from alita_mcp.settings import quiet_lancedb
 
@@ -156,7 +156,7 @@ def remove_table(place: Path) -> None:
 
 def _import_lancedb() -> Any:
     quiet_lancedb()
-    with importing("search"):
+    with extra_imports("search"):
         import lancedb
         import pyarrow as pa  # noqa: F401 - loaded here, in the thread, because the schema needs it
 

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import ModelError, UsageError
-from alita_mcp.extras import importing
+from alita_mcp.extras import extra_imports
 from alita_mcp.models.embedding.interface import Vector, checked
 from alita_mcp.models.redaction import presentable
 
@@ -58,7 +58,7 @@ class Model2vecEmbedder:
             raise self._broken(failure) from failure
 
     def _load(self) -> Any:
-        with importing("search"):
+        with extra_imports("search"):
             from model2vec import StaticModel
         cards = logging.getLogger("huggingface_hub.repocard")
         cards.setLevel(logging.ERROR)  # it warns of cards without a header
