@@ -10,7 +10,15 @@ from collections.abc import Iterable, Sequence
 from alita_mcp.agent import prompts
 from alita_mcp.agent.actions.abilities import FoundTool
 from alita_mcp.agent.interface import Recalled
-from alita_mcp.agent.planning.choice import LEAST_VALUE, Choice, Spent, Tried, choose
+from alita_mcp.agent.planning.choice import (
+    LEAST_VALUE,
+    Choice,
+    OutcomeRecord,
+    Tried,
+    blame,
+    choose,
+    records_of,
+)
 from alita_mcp.agent.planning.plans import (
     AGENT_TOOLS,
     PLANS_SHAPE,
@@ -20,7 +28,6 @@ from alita_mcp.agent.planning.plans import (
     plans_from,
     recipe_plan,
 )
-from alita_mcp.agent.planning.posteriors import OutcomeRecord, blame, expectation, records_of
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Step
 from alita_mcp.errors import BudgetSpent, ModelError
@@ -89,7 +96,7 @@ class PlanKeeper:
         done = [tried.step for tried in self._tried if tried.ok]
         if self._choice is None or not done:
             return ""
-        shares = blame([expectation(step, self._records).chance for step in done])
+        shares = blame(done, self._records)
         self._tried += [
             Tried(step=step, ok=True, doubt=doubt) for step, doubt in zip(done, shares, strict=True)
         ]
@@ -138,11 +145,10 @@ class PlanKeeper:
 
     async def _choose(self) -> Plan | None:
         """Chooses a plan and reports a new one; None where none is worth following."""
-        run, usage = self._run, self._run.parts.meter.usage
-        spent = Spent(steps=len(run.steps), usd=usage.cost_usd or 0.0, seconds=run.seconds)
+        run = self._run
         can_ask = self._asked < MAX_ASKED and bool(run.parts.plans)
         least = LEAST_VALUE if can_ask else 0.0
-        chosen = choose(self._plans, self._records, self._tried, run.request.budget, spent, least)
+        chosen = choose(self._plans, self._records, self._tried, run.steps_left, least)
         self._choice = chosen
         data = {
             "chosen": chosen.plan.model_dump(mode="json") if chosen.plan is not None else None,

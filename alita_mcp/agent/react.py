@@ -7,7 +7,7 @@ part of the task can be delegated to a fresh agent with a budget of its own.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,14 +19,13 @@ from alita_mcp.agent.actions import tools
 from alita_mcp.agent.actions.abilities import ActionResult
 from alita_mcp.agent.actions.observations import as_text
 from alita_mcp.agent.answers.answer_check import check_answer
-from alita_mcp.agent.conversation import Conversation
 from alita_mcp.agent.plan_keeper import PlanKeeper
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.steps import Delegate, Steps
 from alita_mcp.agent.values import Claim, Step, Stopped
 from alita_mcp.errors import BudgetSpent, InvalidArguments, ModelError
 from alita_mcp.models.budget import Budget, Meter
-from alita_mcp.models.interface import Completion, ToolCall
+from alita_mcp.models.interface import Completion, Message, ToolCall
 from alita_mcp.verification.json_schema import validate_result
 
 AT_ONCE = 8
@@ -39,6 +38,11 @@ MAX_DEPTH = 2
 """How deep parts of the task are delegated."""
 SHARE = 2
 """A part gets at most one of so many parts of what is left of each limit."""
+MAX_CHARACTERS = 160_000
+"""Of a conversation, about 40,000 tokens; over it the oldest observations are cut to `CUT_TO`."""
+KEPT_WHOLE = 6
+"""The last observations, which are never cut."""
+CUT_TO = 300
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,42 @@ class Ended:
     claims: tuple[Claim, ...] = ()
     stopped: Stopped = ""
     why: str = ""
+
+
+class Conversation:
+    """The turns of an agent and its model so far, fitted to a budget by cutting old observations first."""
+
+    def __init__(self, opening: Sequence[Message], most: int = MAX_CHARACTERS) -> None:
+        self._turns = list(opening)
+        self._most = most
+
+    @property
+    def turns(self) -> tuple[Message, ...]:
+        """The turns to send to the model."""
+        return tuple(self._turns)
+
+    def add_model_turn(self, text: str, calls: tuple[ToolCall, ...] = ()) -> None:
+        """Adds the model's turn."""
+        self._turns.append(Message(role="assistant", content=text, calls=calls))
+
+    def add_message(self, message: Message) -> None:
+        """Adds a message of ours."""
+        self._turns.append(message)
+
+    def add_results(self, answers: Iterable[tuple[str, str]]) -> None:
+        """Adds the result of each call, by the call's id."""
+        self._turns += [Message(role="tool", content=text, call_id=call) for call, text in answers]
+        # Over the budget the oldest observations are cut, the last ones never.
+        size = sum(len(turn.content) for turn in self._turns)
+        observations = [place for place, turn in enumerate(self._turns) if turn.role == "tool"]
+        for place in observations[:-KEPT_WHOLE]:
+            if size <= self._most:
+                return
+            turn = self._turns[place]
+            if len(turn.content) > CUT_TO:
+                cut = f"{turn.content[:CUT_TO]}… (cut; read_value shows it again)"
+                size -= len(turn.content) - len(cut)
+                self._turns[place] = turn.model_copy(update={"content": cut})
 
 
 class Agent:
@@ -140,7 +180,7 @@ class Agent:
         texts, taken = await self._take_steps(others, answer.text)
         for call in finishing:
             texts[call.id] = prompts.call_failure(
-                "Other calls were made in this turn: look at what they gave first."
+                "Other tools were called in this turn: look at their results first."
             )
         notes = await self._plan.record_steps(taken) if self._plan is not None else ""
         if self._run.is_near_its_end:

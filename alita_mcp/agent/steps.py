@@ -13,8 +13,7 @@ from pydantic import ValidationError
 from alita_mcp.agent import prompts
 from alita_mcp.agent.actions import tools
 from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundTool
-from alita_mcp.agent.actions.observations import Observation, excerpt
-from alita_mcp.agent.actions.references import part_of, resolve_references
+from alita_mcp.agent.actions.observations import Observation, excerpt, part_of, resolve_references
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Decision, Step
 from alita_mcp.errors import AlitaError, BudgetSpent, InvalidArguments

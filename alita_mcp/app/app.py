@@ -34,7 +34,7 @@ from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.history.store import open_run_store
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
-from alita_mcp.settings import Settings, retired_settings
+from alita_mcp.settings import Settings, find_retired_settings
 from alita_mcp.toolsmith.context import Advice
 from alita_mcp.toolsmith.jobs.jobs import GoesOn, Job, Jobs, SynthesisJob, T, Wait, open_jobs
 from alita_mcp.toolsmith.publishing import Admit
@@ -250,7 +250,7 @@ async def open_app(
     """
     roles = models or RoleModels(settings, source=None if model is None else lambda _role: model)
     if serves:
-        for warning in retired_settings():
+        for warning in find_retired_settings():
             log.warning("%s", warning)
         if isinstance(roles.problem, ExtraMissing):
             log.warning("%s", roles.problem)

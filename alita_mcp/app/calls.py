@@ -18,7 +18,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.versions.naming import not_current_error
 from alita_mcp.runs.tool_broker import RedactingBroker
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN
-from alita_mcp.sandbox.choose import expected_kind
+from alita_mcp.sandbox.choose import kind_of_calls
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.values import Manifest, StoredVersion, Value
 from alita_mcp.verification.json_schema import validate_arguments, validate_result
@@ -132,7 +132,7 @@ class Calls:
         await off_loop(fits, large=is_large(arguments))
 
         # 3. Run. Whatever ends the call is journalled.
-        call = _Call(stored, arguments, chain, client, expected_kind(self.sandbox))
+        call = _Call(stored, arguments, chain, client, kind_of_calls(self.sandbox))
         try:
             result = await self._run_in_sandbox(call)
         except SandboxError as failure:

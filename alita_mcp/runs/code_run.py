@@ -1,19 +1,23 @@
-"""Requests and results of code that runs once."""
+"""Requests, results and records of code that runs, alone or as a step of a session."""
 
 from __future__ import annotations
 
+import json
 import keyword
 import re
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
 from alita_mcp.errors import InvalidArguments
-from alita_mcp.runs.history.run import ResultKind
+from alita_mcp.library.private_text import holds_secret
 from alita_mcp.values import Grants, Value
 
 MAX_CODE_BYTES = 100_000
+RUN_ID = re.compile(r"[0-9a-f]{32}")
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+ResultKind = Literal["json", "repr", "none"]
+"""`json`: the result is the value; `repr`: it was not JSON, the result is its `repr`; `none`: there was none."""
 
 
 class CodeRequest(Value):
@@ -103,3 +107,41 @@ class CodeRun(Value):
     def ok(self) -> bool:
         """Whether it ended without an error."""
         return self.status == "ok"
+
+
+class RecordedRun(Value):
+    """A run of `run_code`; values are those that were really seen."""
+
+    id: str = Field(pattern=RUN_ID.pattern)
+    """It cannot be guessed."""
+    at: str
+    """ISO 8601, UTC."""
+    session: str = ""
+    """The session it was a step of; such a run depends on the steps before it."""
+    code: str
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    """Names that the code saw; `input` among them holds the lines that `input()` read."""
+    packages: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    """Tools of the library that it called."""
+    pure: bool = True
+    """Whether it asked for nothing beyond computing: no grants, no tools, no session."""
+    status: str = "ok"
+    """As in `RunResult.status`."""
+    result: Any = None
+    result_kind: ResultKind = "none"
+    stdout: str = ""
+    error_type: str = ""
+    error: str = ""
+    """The error's text."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended without an error."""
+        return self.status == "ok"
+
+    @property
+    def holds_secret(self) -> bool:
+        """Whether its code or values hold what looks like a key or a password."""
+        values = json.dumps([self.arguments, self.result], default=repr)
+        return any(map(holds_secret, (self.code, values, self.stdout, self.error)))

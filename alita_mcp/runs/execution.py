@@ -7,8 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from alita_mcp.event_loop import is_large, off_loop
-from alita_mcp.runs.code_run import CodeRequest, CodeRun
-from alita_mcp.runs.history.run import ResultKind
+from alita_mcp.runs.code_run import CodeRequest, CodeRun, ResultKind
 from alita_mcp.runs.outputs import outputs_of
 from alita_mcp.runs.program import FUNCTION, program
 from alita_mcp.runs.tool_broker import QUESTIONS, RedactingBroker, ToolBroker

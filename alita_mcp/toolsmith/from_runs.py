@@ -15,9 +15,9 @@ import anyio.to_thread
 from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.library.versions.files import mark_of
 from alita_mcp.progress import ReportStage
+from alita_mcp.runs.code_run import RecordedRun
 from alita_mcp.runs.history.annotations import NoFunctionError
 from alita_mcp.runs.history.function import RunFunction, function_of
-from alita_mcp.runs.history.run import RecordedRun
 from alita_mcp.toolsmith.carried_examples import is_decided_by, make_record, without_confirmed
 from alita_mcp.toolsmith.context import SynthesisContext
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected

@@ -38,7 +38,7 @@ class Agreement(Value):
     contradicting: tuple[DroppedTest, ...] = ()
     """The first of the dropped ones."""
     repairs: int = 0
-    """How often the chosen one was mended after a failure."""
+    """How often the chosen one was repaired after a failure."""
     attempts: int = 1
     """How many times candidates and tests were drawn."""
     blind: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import alita_mcp.library
 from alita_mcp.errors import UsageError
-from alita_mcp.extras import importing
+from alita_mcp.extras import extra_imports
 from alita_mcp.library.search.ranking import Calibration
 from benchmarks.retrieval import asking
 
@@ -57,7 +57,7 @@ def fit_and_write(asked: Sequence[asking.AskedSet], target: Path) -> dict[str, o
 
 def fit(seen: Sequence[Observation]) -> Calibration:
     """Logistic regression by Newton's method."""
-    with importing("search"):
+    with extra_imports("search"):
         import numpy as np
 
     names = list(seen[0].features)

@@ -1,3 +1,5 @@
+"""Which plan is followed: recorded outcomes outweigh estimates, and what failed is left."""
+
 from __future__ import annotations
 
 import math
@@ -6,12 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alita_mcp.agent.planning.choice import LEAST_VALUE, Spent, Tried, choose
+from alita_mcp.agent.interface import Episode, Recipe, RecipeStep
+from alita_mcp.agent.planning.choice import (
+    KEPT,
+    LEAST_VALUE,
+    OutcomeRecord,
+    Records,
+    Tried,
+    blame,
+    choose,
+    posterior,
+    records_of,
+)
 from alita_mcp.agent.planning.plans import Plan, PlanStep
-from alita_mcp.agent.planning.posteriors import OutcomeRecord, Records
-from alita_mcp.agent.values import TaskBudget
-
-SMALL = TaskBudget(steps=20, usd=1.0, seconds=600)
 
 
 def use(tool: str) -> PlanStep:
@@ -22,8 +31,8 @@ def plan(*tools: str, estimate: float = 0.6) -> Plan:
     return Plan(steps=tuple(use(tool) for tool in tools), estimate=estimate)
 
 
-def record(good: float, bad: float, usd: float = 0.01, seconds: float = 2) -> OutcomeRecord:
-    return OutcomeRecord(successes=good, failures=bad, cost_usd=usd, seconds=seconds)
+def record(good: float, bad: float) -> OutcomeRecord:
+    return OutcomeRecord(successes=good, failures=bad)
 
 
 tools = st.sampled_from([f"tool_{letter}" for letter in "abcdefg"])
@@ -34,44 +43,42 @@ plans = st.lists(
     ),
     min_size=1, max_size=6,
 )  # fmt: skip
-a_record = st.builds(record, st.floats(0, 20), st.floats(0, 20), st.floats(0, 0.5), st.floats(0, 200))
-some_records = st.dictionaries(tools.map(lambda name: f"tool:{name}"), a_record)
+some_records = st.dictionaries(
+    tools.map(lambda name: f"tool:{name}"), st.builds(record, st.floats(0, 20), st.floats(0, 20))
+)
 tries = st.lists(
     st.builds(
         lambda name, ok, doubt: Tried(step=use(name), ok=ok, doubt=doubt),
-        tools,
-        st.booleans(),
-        st.floats(0, 1),
+        tools, st.booleans(), st.floats(0, 1),
     ),
     max_size=6,
-)
+)  # fmt: skip
 
 
 @given(plans, some_records, tries, st.integers(0, 20))
 @settings(deadline=None)
-def test_every_choice_is_a_plan_that_is_worth_its_cost_or_none(
+def test_every_choice_is_the_most_valuable_plan_or_none(
     candidates: list[Plan], records: Records, tried: list[Tried], steps: int
 ) -> None:
-    choice = choose(candidates, records, tried, SMALL, Spent(steps=steps))
-    assert len(choice.values) == len(choice.chances) == len(candidates)
-    assert all(0 <= chance <= 1 for chance in choice.chances)
+    choice = choose(candidates, records, tried, steps)
+    assert len(choice.values) == len(candidates)
     assert all(value <= 1 for value in choice.values)
     if choice.plan is None:
         assert choice.left == ()
         assert all(value < LEAST_VALUE for value in choice.values)
     else:
-        assert choice.left
+        assert 0 < len(choice.left) <= steps
         assert choice.values[candidates.index(choice.plan)] == max(choice.values) >= LEAST_VALUE
 
 
 @given(plans, some_records, tools)
 @settings(deadline=None)
-def test_a_step_that_failed_in_this_run_makes_its_plans_less_probable(
+def test_a_step_that_failed_in_this_run_makes_its_plans_less_valuable(
     candidates: list[Plan], records: Records, name: str
 ) -> None:
     before = choose(candidates, records)
     after = choose(candidates, records, [Tried(step=use(name), ok=False)])
-    for each, one, other in zip(candidates, before.chances, after.chances, strict=True):
+    for each, one, other in zip(candidates, before.values, after.values, strict=True):
         assert other < one if name in [step.tool for step in each.steps] else other == one
 
 
@@ -79,14 +86,16 @@ def test_recorded_outcomes_outweigh_the_models_favourite() -> None:
     favourite, other = plan("bad_tool", estimate=0.9), plan("good_tool", estimate=0.5)
     records = {"tool:bad_tool": record(0, 5), "tool:good_tool": record(5, 0)}
     assert choose([favourite, other], {}).plan == favourite
-    assert choose([favourite, other], records).plan == other
+    choice = choose([favourite, other], records)
+    assert choice.plan == other
+    assert "'good_tool', which worked in 5.0 of 5.0" in choice.why
 
 
 def test_steps_that_worked_are_not_taken_again() -> None:
     two = plan("first", "second")
     choice = choose([two], {}, [Tried(step=two.steps[0], ok=True)])
     assert choice.left == (1,)
-    assert choice.chances[0] > choose([two], {}).chances[0]
+    assert choice.values[0] > choose([two], {}).values[0]
 
 
 def test_a_plan_whose_answer_failed_the_check_is_not_chosen_as_it_is() -> None:
@@ -94,42 +103,50 @@ def test_a_plan_whose_answer_failed_the_check_is_not_chosen_as_it_is() -> None:
     tried = [Tried(step=step, ok=True) for step in first.steps]
     assert choose([first], {}, tried).plan is None
     doubted = [
-        *tried,
-        Tried(step=first.steps[0], ok=True, doubt=0.1),
-        Tried(step=first.steps[1], ok=True, doubt=0.9),
+        Tried(step=step, ok=True, doubt=doubt) for step, doubt in zip(first.steps, (0.1, 0.9), strict=True)
     ]
-    choice = choose([first, other], {}, doubted)
-    assert choice.plan == other
-    assert choice.left == (1,)
+    choice = choose([first, other], {}, [*tried, *doubted])
+    assert (choice.plan, choice.left) == (other, (1,))
 
 
-def test_more_plans_are_asked_for_where_none_is_worth_its_cost() -> None:
-    bad = plan("bad_tool", estimate=0.02)
-    choice = choose([bad], {"tool:bad_tool": record(0, 50)})
+def test_more_plans_are_asked_for_where_none_is_worth_following_or_fits() -> None:
+    choice = choose([plan("bad_tool", estimate=0.02)], {"tool:bad_tool": record(0, 90)})
     assert choice.plan is None
-    assert "worth its cost" in choice.why
-
-
-@pytest.mark.parametrize(
-    "spent", [Spent(steps=19), Spent(usd=0.99), Spent(seconds=597)], ids=["steps", "money", "seconds"]
-)
-def test_a_plan_that_does_not_fit_into_what_is_left_is_not_chosen(spent: Spent) -> None:
-    two = plan("first", "second")
-    assert choose([two], {}, budget=SMALL).plan == two
-    choice = choose([two], {}, budget=SMALL, spent=spent)
-    assert choice.plan is None
+    assert "worth following" in choice.why
+    choice = choose([plan("first", "second")], {}, steps_left=1)
+    assert (choice.plan, choice.values) == (None, (-math.inf,))
     assert "fits the budget" in choice.why
-    assert choice.values == (-math.inf,)
+    assert choose([], {}).plan is None
 
 
 def test_a_tool_that_does_not_exist_is_left_alone() -> None:
     made_up = Plan(steps=(use("made_up").model_copy(update={"known": False}),), estimate=0.95)
-    real = plan("real", estimate=0.4)
-    assert choose([made_up, real], {}).plan == real
+    assert choose([made_up, plan("real", estimate=0.4)], {}).plan == plan("real", estimate=0.4)
 
 
-def test_the_reason_names_the_weakest_step_and_its_record() -> None:
-    why = choose([plan("first", "second")], {"tool:second": record(1, 3)}).why
-    assert "'second'" in why
-    assert "1.0 of 4.0" in why
-    assert "no recorded outcomes" in choose([plan("first")], {}).why
+@pytest.mark.parametrize(("trust", "chance"), [("verified", 0.9), ("provisional", 0.75), ("rejected", 0.2)])
+def test_trust_is_what_is_presumed_of_a_tool(trust: str, chance: float) -> None:
+    a, b = posterior(use("a_tool"), {"tool:a_tool": OutcomeRecord.model_validate({"trust": trust})})
+    assert a / (a + b) == pytest.approx(chance)
+
+
+def test_blame_goes_to_what_is_least_sure() -> None:
+    sure, unsure = use("sure"), use("unsure")
+    shares = blame([sure, unsure], {"tool:sure": record(50, 0), "tool:unsure": record(0, 50)})
+    assert 0 < shares[0] < 0.1
+    assert 0.9 < shares[1] <= 1
+    assert blame([sure], {}) == (1.0,)
+
+
+def test_memory_becomes_records_with_the_newest_runs_counting_most() -> None:
+    def run(at: str, tool: str, failed: tuple[str, ...] = ()) -> Episode:
+        step = RecipeStep(tool=tool, need="n")
+        return Episode(run=at, task="t", solved=True, answer="", at=at, failed=failed, steps=(step,))
+
+    found = records_of(
+        [run("2026-02", "run_code", ("get_page",)), run("2026-01", "get_page")],
+        [Recipe(id="r", task="t", successes=2)],
+    )
+    assert set(found) == {"tool:get_page", "way:run_once", "recipe:r"}
+    assert (found["tool:get_page"].failures, found["tool:get_page"].successes) == (1, KEPT)
+    assert found["recipe:r"].successes == 2

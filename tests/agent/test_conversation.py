@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from alita_mcp.agent.conversation import KEPT_WHOLE, Conversation
+from alita_mcp.agent.react import KEPT_WHOLE, Conversation
 from alita_mcp.models.interface import Message, ToolCall
 
 

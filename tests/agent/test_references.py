@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from alita_mcp.agent.actions.references import MAX_DEPTH, part_of, resolve_references
+from alita_mcp.agent.actions.observations import MAX_DEPTH, part_of, resolve_references
 from alita_mcp.errors import InvalidArguments
 
 VALUES: dict[str, Any] = {"o1": {"rows": [{"a/b": 1}, {"c~d": 2}]}, "o2": "text"}

@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
+from alita_mcp.runs.code_run import RecordedRun
 from alita_mcp.runs.history.program import program_of
-from alita_mcp.runs.history.run import RecordedRun
 from alita_mcp.runs.history.store import open_run_store
 from alita_mcp.settings import Settings
 from tests.cli.conftest import Alita

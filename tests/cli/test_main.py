@@ -21,6 +21,7 @@ from alita_mcp import __version__
 from alita_mcp.cli.library.tool import ACTIONS
 from alita_mcp.cli.main import parse_words
 from tests.cli.conftest import PATIENCE_S, Alita, Said
+from tests.cli.terminal import on_terminal
 from tests.cli.test_approving import changed
 from tests.tables import each_case
 
@@ -222,34 +223,13 @@ def test_a_terminal_gets_a_moving_sign_and_a_pipe_gets_lines(
     environment: dict[str, str], process: Alita
 ) -> None:
     assert process("prepare").err.startswith("prepare: sandbox\n")
-    shown = on_terminal(["prepare"], environment)
+    with on_terminal(["prepare"], environment) as terminal:
+        status, shown = terminal.end()
+    assert status == 0
     assert "Tools run in: wasm" in shown
     assert "\x1b[" in shown
     assert not shown.startswith("prepare: ")
     assert "\nprepare: sandbox\r\n" not in shown
-
-
-def on_terminal(words: list[str], environment: dict[str, str]) -> str:
-    """What a terminal shows of a command."""
-    import pty
-
-    mine, its = pty.openpty()
-    with subprocess.Popen(
-        [*ALITA, *words], stdin=its, stdout=its, stderr=its, env={**environment, "TERM": "xterm-256color"}
-    ) as running:
-        os.close(its)
-        pieces = []
-        while True:
-            try:
-                piece = os.read(mine, 65_536)
-            except OSError:  # Linux says so when the last writer is gone
-                break
-            if not piece:
-                break
-            pieces.append(piece)
-        assert running.wait(PATIENCE_S) == 0
-    os.close(mine)
-    return b"".join(pieces).decode()
 
 
 def test_serve_refuses_an_address_that_is_none(alita: Alita) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from alita_mcp.runs.code_run import RecordedRun
 from alita_mcp.runs.history.program import program_of
-from alita_mcp.runs.history.run import RecordedRun
 
 _NUMBERS = itertools.count(1)
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from alita_mcp.runs.code_run import RecordedRun
 from alita_mcp.runs.history.annotations import NoFunctionError
 from alita_mcp.runs.history.function import RunFunction, function_of
-from alita_mcp.runs.history.run import RecordedRun
 from tests.runs.runs import ran
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from alita_mcp.library.bounded_folder import BoundedFolder
+from alita_mcp.runs.code_run import RecordedRun
 from alita_mcp.runs.history import hints as hints_module
 from alita_mcp.runs.history.hints import RunHints
-from alita_mcp.runs.history.run import RecordedRun
 from alita_mcp.runs.history.store import RunStore
 from tests.runs.runs import key_of, ran
 

@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 
 from alita_mcp.library.library import Library
+from alita_mcp.runs.code_run import RecordedRun
 from alita_mcp.runs.history.program import program_of
-from alita_mcp.runs.history.run import RecordedRun
 from alita_mcp.runs.history.store import RunStore
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings

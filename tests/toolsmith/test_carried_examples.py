@@ -137,14 +137,6 @@ async def test_an_update_of_lower_trust_is_kept_and_the_answer_says_that_it_is_n
     assert (again.version, bench.library.entry("triple").versions) == (2, (1, 2))
 
 
-async def test_an_update_of_a_disabled_tool_is_refused(bench: Bench) -> None:
-    await bench.library.disable("triple")
-    outcome = await bench.make(update=True, description="Triples any whole number.")
-    assert isinstance(outcome, Rejected)
-    assert "is disabled" in outcome.reason
-    assert bench.library.entry("triple").versions == (1,)
-
-
 async def test_after_a_persons_rollback_an_update_is_kept_and_says_how_a_person_makes_it_current(
     bench: Bench,
 ) -> None:

@@ -59,24 +59,6 @@ async def test_what_the_gates_say_is_told_apart(sandbox: WasmSandbox, code: str,
     assert classify(rejection(verdict.report.failure)) == kind, verdict.report.failure
 
 
-@pytest.mark.parametrize(
-    ("rejected", "kind"),
-    [
-        (refused("examples", "example 1: out of time: 30 s"), "time-out"),
-        (refused("examples", "example 1: out of memory: 256 MB"), "memory"),
-        (refused("examples", "example 1: the result is not JSON"), "schema"),
-        (refused("examples", "example 1: the process died"), "exception"),
-        (refused("determinism", "example 2 gave another result"), "flakiness"),
-        (refused("environment", "package 'nope' does not exist"), "dependency"),
-        (refused("policy", "a URL in the description"), "policy"),
-        (refused("mutation", "3 of 20 mutants were noticed"), "evidence"),
-        (refused("examples", 'a function that always returns "6" is a constant'), "evidence"),
-    ],
-)
-def test_every_class_is_known_by_its_words(rejected: Rejected, kind: str) -> None:
-    assert classify(rejected) == kind
-
-
 def test_a_failure_is_the_same_whatever_numbers_it_names_but_not_for_another_case() -> None:
     one = refused("examples", "example 1: raised KeyError: 'a'", case={"number": 1})
     assert signature(one) == signature(one.model_copy(update={"reason": "example 7: raised KeyError: 'b'"}))

@@ -19,11 +19,6 @@ from tests.toolsmith.bench import Bench
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
-
-
 class Admission:
     """Refuses so many definitions before it lets one through."""
 
@@ -65,18 +60,6 @@ async def test_refused_in_the_same_way_again_a_fresh_candidate_takes_its_place(
     outcome = await made_after(2, script, library, sandbox, settings)
     assert isinstance(outcome, Created), outcome
     assert (script.count("repair"), script.count("code")) == (1, 3)
-
-
-@pytest.mark.exhaustive
-async def test_refused_for_good_it_is_drawn_afresh_and_then_given_up(
-    library: Library, sandbox: WasmSandbox, settings: Settings
-) -> None:
-    script = Script(candidates=[PLAIN], repairs=lambda _: LISTED)
-    outcome = await made_after(99, script, library, sandbox, settings)
-    assert isinstance(outcome, Rejected), outcome
-    assert (outcome.stage, "too long" in outcome.reason) == ("schema", True)
-    assert script.count("tests") == 2
-    assert not list(library.tools.entries())
 
 
 async def test_a_model_that_falls_silent_while_a_choice_is_mended_leaves_the_gates_reason(

@@ -11,13 +11,11 @@ import pytest
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.abilities import Abilities, whole_cpython
 from alita_mcp.sandbox.wasm.abilities import abilities
-from alita_mcp.toolsmith.requests.template import STAND_IN
 from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.prompts import Brief, revise
 from alita_mcp.values import Grants
 from tests.scripted_sandbox import ScriptedSandbox
-from tests.toolsmith.authors import SPEC
 from tests.toolsmith.golden_prompts import (
     BRIEF,
     FAILED,
@@ -48,64 +46,12 @@ def asked_of_all(brief: Brief) -> dict[str, str]:
 
 
 def test_every_writer_is_told_what_the_sandbox_lacks_and_in_few_words() -> None:
-    (sentence,) = abilities().lacking()
+    (sentence,) = abilities().summary_of_lacks()
     assert "threads" in sentence
     assert "lzma" in sentence
     assert len(sentence) < 600
     assert all(sentence in text for text in asked_of_all(BRIEF).values())
-    assert whole_cpython("bubblewrap", "3.12").lacking() == ()
-
-
-@pytest.mark.parametrize(
-    ("grants", "said"),
-    [
-        (Grants(network=("api.example.org",)), STAND_IN),
-        (Grants(workspace="read"), "alita_tool.read_text"),
-        (Grants(workspace="write"), "write_text(path, text)"),
-        (Grants(model=True), "alita_tool.complete"),
-        (Grants(tools=("other_tool",)), "alita_tool.call_tool"),
-        (Grants(secrets=("KEY",)), "alita_tool.secret"),
-    ],
-)
-def test_what_a_tool_may_reach_is_told_to_all_where_it_was_asked_for_and_nowhere_else(
-    grants: Grants, said: str
-) -> None:
-    for text in asked_of_all(BRIEF.model_copy(update={"grants": grants})).values():
-        assert said in text
-        others = (
-            STAND_IN,
-            "alita_tool.read_text",
-            "alita_tool.complete",
-            "alita_tool.call_tool",
-            "alita_tool.secret",
-        )
-        assert [other for other in others if other in text and other != said] in (
-            [],
-            ["alita_tool.read_text"],
-        )
-    for text in asked_of_all(BRIEF).values():
-        assert "alita_tool" not in text
-        assert "stand-in" not in text
-
-
-@pytest.mark.parametrize(
-    ("returns", "few"),
-    [
-        ("bool", True),
-        ('Literal["a", "b"]', True),
-        ("int", False),
-        ("list[bool]", False),
-        ("dict[str, int]", False),
-        ("bool | None", False),
-    ],
-)
-def test_results_may_repeat_where_the_signature_has_few(returns: str, few: bool) -> None:
-    specification = Specification.model_validate(
-        {**SPEC, "signature": f"def digit_sum(number: int) -> {returns}"}
-    )
-    text = str(prompts.write_tests(Brief(request="x", specification=specification), 0)[-1].content)
-    assert ("which repeat" in text) is few
-    assert ("with different results where the tool has so many" in text) is not few
+    assert whole_cpython("bubblewrap", "3.12").summary_of_lacks() == ()
 
 
 def test_no_prompt_asks_for_thinking_aloud_and_for_nothing_but_json() -> None:

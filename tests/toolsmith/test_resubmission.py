@@ -15,8 +15,7 @@ from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Outcome, Rejected
 from alita_mcp.toolsmith.requests.request import read_request
 from alita_mcp.toolsmith.toolsmith import Toolsmith
-from alita_mcp.values import AcceptedVersion, Agreement, Draft, Example, Lock, Manifest, Usage
-from alita_mcp.verification.verify import verify
+from alita_mcp.values import Manifest
 
 pytestmark = pytest.mark.slow
 
@@ -213,25 +212,3 @@ async def test_two_who_raise_at_once_both_hear_how_it_stands(bench: Bench) -> No
     assert all(isinstance(outcome, Exists) and outcome.trust == "verified" for outcome in outcomes), outcomes
     assert bench.library.entry("triple").versions == (1,)
     assert (await bench.library.read("triple")).report.examples_passed == 5
-
-
-async def test_how_the_tool_came_to_be_is_not_forgotten(
-    library: Library, sandbox: WasmSandbox, settings: Settings
-) -> None:
-    thin = await proved(sandbox, tuple(map(Example.model_validate, FEW)))
-    agreement = Agreement(candidates=5, suites=3, share=0.6, passed=0.5)
-    report = thin.report.model_copy(update={"agreement": agreement, "usage": Usage(calls=8)})
-    await library.publish(thin.model_copy(update={"report": report}), expected_version=0)
-    assert isinstance(await Bench(library, sandbox, settings).make(tests=MORE), Exists)
-    raised = (await library.read("triple")).report
-    assert (raised.trust, raised.agreement, raised.usage) == ("verified", agreement, Usage(calls=8))
-
-
-async def proved(sandbox: WasmSandbox, examples: tuple[Example, ...]) -> AcceptedVersion:
-    async def silent(_stage: str) -> None:
-        return None
-
-    draft = Draft(name="triple", description=THIN["description"], code=CODE, examples=examples)
-    verdict = await verify(draft, sandbox, silent)
-    assert verdict.contract is not None
-    return AcceptedVersion(draft=draft, contract=verdict.contract, lock=Lock(), report=verdict.report)

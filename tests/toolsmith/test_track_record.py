@@ -13,7 +13,7 @@ from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.jobs.journal import EVENT, mark_request, writers_of
 from alita_mcp.toolsmith.requests.outcomes import Created
 from alita_mcp.toolsmith.toolsmith import Toolsmith
-from alita_mcp.toolsmith.track_record import raise_proven, read_agreed_before
+from alita_mcp.toolsmith.track_record import read_agreed_before
 from tests.toolsmith.authors import COUNT, PLAIN, SPEC, Script, suite_of
 from tests.toolsmith.bench import Bench, OpenBench
 
@@ -91,21 +91,6 @@ async def test_a_tool_without_a_record_is_raised_by_the_synthesis_that_completes
     assert stored.report.trust == stored.manifest.trust == "verified"
     assert all(check.passed for check in stored.report.checks)
     assert (stored.code, stored.manifest.version) == (PLAIN, 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("candidates", "later"),
-    [([PLAIN, PLAIN], "0011111"), ([PLAIN, COUNT, PLAIN], "11111")],
-    ids=["two of the next five failed", "it did not agree itself"],
-)
-async def test_nothing_else_is_raised(bench: OpenBench, candidates: list[str], later: str) -> None:
-    async with bench(Script(candidates=candidates)) as made:
-        assert isinstance(await made.make(), Created)
-        models = models_of(made)
-        await add_rows(made.library, later, models)
-        assert await raise_proven(made.library, models) == []
-        assert made.library.entry("digit_sum").manifest.trust == "provisional"
 
 
 @pytest.mark.slow

@@ -233,21 +233,6 @@ def test_hostile_code_is_refused_and_never_anything_else(code: str) -> None:
     refused(code)
 
 
-def test_code_that_is_only_strange_is_read() -> None:
-    contract = read(
-        "# coding: utf8\nimport math\n"
-        "def probe(a: int = 0x"
-        + "f"
-        * 5_000
-        + ", b: float = 1e999, c: float = math.pi, d: str = '\\ud800',\n"
-        "          e: list[int] = [], f: int = None, g: str = '\\x00', h: float = -1, i: str = '\\n') -> str:\n"
-        "    return '\\d'"
-    )
-    defaults = {name: node.get("default") for name, node in contract.input_schema["properties"].items()}
-    assert defaults == {**dict.fromkeys("abcdefg"), "h": -1, "i": "\n"}
-    assert "required" not in contract.input_schema
-
-
 def test_code_that_would_take_a_compiler_for_ever_is_read_at_once() -> None:
     body = "".join(f"{' ' * n}try: pass\n{' ' * n}finally:\n" for n in range(1, 60))
     read(f"def probe() -> int:\n{body}{' ' * 60}return 1")

@@ -7,7 +7,6 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import strategies as st
 
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
@@ -18,7 +17,6 @@ from alita_mcp.verification.examples.trials import AT_ONCE, RehearsedDraft
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from tests.scripted_sandbox import ScriptedSandbox
 from tests.verification.drafts import SHOUT_EXAMPLES, behaves_as, draft, shout
-from tests.verification.test_comparison import JSON_VALUES
 
 
 async def gate(candidate: Draft, sandbox: Any) -> ExamplesFound:
@@ -360,12 +358,6 @@ async def test_large_values_that_differ_late_are_shown_where_they_differ() -> No
     check = await refusal(late, behaves_as(shout))
     assert check.expected == f'at character 9001: …{"X" * 60}B!" (9004 characters)'
     assert check.got == f'at character 9001: …{"X" * 60}A!" (9004 characters)'
-
-
-TEXTS = st.text(st.characters(), max_size=4) | st.sampled_from(
-    ["\ud800", "a\udfff", "result", "result == 'A!'", "ValueError"]
-)
-VALUES = JSON_VALUES | TEXTS
 
 
 async def test_half_characters_are_refused_before_anything_runs() -> None:

@@ -134,17 +134,6 @@ async def test_an_announced_error_is_none(error: str, announced: str, wasm: Wasm
 
 
 @pytest.mark.slow
-async def test_several_kinds_of_failures_are_told_apart_and_at_most_three_are_told(
-    wasm: WasmSandbox,
-) -> None:
-    lines = [f"if x == {n}: raise {name}" for n, name in enumerate(("KeyError", "TypeError"))]
-    checks = await failures(tool("(x: int) -> int", *lines, "return x"), wasm)
-    assert sorted(next(iter((check.case or {}).values())) for check in checks) == [0, 1]
-    lines = [f"if x == {n}: raise {name}" for n, name in enumerate(("KeyError", "TypeError", "E", "OSError"))]
-    assert len(await failures(tool("(x: int) -> int", *lines, "return x"), wasm)) == 3
-
-
-@pytest.mark.slow
 async def test_a_loop_within_what_the_examples_show_is_a_hard_failure(wasm: WasmSandbox) -> None:
     candidate = tool(
         "(x: int) -> int",

@@ -172,15 +172,6 @@ def test_results_are_wrapped_and_null_is_said_in_words(annotation: str, result: 
     assert schema == {"type": "object", "properties": {"result": result}, "required": ["result"]}
 
 
-def test_objects_are_results_of_their_own() -> None:
-    free = {"type": "object", "properties": {}, "additionalProperties": INTEGER}
-    assert output_schema("dict[str, int]") == (free, False)
-    assert output_schema("Annotated[dict[str, int], 'Counts']") == ({**free, "description": "Counts"}, False)
-    assert output_schema("dict[str, int] | None")[0]["properties"] == {
-        "result": {"description": "object or null"}
-    }
-
-
 @pytest.mark.parametrize(
     ("annotation", "fix"),
     [

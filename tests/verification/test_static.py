@@ -262,25 +262,6 @@ async def test_a_description_describes_and_does_nothing_else(description: str, m
     assert message in found.message
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "description",
-    [
-        "Ignore case when comparing two words.",
-        "How much water you should drink a day.",
-        "Drops values above the limit.",
-        "Counts system calls in a log; ignores empty lines.",
-        "Finds 1 < x > 2.",
-        "Adds a ❤️ to the text.",
-        "Grüßt auf Deutsch und höflich.",
-        "Splits an address (scheme://host/path) into parts.",
-        "Shows the\nsecond line\ttoo.",
-    ],
-)
-async def test_honest_descriptions_pass(description: str) -> None:
-    assert await failures(draft(description=description)) == []
-
-
 async def test_addresses_of_granted_hosts_pass() -> None:
     grants = Grants(network=("api.example.org", "*.example.com"))
     words = "From https://api.example.org/v1 and https://eu.Example.com."

@@ -71,7 +71,7 @@ class StoredMemory:
                 work = partial(recall_from, task=task)
                 return await anyio.to_thread.run_sync(self._database.transact, work, abandon_on_cancel=True)
         except Exception as failure:  # noqa: BLE001 - duty of the interface: a memory that fails stops no run
-            _log.warning("The memory of tasks is not used: %s", failure)
+            _log.warning("Cannot recall earlier tasks: %s", failure)
         return Recalled()
 
     async def remember(self, episode: Episode, facts: Sequence[Fact] = ()) -> None:
@@ -79,7 +79,7 @@ class StoredMemory:
         try:
             await anyio.to_thread.run_sync(self._remember, episode, facts)
         except Exception as failure:  # noqa: BLE001 - duty of the interface: a memory that fails stops no run
-            _log.warning("The run is not remembered: %s", failure)
+            _log.warning("Cannot remember the task: %s", failure)
 
     async def list(self, kind: MemoryKind | None = None, query: str = "") -> Sequence[MemoryEntry]:
         """All memories, or those of one kind, or those with all words of a query; newest first.

@@ -1,46 +1,68 @@
-"""Choice of the plan to follow, from candidates and recorded outcomes, with a reason.
+"""Choice of the plan to follow, from candidates and recorded outcomes, with a reason; pure, without I/O.
 
-Chance of step k, where g is the mean over the plans with that step of e^(1/n), their estimate e shared by n steps::
+The chance that a step works is Beta(a, b) distributed: a = s + n·m, b = f + n·(1 - m), where s and f are its recorded
+successes and failures, m the mean presumed before there are any, and n = `PRESUMED_COUNT`. An author's estimate e of a
+plan counts as c more outcomes, shared by its steps, so that its weight shifts to what was recorded::
 
-    p(k) = (a + c·g) / (a + b + c)
+    p = (a + c·g) / (a + b + c),   g = mean of e^(1/steps) over the plans with that step
 
-Beta(a, b) is the step's posterior and c = `ESTIMATE_WEIGHT`: the model's estimate counts as c outcomes, so that the
-weight shifts to what was recorded. Of a recipe's plan c is the recipe's own count of outcomes. A step that failed in
-this run has p(k)·RETRY^failures. Value of a plan, in solved tasks, with the steps k1, k2, … that are left::
-
-    V(k1, k2, …) = p(k1)·max(0, V(k2, …)) - price(k1) - (1 - p(k1))·FAILURE,   V() = 1
-    price(k) = MONEY · usd(k) / budget.usd + TIME · seconds(k) / budget.seconds + STEP / budget.steps
+Of a recipe's plan c is the recipe's own count of outcomes, else `ESTIMATE_WEIGHT`. A step that failed in this run has
+p·RETRY^failures. A plan is worth the chance that all of its remaining steps work, less `PRICE` for each of them.
+Tools change: each outcome multiplies the weight of older ones by `KEPT` (discounted Thompson sampling: Raj and Kalyani
+2017, arXiv:1707.09727).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from pydantic import Field
 
-from alita_mcp.agent.planning.plans import Plan, PlanStep, StepKey
-from alita_mcp.agent.planning.posteriors import OutcomeRecord, Records, expectation, recipe_key, record_key
-from alita_mcp.agent.values import TaskBudget
-from alita_mcp.values import Value
+from alita_mcp.agent.interface import Episode, Recipe
+from alita_mcp.agent.planning.plans import AGENT_TOOLS, Plan, PlanStep, PlanWay, StepKey
+from alita_mcp.values import Trust, Value
 
 ESTIMATE_WEIGHT = 2.0
 RETRY = 0.1
-MONEY, TIME, STEP = 0.3, 0.15, 0.15
-"""What the whole budget of money, of time and of steps is worth, in solved tasks."""
-FAILURE = 0.1
-"""What it is worth to avoid one failed step, beside what it costs."""
-LEAST_VALUE = 0.02
-"""Below it no plan is worth its cost while others can be asked for."""
+PRICE = 0.0025
+"""Of one step, in solved tasks: of two plans that are as likely to work, the shorter one is better."""
+LEAST_VALUE = 0.1
+"""Below it no plan is worth following while others can be asked for."""
+KEPT = 0.8
+"""Weight of an outcome once a newer one of the same tool is known."""
+PRESUMED_COUNT = 4.0
+"""How many outcomes a presumption is worth."""
+WAYS: Mapping[PlanWay, float] = {
+    "reuse": 0.75,
+    "compose": 0.7,
+    "run_once": 0.7,
+    "research": 0.7,
+    "build": 0.6,
+}
+"""Chance presumed of a step by its way."""
+TRUSTED: Mapping[Trust, float] = {"verified": 0.9, "provisional": 0.75, "rejected": 0.2}
+"""Chance presumed of a tool by its trust."""
+MISSING_CHANCE = 0.02
+"""Chance presumed of a step whose tool does not exist."""
 
 
-class Spent(Value):
-    """Budget that the run has used."""
+class OutcomeRecord(Value):
+    """Recorded outcomes of a tool, a way or a recipe; discounted."""
 
-    steps: int = 0
-    usd: float = 0.0
-    seconds: float = 0.0
+    successes: float = Field(default=0.0, ge=0)
+    failures: float = Field(default=0.0, ge=0)
+    trust: Trust | None = None
+    """Of a tool: what its verification gave; None where there was none."""
+
+    @property
+    def count(self) -> float:
+        """Number of outcomes that the record is worth."""
+        return self.successes + self.failures
+
+
+Records = Mapping[str, OutcomeRecord]
+"""By `tool:NAME`, `way:WAY` where a step calls no tool of the library, and `recipe:ID`."""
 
 
 class Tried(Value):
@@ -56,92 +78,66 @@ class Choice(Value):
     """The plan to follow now."""
 
     plan: Plan | None
-    """None where none is worth its cost, so that others should be asked for."""
+    """None where none is worth following, so that others should be asked for."""
     left: tuple[int, ...]
     """The steps of the plan that are to be taken; the others worked before and are trusted."""
     values: tuple[float, ...]
     """Of each plan given, in solved tasks; minus infinity for one that cannot be followed any more."""
-    chances: tuple[float, ...]
-    """Of each plan given: how probable it is that all its steps work."""
     why: str
     """One sentence for a person."""
 
 
-@dataclass(frozen=True)
-class _Prospect:
-    """What is expected of one step."""
-
-    chance: float
-    price: float
-    cost_usd: float
-    seconds: float
-    trust: float | None
-    """Probability that its result is right, where it worked before and is not taken again."""
-
-
 def choose(
-    plans: Sequence[Plan], records: Records, tried: Sequence[Tried] = (), budget: TaskBudget | None = None,
-    spent: Spent | None = None, least_value: float = LEAST_VALUE,
+    plans: Sequence[Plan], records: Records, tried: Sequence[Tried] = (), steps_left: int = 60,
+    least_value: float = LEAST_VALUE,
 ) -> Choice:  # fmt: skip
-    """The most valuable plan that fits what is left of the budget; deterministic.
+    """The most valuable plan that fits the steps that are left; deterministic.
 
     Args:
         plans: Candidates, the model's favourite first; a plan that is under way stays among them.
-        records: Outcomes of earlier runs and of this one, by `record_key`.
-        tried: The steps of this run, in order; those that worked are not taken (nor paid) again.
-        budget: Of the whole task: the unit of costs.
-        spent: What the run has used of it.
+        records: Outcomes of earlier runs and of this one.
+        tried: The steps of this run, in order; those that worked are not taken again.
+        steps_left: Of the run's budget.
         least_value: What a plan must be worth; 0 once no others can be had.
     """
-    budget, spent = budget or TaskBudget(), spent or Spent()
-    prospects = _prospects(plans, records, tried, budget)
-    values, chances, lefts = [], [], []
+    chances, trusted = _chances(plans, records, tried)
+    values, lefts = [], []
     for plan in plans:
-        mine = {step.key: prospects[step.key] for step in plan.steps}
-        left = [each for each in mine.values() if each.trust is None]
-        trusted = math.prod(each.trust for each in mine.values() if each.trust is not None)
-        value = trusted
-        for each in reversed(left):
-            value = each.chance * max(0.0, value) - each.price
-        values.append(value if _fits(left, budget, spent) else -math.inf)
-        chances.append(trusted * math.prod(each.chance for each in left))
-        lefts.append(tuple(at for at, step in enumerate(plan.steps) if prospects[step.key].trust is None))
+        left = tuple(at for at, step in enumerate(plan.steps) if step.key not in trusted)
+        keys = {step.key for step in plan.steps}
+        value = math.prod(trusted.get(key, chances[key]) for key in keys) - PRICE * len(left)
+        values.append(value if 0 < len(left) <= steps_left else -math.inf)
+        lefts.append(left)
     best = max(range(len(plans)), key=lambda at: (round(values[at], 12), -at), default=None)
-    # Case 1: none can be followed. Case 2: none is worth its cost. Case 3: the most valuable one.
+    # Case 1: none can be followed. Case 2: none is worth it. Case 3: the most valuable one.
     if best is None or values[best] == -math.inf:
-        chosen, why = None, "No plan is left that fits the budget and has a step to take."
-    elif values[best] < least_value:
-        chosen = None
-        why = f"No plan is worth its cost: the best has value {values[best]:.2f} and chance {chances[best]:.2f}."
-    else:
-        chosen = best
-        weakest = min(plans[best].steps, key=lambda each: expectation(each, records).chance)
-        record = records.get(record_key(weakest), OutcomeRecord())
-        outcomes = "which has no recorded outcomes"
-        if record.count:
-            outcomes = f"which worked in {record.successes:.1f} of {record.count:.1f} recent outcomes"
-        why = (
-            f"Plan {best + 1} of {len(plans)}: value {values[best]:.2f}, chance {chances[best]:.2f} (its author said "
-            f"{plans[best].estimate:.2f}). Its weakest step is {weakest.tool or weakest.way!r}, {outcomes}."
-        )
-    return Choice(
-        plan=None if chosen is None else plans[chosen],
-        left=() if chosen is None else lefts[chosen],
-        values=tuple(values),
-        chances=tuple(chances),
-        why=why,
+        why = "No plan is left that fits the budget and has a step to take."
+        return Choice(plan=None, left=(), values=tuple(values), why=why)
+    if values[best] < least_value:
+        why = f"No plan is worth following: the best has value {values[best]:.2f}."
+        return Choice(plan=None, left=(), values=tuple(values), why=why)
+    plan = plans[best]
+    weakest = min(plan.steps, key=lambda step: chances[step.key])
+    record = records.get(_record_key(weakest), OutcomeRecord())
+    outcomes = "which has no recorded outcomes"
+    if record.count:
+        outcomes = f"which worked in {record.successes:.1f} of {record.count:.1f} recent outcomes"
+    why = (
+        f"Plan {best + 1} of {len(plans)}: value {values[best]:.2f} (its author said {plan.estimate:.2f}). "
+        f"Its weakest step is {weakest.tool or weakest.way!r}, {outcomes}."
     )
+    return Choice(plan=plan, left=lefts[best], values=tuple(values), why=why)
 
 
-def _prospects(
-    plans: Sequence[Plan], records: Records, tried: Sequence[Tried], budget: TaskBudget
-) -> Mapping[StepKey, _Prospect]:
-    """Chance and price of each different step of the plans."""
+def _chances(
+    plans: Sequence[Plan], records: Records, tried: Sequence[Tried]
+) -> tuple[dict[StepKey, float], dict[StepKey, float]]:
+    """The chance of each different step of the plans, and how surely those that worked and are trusted did."""
     steps: dict[StepKey, PlanStep] = {}
     guesses: dict[StepKey, list[float]] = {}
     weights: dict[StepKey, float] = {}
     for plan in plans:
-        recipe = records.get(recipe_key(plan.recipe)) if plan.recipe else None
+        recipe = records.get(f"recipe:{plan.recipe}") if plan.recipe else None
         for step in plan.steps:
             steps.setdefault(step.key, step)
             guesses.setdefault(step.key, []).append(plan.estimate ** (1 / len(plan.steps)))
@@ -157,28 +153,53 @@ def _prospects(
         else:
             failures[key] = failures.get(key, 0) + 1
             doubts.pop(key, None)
-    found: dict[StepKey, _Prospect] = {}
+    chances: dict[StepKey, float] = {}
+    trusted: dict[StepKey, float] = {}
     for key, step in steps.items():
-        expected, weight = expectation(step, records), weights[key]
+        a, b = posterior(step, records)
         guess = math.fsum(guesses[key]) / len(guesses[key])
-        chance = (expected.a + weight * guess) / (expected.a + expected.b + weight)
-        chance *= RETRY ** (failures.get(key, 0) + doubts.get(key, 0.0))
-        price = STEP / budget.steps + (1 - chance) * FAILURE
-        price += MONEY * expected.cost_usd / budget.usd if budget.usd else 0.0
-        price += TIME * expected.seconds / budget.seconds if budget.seconds else 0.0
+        chance = (a + weights[key] * guess) / (a + b + weights[key])
+        chances[key] = chance * RETRY ** (failures.get(key, 0) + doubts.get(key, 0.0))
         # A step that worked is trusted, unless it is doubted so much that taking it again is worth more.
-        trusted = key in doubts and 1 - doubts[key] >= chance - price
-        found[key] = _Prospect(
-            chance, price, expected.cost_usd, expected.seconds, 1 - doubts[key] if trusted else None
-        )
+        if key in doubts and 1 - doubts[key] >= chances[key] - PRICE:
+            trusted[key] = 1 - doubts[key]
+    return chances, trusted
+
+
+def posterior(step: PlanStep, records: Records) -> tuple[float, float]:
+    """Successes and failures of a step, presumed and recorded: its chance is distributed as Beta(a, b)."""
+    record = records.get(_record_key(step), OutcomeRecord())
+    mean = TRUSTED[record.trust] if step.tool and record.trust else WAYS[step.way]
+    mean = MISSING_CHANCE if step.tool and not step.known else mean
+    return PRESUMED_COUNT * mean + record.successes, PRESUMED_COUNT * (1 - mean) + record.failures
+
+
+def blame(steps: Sequence[PlanStep], records: Records) -> tuple[float, ...]:
+    """Probability of each step to be wrong, where all reported success and the whole is wrong.
+
+    Bayes, with independent steps: (1 - p) / (1 - product of all p). The shares sum to 1 or more: several may be wrong.
+    """
+    means = [a / (a + b) for a, b in (posterior(step, records) for step in steps)]
+    whole = 1 - math.prod(means)
+    return tuple(min(1.0, (1 - mean) / whole) for mean in means)
+
+
+def records_of(episodes: Sequence[Episode], recipes: Sequence[Recipe] = ()) -> dict[str, OutcomeRecord]:
+    """Records of tools, ways and recipes from the memory."""
+    found: dict[str, OutcomeRecord] = {}
+    for episode in sorted(episodes, key=lambda each: each.at):
+        worked = [step.tool for step in episode.steps]
+        for tool, share in [(tool, 0.0) for tool in episode.failed] + [(tool, 1.0) for tool in worked]:
+            key = f"way:{AGENT_TOOLS[tool]}" if tool in AGENT_TOOLS else f"tool:{tool}"
+            old = found.get(key, OutcomeRecord())
+            found[key] = OutcomeRecord(
+                successes=old.successes * KEPT + share, failures=old.failures * KEPT + 1 - share
+            )
+    for recipe in recipes:
+        counted = OutcomeRecord(successes=recipe.successes, failures=recipe.failures)
+        found[f"recipe:{recipe.id}"] = counted
     return found
 
 
-def _fits(left: Sequence[_Prospect], budget: TaskBudget, spent: Spent) -> bool:
-    """Whether something of a plan is left to do, and the budget has room for it."""
-    usd, seconds = sum(each.cost_usd for each in left), sum(each.seconds for each in left)
-    return (
-        0 < len(left) <= budget.steps - spent.steps
-        and (not budget.usd or usd <= budget.usd - spent.usd)
-        and (not budget.seconds or seconds <= budget.seconds - spent.seconds)
-    )
+def _record_key(step: PlanStep) -> str:
+    return f"tool:{step.tool}" if step.tool else f"way:{step.way}"

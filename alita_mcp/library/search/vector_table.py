@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import ExtraMissing, LibraryError
-from alita_mcp.extras import importing
+from alita_mcp.extras import extra_imports
 from alita_mcp.file_locks import wait_for_lock
 from alita_mcp.models.embedding.interface import Vector, check_length
 from alita_mcp.settings import quiet_lancedb
@@ -178,7 +178,7 @@ def _quote(names: Collection[str]) -> str:
 
 def _import_lancedb() -> Any:
     quiet_lancedb()
-    with importing("search"):
+    with extra_imports("search"):
         import lancedb
         import pyarrow as pa  # noqa: F401 - loaded here, in the thread, because the schema needs it
 

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import ModelError, UsageError
-from alita_mcp.extras import importing
+from alita_mcp.extras import extra_imports
 from alita_mcp.models.embedding.interface import Vector, check_vectors
 from alita_mcp.models.redaction import presentable
 
@@ -46,7 +46,7 @@ class Model2vecEmbedder:
         return await anyio.to_thread.run_sync(self._embed, list(texts), abandon_on_cancel=True)
 
     def _embed(self, texts: list[str]) -> list[Vector]:
-        with importing("search"):
+        with extra_imports("search"):
             from model2vec import StaticModel
         try:
             with self._loading:

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from alita_mcp.runs.code_run import RecordedRun
 from alita_mcp.runs.history.annotations import Annotations, NoFunctionError
 from alita_mcp.runs.history.program import Program, program_of, slot_name
-from alita_mcp.runs.history.run import RecordedRun
 from alita_mcp.syntax import expression_tree, module_tree, symbol_table
 from alita_mcp.values import Example, Value
 

@@ -9,10 +9,10 @@ import json
 import threading
 from collections import OrderedDict
 
+from alita_mcp.runs.code_run import RecordedRun
 from alita_mcp.runs.history.annotations import NoFunctionError
 from alita_mcp.runs.history.function import function_of
 from alita_mcp.runs.history.program import program_of
-from alita_mcp.runs.history.run import RecordedRun
 from alita_mcp.runs.history.store import RunStore
 
 AFTER = 3

@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from alita_mcp.errors import ToolNotFound
 from alita_mcp.library.bounded_folder import BoundedFolder
-from alita_mcp.runs.history.run import RUN_ID, RecordedRun
+from alita_mcp.runs.code_run import RUN_ID, RecordedRun
 from alita_mcp.settings import Settings
 
 MAX_RUNS = 500

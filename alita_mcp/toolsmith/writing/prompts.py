@@ -161,7 +161,7 @@ def write_code(brief: Brief, index: int) -> list[Message]:
 
 
 def repair(written: Sequence[Message], answer: str, rejected: Rejected) -> list[Message]:
-    """Asks for mended code after a failure; the tests are not up for change."""
+    """Asks for fixed code after a failure; the tests are not up for change."""
     finding = rejected.model_dump_json(exclude_none=True, exclude={"status"}, exclude_defaults=True)
     return [
         *written,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import anyio
 
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.sandbox.code_on_call import UNLOADABLE, loading_program, on_call
+from alita_mcp.sandbox.code_on_call import UNLOADABLE, loader_program, on_call
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.syntax import module_tree
 from alita_mcp.values import Check, Example, Limits, MutationScore, Survivor
@@ -29,7 +29,6 @@ from alita_mcp.verification.mutation.other_inputs import (
     alike,
     behaviour_of,
 )
-from alita_mcp.verification.static.run_text import texts_run
 
 Run = Callable[[str, Trial], Awaitable[RunResult]]
 """Runs one example on one variant of the code."""
@@ -236,9 +235,8 @@ async def mutation_gate(
 
 
 def looks_at_itself(code: str) -> bool:
-    """Whether the code, or text in it that it runs, could inspect itself and detect a mutation."""
-    tree = module_tree(code)
-    for node in ast.walk(tree):
+    """Whether the code could inspect itself and detect a mutation; code that runs text is never `verified` anyway."""
+    for node in ast.walk(module_tree(code)):
         match node:
             case (
                 ast.Name(id=name)
@@ -248,13 +246,13 @@ def looks_at_itself(code: str) -> bool:
                 | ast.ImportFrom(module=str(name))
             ) if name in _LOOKS_AT_ITSELF:
                 return True
-    return any(looks_at_itself(text) for _line, text in texts_run(tree))
+    return False
 
 
 async def _find_way(subject: RehearsedDraft, trials: Sequence[Trial]) -> Way | None:
     """The way to run mutants in which the code itself passes its examples; None when there is none."""
     draft = subject.draft
-    program = loading_program(draft.code)
+    program = loader_program(draft.code)
     # Limits are a few times what the code itself took, so that endless loops end soon. They come in steps because
     # workers are told apart by their limits; the second one is for a machine that has become slower.
     slowest = max((trial.result.wall_seconds for trial in trials if trial.result is not None), default=0.0)

@@ -1,9 +1,8 @@
-"""Detector of text that code executes: its use caps the trust, and literal text is checked as code."""
+"""Detector of text that code executes, which no gate can read: its use caps the trust."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from alita_mcp.values import Check
 from alita_mcp.verification.code.names import Names, last_name
@@ -37,25 +36,6 @@ def run_text_checks(tree: ast.Module, names: Names) -> list[Check]:
     return [
         fail_check("static", f"the code runs text or imports by name ({word})", _FIX, line=line, hard=False)
     ]
-
-
-def texts_run(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Each literal text that is passed to `exec`, `eval` or `compile`, directly or by a name bound to one."""
-    bound = {
-        target.id: node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(
-                func=ast.Name("exec" | "eval" | "compile") | ast.Attribute(attr="exec"), args=[given, *_]
-            ):
-                text = _constant(bound.get(given.id, given) if isinstance(given, ast.Name) else given)
-                if text:
-                    yield node.lineno, text
 
 
 def _runs_text(node: ast.AST, names: Names) -> str:

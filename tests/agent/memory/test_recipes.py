@@ -54,7 +54,7 @@ def found(kinds: Sequence[Kind], unlike: Sequence[str]) -> tuple[int, int, int]:
 
 def test_a_task_in_other_words_finds_its_recipe_and_an_unlike_one_mostly_none() -> None:
     own, wrong, unlike = found(LIKE, UNLIKE)
-    assert (own >= 11, wrong, unlike <= 3) == (True, 0, True), (own, wrong, unlike)
+    assert (own >= 10, wrong, unlike <= 2) == (True, 0, True), (own, wrong, unlike)
 
 
 def test_the_same_task_with_other_values_is_wholly_alike() -> None:
@@ -81,15 +81,14 @@ def test_hostile_templates_are_compared_at_once(hostile: str) -> None:
     assert 0.0 <= task_similarity(hostile * 2_000, "x " * 9_000) < 1.0
 
 
-def test_two_runs_of_the_same_steps_make_one_recipe_with_averages() -> None:
-    first = learn(episode(*SUM, calls=4, seconds=10.0, cost_usd=0.2), {})
+def test_two_runs_of_the_same_steps_make_one_recipe() -> None:
+    first = learn(episode(*SUM), {})
     assert first is not None
     task, arguments = "Add up the `price` column of orders.csv.", {"path": "orders.csv", "column": "price"}
-    second = learn(episode(task, arguments, calls=2, seconds=4.0, cost_usd=0.1), {first.recipe.id: first})
+    second = learn(episode(task, arguments), {first.recipe.id: first})
     assert second is not None
     recipe = second.recipe
     assert (recipe.id, recipe.successes, recipe.failures) == (first.recipe.id, 2, 0)
-    assert (recipe.calls, recipe.seconds, recipe.cost_usd) == (3, 7.0, pytest.approx(0.15))
     assert second.wordings == (task, SUM[0])
     assert recipe.task == "Add up the `{column}` column of {file}."
 

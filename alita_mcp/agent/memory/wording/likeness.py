@@ -1,12 +1,11 @@
-"""Similarity of two tasks, 0 to 1, by words and structure, regardless of literals.
+"""Similarity of two tasks, 0 to 1, by their words without literals, and by what they want done.
 
-Words with the same meaning or nearly the same spelling count as one another. Tasks that want another operation done
-(the highest, the lowest) are not alike, however many words they share.
+Tasks that want another operation (the highest, the lowest) are not alike, however many words they share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -14,11 +13,6 @@ from alita_mcp.agent.memory.wording.literals import literals
 from alita_mcp.agent.memory.wording.parameters import PARAMETER, kind_of
 from alita_mcp.library.words.stems import stems
 
-SAME_MEANING, MOST_SPELLED, SPELLED_FROM = 0.8, 0.8, 0.5
-VALUE_FORGIVEN = 0.8
-"""Of the weight of a word that may stand where the other task has a value."""
-NAME_WEIGHT = 0.25
-"""Of the words of a name, which mostly is a value."""
 SHARED_WEIGHT = 0.4
 """Of words that unlike tasks share; `count` says as little as `how many`: what is counted tells tasks apart."""
 OTHER_OPERATION, ONE_OPERATION, OTHER_STRUCTURE = 0.4, 0.75, 0.15
@@ -68,109 +62,69 @@ count many much find give get show name tell say want need please use make take 
 number part place other another
 """
 
-_ALSO = """
+_SYNONYMS = """
 write wrote written author
-speak spoke spoken say said
+speak spoke spoken
 spend spent pay paid
 buy bought purchase
 sell sold
 begin began begun start
-find found
-give gave given
 population inhabitants people
-count number many
-much total sum
-current newest latest recent
-show list
 language tongue
-way method
 page website site
 picture image photo photograph
 link hyperlink
 book novel
 """
-"""Words with one meaning that stems do not bring together."""
 
 
 class _Features(NamedTuple):
     """A task prepared for comparison."""
 
-    weights: Mapping[str, float]
-    """Its words but the values, with what each says."""
-    kinds: tuple[str, ...]
-    """Of its values, sorted."""
-    operations: frozenset[int]
-    texts: int
-    """How many of its values are texts."""
+    words: frozenset[str]
+    """Those outside its values; words of one meaning are one."""
+    kinds: frozenset[str]
+    """Of its values."""
+    operations: frozenset[str]
 
 
 @lru_cache(maxsize=4_096)
 def _features(task: str) -> _Features:
     """Prepares a task, or one with `{parameter}` in it, for comparison."""
-    kinds = [kind_of(name) for name in PARAMETER.findall(task)]
+    kinds = {kind_of(name) for name in PARAMETER.findall(task)}
     plain = PARAMETER.sub(" ", task)
-    weights: dict[str, float] = {}
     rest = list(plain)
     for each in literals(plain):
-        kinds.append("text" if each.kind in ("quote", "name") else each.kind)
+        kinds.add("text" if each.kind in ("quote", "name") else each.kind)
         rest[each.start : each.end] = " " * (each.end - each.start)
-        if each.kind == "name":
-            weights |= dict.fromkeys(stems(each.text), NAME_WEIGHT)
-    words = list(dict.fromkeys(stems("".join(rest))))[:MOST_WORDS]
-    known = _operations()
-    weights |= {word: SHARED_WEIGHT if word in _common_words() else 1.0 for word in words}
-    operations = frozenset(known[word] for word in words if word in known)
-    return _Features(weights, tuple(sorted(kinds)), operations, kinds.count("text"))
+    words = frozenset(_meanings(stems("".join(rest))[:MOST_WORDS]))
+    kinds = {"number" if kind == "year" else kind for kind in kinds}
+    return _Features(
+        words, frozenset(kinds), frozenset(each for each in words if each.startswith("operation "))
+    )
 
 
 def task_similarity(task: str, other: str) -> float:
     """Similarity of two tasks, 0 to 1."""
     one, two = _features(task), _features(other)
-    there = _coverage(one.weights, two.weights, two.texts - one.texts)
-    back = _coverage(two.weights, one.weights, one.texts - two.texts)
-    words = 2 * there * back / (there + back) if there + back else 0.0
-    # Tasks with other kinds of values are a little less alike; a year is a number too.
-    kinds, others = ({"number" if kind == "year" else kind for kind in each.kinds} for each in (one, two))
-    same_kinds = len(kinds & others) / len(kinds | others) if kinds | others else 1.0
-    alike = words * (1 - OTHER_STRUCTURE * (1 - same_kinds))
-    # Tasks that want something else done are much less alike.
+    whole = _weight(one.words) + _weight(two.words)
+    alike = 2 * _weight(one.words & two.words) / whole if whole else 0.0
+    kinds = one.kinds | two.kinds
+    same_kinds = len(one.kinds & two.kinds) / len(kinds) if kinds else 1.0
+    alike *= 1 - OTHER_STRUCTURE * (1 - same_kinds)
     if not one.operations & two.operations and one.operations != two.operations:
         alike *= OTHER_OPERATION if one.operations and two.operations else ONE_OPERATION
-    return round(min(1.0, alike), 4)
+    return round(alike, 4)
 
 
 def coverage(subject: str, task: str) -> float:
     """Share of a subject's words that a task mentions, 0 to 1, with names and numbers."""
-    said = dict.fromkeys(stems(task)[: 4 * MOST_WORDS], 1.0)
-    return round(_coverage(dict.fromkeys(stems(subject)[:MOST_WORDS], 1.0), said, 0), 4)
+    asked, said = set(_meanings(stems(subject)[:MOST_WORDS])), _meanings(stems(task)[: 4 * MOST_WORDS])
+    return round(len(asked.intersection(said)) / len(asked), 4) if asked else 0.0
 
 
-def _coverage(asked: Mapping[str, float], has: Mapping[str, float], values: int) -> float:
-    """Which part of the words the other one has, or has something like; so many of the others may be values."""
-    given = [(_credit(word, has), weight) for word, weight in asked.items()]
-    strange = sorted((weight for credit, weight in given if not credit), reverse=True)[: max(0, values)]
-    whole = sum(asked.values()) - VALUE_FORGIVEN * sum(strange)
-    return sum(credit * weight for credit, weight in given) / whole if whole > 0 else 0.0
-
-
-def _credit(word: str, has: Mapping[str, float]) -> float:
-    """Credit for a word among others: 1, less for a synonym or a similar spelling, or 0."""
-    if word in has:
-        return 1.0
-    known = _operations()
-    same_operation = word in known and any(known.get(other) == known[word] for other in has)
-    if same_operation or not _synonyms().get(word, frozenset()).isdisjoint(has):
-        return SAME_MEANING
-    return max((_spelling_similarity(word, other) for other in has), default=0.0)
-
-
-@lru_cache(maxsize=20_000)
-def _spelling_similarity(word: str, other: str) -> float:
-    if word[:2] != other[:2] or word.isdigit() or other.isdigit():
-        return 0.0
-    one, two = ({f" {each} "[at : at + 3] for at in range(len(each))} for each in (word, other))
-    share = 2 * len(one & two) / (len(one) + len(two))
-    return min(MOST_SPELLED, share) if share >= SPELLED_FROM else 0.0
+def _weight(words: Iterable[str]) -> float:
+    return sum(SHARED_WEIGHT if word in _common_words() else 1.0 for word in words)
 
 
 @lru_cache(maxsize=1)
@@ -178,16 +132,16 @@ def _common_words() -> frozenset[str]:
     return frozenset(stems(_SHARED))
 
 
-@lru_cache(maxsize=1)
-def _operations() -> Mapping[str, int]:
-    return {word: at for at, line in enumerate(_OPERATIONS.strip().splitlines()) for word in stems(line)}
+def _meanings(words: Iterable[str]) -> list[str]:
+    """The words, each of a table as its whole line."""
+    known = _known_meanings()
+    return [known.get(word, word) for word in words]
 
 
 @lru_cache(maxsize=1)
-def _synonyms() -> Mapping[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
-    for line in _ALSO.strip().splitlines():
-        group = frozenset(stems(line))
-        for word in group:
-            found[word] = found.get(word, frozenset()) | group - {word}
+def _known_meanings() -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for table, mark in ((_SYNONYMS, ""), (_OPERATIONS, "operation ")):
+        for line in table.strip().splitlines():
+            found |= dict.fromkeys(stems(line), f"{mark}{line}")
     return found
