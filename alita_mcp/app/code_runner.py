@@ -37,7 +37,7 @@ from alita_mcp.runs.tool_broker import (
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import Environment, RunResult
-from alita_mcp.sandbox.workers.bounds import CALLS_PER_KEY, WAITING
+from alita_mcp.sandbox.workers.pool import CALLS_PER_KEY, WAITING
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Grants, Manifest, Value
@@ -142,7 +142,7 @@ class CodeRunner:
             await on_stage(f"environment: {line}")
 
         sandbox = self._calls.sandbox
-        sandbox = await sandbox.chosen() if isinstance(sandbox, LazySandbox) else sandbox
+        sandbox = await sandbox.choose() if isinstance(sandbox, LazySandbox) else sandbox
         if not packages:
             return Place(sandbox)
         key = (sandbox.kind, packages)

@@ -70,4 +70,4 @@ async def test_what_there_is_is_told_in_a_line(tmp_path: Path) -> None:
     files.folder.chmod(0o777)
     exposed = describe_embedded(await find_embedded(files))
     assert exposed.startswith("✗ embedded Python: ")
-    assert "others may write it" in exposed
+    assert "others may write to it" in exposed
