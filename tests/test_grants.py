@@ -56,17 +56,17 @@ def listed(library: Library) -> set[str]:
     [
         ({"*": {}}, "'*'", "everybody"),
         ({"fetch": {"network": ["*"]}}, "network", "every host"),
-        ({"fetch": {"network": ["*.org"]}}, "network", "everybody"),
-        ({"fetch": {"network": ["*.co.uk"]}}, "network", "everybody"),
-        ({"fetch": {"network": ["https://api.example.org"]}}, "network", "no host"),
-        ({"fetch": {"network": ["api.example.org/path"]}}, "network", "no host"),
-        ({"fetch": {"network": ["user@api.example.org"]}}, "network", "no host"),
-        ({"fetch": {"network": ["127.0.0.1"]}}, "network", "no host"),
-        ({"fetch": {"network": ["2130706433"]}}, "network", "no host"),
-        ({"fetch": {"network": ["0x7f.0x1"]}}, "network", "no host"),
-        ({"fetch": {"network": ["[::1]"]}}, "network", "no host"),
-        ({"fetch": {"network": ["api.*.example.org"]}}, "network", "no host"),
-        ({"fetch": {"network": [""]}}, "network", "no host"),
+        ({"fetch": {"network": ["*.org"]}}, "network", "different owners"),
+        ({"fetch": {"network": ["*.co.uk"]}}, "network", "different owners"),
+        ({"fetch": {"network": ["https://api.example.org"]}}, "network", "not a host"),
+        ({"fetch": {"network": ["api.example.org/path"]}}, "network", "not a host"),
+        ({"fetch": {"network": ["user@api.example.org"]}}, "network", "not a host"),
+        ({"fetch": {"network": ["127.0.0.1"]}}, "network", "not a host"),
+        ({"fetch": {"network": ["2130706433"]}}, "network", "not a host"),
+        ({"fetch": {"network": ["0x7f.0x1"]}}, "network", "not a host"),
+        ({"fetch": {"network": ["[::1]"]}}, "network", "not a host"),
+        ({"fetch": {"network": ["api.*.example.org"]}}, "network", "not a host"),
+        ({"fetch": {"network": [""]}}, "network", "not a host"),
         ({"fetch": {"network": "api.example.org"}}, "network", "array"),
         ({"fetch": {"network": [f"h{n}.example.org" for n in range(31)]}}, "network", "at most 30"),
         ({"fetch": {"tools": ["*"]}}, "tools", "no tool's name"),
@@ -583,7 +583,7 @@ async def test_a_called_tool_goes_through_the_flow_of_calls_with_the_chain_that_
         words = {"name": "slugify", "arguments": {"text": "x"}}
         assert await broker.answer("call_tool", words) == [1]
         assert call.calls == [("slugify", {"text": "x"}, ("outer_tool", "asking_tool"))]
-        with pytest.raises(RuntimeError, match="may not call themselves"):
+        with pytest.raises(RuntimeError, match="cannot call themselves"):
             await broker.answer("call_tool", {"name": "asking_tool", "arguments": {}})
         with pytest.raises(PermissionError, match="word_count"):
             await broker.answer("call_tool", {"name": "word_count", "arguments": {}})

@@ -19,7 +19,7 @@ from alita_mcp.library.results import ResultCache, call_key
 from alita_mcp.library.versions.naming import superseded
 from alita_mcp.runs.tool_broker import RedactingBroker
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN
-from alita_mcp.sandbox.choose import UNCHOSEN, expected_kind
+from alita_mcp.sandbox.choose import UNCHOSEN, kind_of_calls
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.values import Manifest, StoredVersion, Value
 from alita_mcp.verification.json_schema import validate_arguments, validate_result
@@ -139,7 +139,7 @@ class Calls:
         await off_loop(fits, large=is_large(arguments))
 
         # 3. Look for a kept result of the same call, else run. Whatever ends the call is journalled.
-        call = _Call(stored, arguments, chain, client, expected_kind(self.sandbox))
+        call = _Call(stored, arguments, chain, client, kind_of_calls(self.sandbox))
         try:
             kept = await self._find_kept(call)
             result = kept or await self._run_in_sandbox(call)

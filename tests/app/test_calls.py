@@ -12,8 +12,15 @@ import pytest
 from alita_mcp.app import App
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused, ToolUnavailable
-from alita_mcp.sandbox.broker_events import BrokerEvent
-from alita_mcp.sandbox.interface import Broker, EgressPolicy, Environment, Job, Progress, RunResult
+from alita_mcp.sandbox.interface import (
+    Broker,
+    BrokerEvent,
+    EgressPolicy,
+    Environment,
+    Job,
+    Progress,
+    RunResult,
+)
 from alita_mcp.values import Grants, Lock, StoredVersion
 from tests.app.conftest import Open, adder, adding
 from tests.scripted_sandbox import ScriptedSandbox

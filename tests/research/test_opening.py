@@ -48,16 +48,6 @@ async def test_packages_are_judged_for_the_python_of_the_sandbox(settings: Setti
     assert {"/simple/numpi/", "/simple/there-is-none/"} <= {request.path for request in asked}
 
 
-@pytest.mark.slow
-async def test_one_page_is_read_by_its_address(settings: Settings) -> None:
-    with anyio.fail_after(WAIT_S), world(settings) as (configured, site, _):
-        async with open_web_agent(configured, has_model=False) as web:
-            document = await web.fetch(site.url("/api"))
-            with pytest.raises(UsageError, match="public"):
-                await web.fetch("http://127.0.0.1:9/secret")
-    assert "kelvin" in document.text
-
-
 async def test_settings_that_do_not_fit_are_said_at_the_first_question(settings: Settings) -> None:
     wrong = settings.model_copy(update={"search": "tavily"})
     async with open_web_agent(wrong, has_model=True) as web:

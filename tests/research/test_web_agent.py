@@ -134,12 +134,6 @@ async def test_given_addresses_are_read_first_and_once() -> None:
     assert fetcher.fetched == ["https://b/", "https://a/"]
 
 
-async def test_two_addresses_of_one_page_are_one_document() -> None:
-    same = page("https://final/", "Owls hear well at night.")
-    found = await ask(agent({"https://one/": same, "https://two/": same})[0])
-    assert len(found.passages) == 1
-
-
 async def test_addresses_that_may_not_be_read_are_not_even_asked_for() -> None:
     web, fetcher, _ = agent({"https://good/": "Owls hear.", "https://evil/?q=secret": "Owls hear."})
     with anyio.fail_after(WAIT_S):

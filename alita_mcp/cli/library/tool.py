@@ -152,7 +152,7 @@ async def environments(*, prune: bool = False, output: Printer) -> int:
     from alita_mcp.settings import read_settings
 
     settings = read_settings()
-    kept = stored_environments.kept_environments(settings)
+    kept = stored_environments.environments_by_kind(settings)
     if not prune:
         print_environments(
             "environments", [(kind, use) for kind, uses in kept.items() for use in uses], output
