@@ -47,15 +47,6 @@ def test_a_named_command_finds_its_library_from_any_shell(tmp_path: Path, shell:
     assert json.loads(said.stdout)["manifest"]["digest"] == made.digest
 
 
-@pytest.mark.process
-@pytest.mark.skipif(os.name != "posix", reason="quotes as POSIX shells read them")
-def test_a_named_command_approves_nothing_by_itself_in_an_agents_shell(tmp_path: Path) -> None:
-    changed(tmp_path / "home", "one")
-    said = in_shell(SHELLS[0], f"{alita_command(tmp_path / 'home')} approve asker", tmp_path)
-    assert said.returncode == 2
-    assert "This needs a terminal to ask on" in said.stderr
-
-
 def test_the_home_is_named_where_it_is_not_the_default_and_before_the_environments(
     alita: Alita, home: Path, tmp_path: Path
 ) -> None:

@@ -324,14 +324,6 @@ def test_the_log_tells_what_happened_oldest_first(made: Said, alita: Alita) -> N
     assert alita("search", "x", "--limit", "ten").status == 2
 
 
-def test_an_edited_tool_is_never_run(made: Said, alita: Alita, home: Path) -> None:
-    code = home / "generated_tools" / "double" / "v1" / "tool.py"
-    code.write_text(DOUBLE.replace("2**times", "3**times"), encoding="utf-8")
-    said = alita("run", "double", "number=1")
-    assert (said.status, said.out) == (3, "")
-    assert "tool.py" in said.err
-
-
 @pytest.mark.slow
 def test_an_exported_folder_can_be_imported_elsewhere(
     made: Said, alita: Alita, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -342,18 +334,6 @@ def test_an_exported_folder_can_be_imported_elsewhere(
     said = alita("tool", "import", str(folder), "--json")
     assert (said.status, said.json["status"]) == (0, "created")
     assert alita("run", "double", "number=4").out == "8\n"
-
-
-def test_an_imported_version_goes_through_the_gates_again(
-    made: Said, alita: Alita, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "v1"
-    shutil.copytree(home / "generated_tools" / "double" / "v1", folder)
-    (folder / "tool.py").write_text(DOUBLE.replace("2**times", "3**times"), encoding="utf-8")
-    monkeypatch.setenv("ALITA_HOME", str(tmp_path / "elsewhere"))
-    said = alita("tool", "import", str(folder))
-    assert said.status == 1
-    assert "rejected at examples" in said.out
 
 
 def test_a_folder_that_is_no_tool_is_refused(alita: Alita, tmp_path: Path) -> None:
