@@ -85,7 +85,7 @@ def test_whatever_is_done_to_the_files_is_noticed_before_the_next_call(
 
 def test_an_unchanged_version_is_read_once(store: Store, home: Path) -> None:
     counted = Counted(store)
-    versions = LoadedVersions(store.files, counted.read, settled_s=0)
+    versions = LoadedVersions(store.files, counted.read_version, settled_s=0)
     first = versions.read_version("slugify", 1)
     assert [versions.find_unchanged("slugify", 1) for _ in range(5)] == [first] * 5
     assert counted.readings == 1
