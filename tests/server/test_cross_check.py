@@ -23,7 +23,7 @@ async def test_questions_and_tests_by_models_are_told_to_clients(
             refused = await called(client, "synthesize_tool", **GIVEN, code=COUNT)
             assert refused.is_error
             assert "no tests were sent" in text_of(refused)
-            assert "Fix: Correct the code" in text_of(refused)
+            assert "Fix: Fix the code" in text_of(refused)
             thin = suite_of((123, 6), (40, 4))["tests"]
             made = await called(client, "synthesize_tool", **GIVEN, code=SIGNED, tests=thin)
             assert made.structured_content["questions"] == [QUESTION]
