@@ -227,7 +227,7 @@ RETIRED = {
     "ALITA_PACKAGE_INDEX_CA": "set SSL_CERT_FILE",
     "ALITA_PROMOTE": "`alita tool unpin` and ALITA_PROMOTED decide what is listed",
     "ALITA_RESPONSE_CACHE_MB": "answers of models are not kept any more",
-    "ALITA_RESULT_CACHE_MB": "use `alita tool cache off NAME`",
+    "ALITA_RESULT_CACHE_MB": "results of tools are not kept any more",
     "ALITA_SEARCH_MCP": "use another search back end, or write one (docs/extending/search.md)",
     "ALITA_TASK_PLANS": "use `alita solve --plans`",
     "ALITA_TASK_SECONDS": "use `alita solve --max-seconds`",

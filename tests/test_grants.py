@@ -301,9 +301,9 @@ async def test_the_line_that_the_message_proposes_is_a_grants_file_that_grants_i
             manifest = await library.publish(simple("fetch_rates", grants=asked), expected_version=0)
         line = json.loads(how_to_grant(manifest).partition("as in ")[2].rstrip("."))
         filed = GrantsFile(write_json(tmp_path / "grants.json", line))
-        assert filed.granted_to(manifest) is None
+        assert filed.grants_for(manifest) is None
         filed.bind_with(lambda _name, _line, digest=manifest.digest: digest)  # type: ignore[misc]
-        granted = filed.granted_to(manifest)
+        granted = filed.grants_for(manifest)
         assert granted is not None
         assert in_force(asked, approved=False, filed=granted) is not None
 
@@ -446,10 +446,10 @@ def test_lines_that_could_not_be_bound_grant_nothing_until_they_are(tmp_path: Pa
     filed.bind_with(bind)
     write_json(path, {"ask_model": {"model": True}})
     filed.refresh()
-    assert (filed.granted_to(manifest), filed.problem) == (None, "The catalogue is locked.")
+    assert (filed.grants_for(manifest), filed.problem) == (None, "The catalogue is locked.")
     busy.clear()
     filed.refresh()
-    assert (filed.granted_to(manifest), filed.problem) == (Grants(model=True), "")
+    assert (filed.grants_for(manifest), filed.problem) == (Grants(model=True), "")
 
 
 async def test_approval_of_the_current_version_does_not_let_another_one_run(settings: Settings) -> None:

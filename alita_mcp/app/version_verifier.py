@@ -10,8 +10,8 @@ import anyio
 
 from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.library import Library
-from alita_mcp.library.trust.trust import claimed_less, is_unproven
-from alita_mcp.library.versions.naming import existing_version
+from alita_mcp.library.trust.trust import claims_less, is_unproven
+from alita_mcp.library.versions.naming import find_version
 from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, kind_of_calls, silent
 from alita_mcp.sandbox.interface import Environment, Sandbox
 from alita_mcp.sandbox.wasm.abilities import lacks_of_sandbox
@@ -127,7 +127,7 @@ class VersionVerifier:
             SandboxError: the sandbox failed.
         """
         entry = self._library.entry(name)
-        number = existing_version(entry, version)
+        number = find_version(entry, version)
         if entry.state == "enabled" and not self._library.tools.evidence(name, number):
             await self.verify_here(await self._library.read(name, number), depth)
 
@@ -162,7 +162,7 @@ class VersionVerifier:
         report = verdict.report.model_copy(
             update={"agreement": before.agreement, "usage": before.usage, "written_from": before.written_from}
         )
-        if claimed_less(before):
+        if claims_less(before):
             report = report.model_copy(update={"trust": "provisional"})
         accepted = AcceptedVersion(
             draft=stored.draft, contract=verdict.contract, lock=verdict.lock, report=report

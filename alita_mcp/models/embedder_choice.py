@@ -61,7 +61,21 @@ def choose_embedder(choice: str) -> Embedder:
     if name.startswith(PREFIX) or is_folder(name):
         return Model2vecEmbedder(name if name == BUILT_IN else name.removeprefix(PREFIX))
     if A_CLASS.fullmatch(name):
-        return _own(name)
+        module, _, kind = name.partition(":")
+        hint = (
+            "Set ALITA_EMBEDDER to a class that can be imported and takes no argument, or to a model's name."
+        )
+        try:
+            embedder: Embedder = getattr(import_module(module), kind)()
+        except Exception as failure:  # a stranger's module may fail in any way while it is imported
+            raise UsageError(
+                f"The embedder {name!r} cannot be loaded: {type(failure).__name__}: {failure}.", hint=hint
+            ) from failure
+        if not isinstance(getattr(embedder, "name", None), str) or not callable(
+            getattr(embedder, "embed", None)
+        ):
+            raise UsageError(f"The embedder {name!r} has no `name` or no `embed`.", hint=hint)
+        return embedder
     if " " in name:
         raise UsageError(
             f"ALITA_EMBEDDER={choice!r} has an option that an embedder does not have.",
@@ -71,19 +85,3 @@ def choose_embedder(choice: str) -> Embedder:
     from alita_mcp.models.litellm.embedder import LitellmEmbedder
 
     return LitellmEmbedder(name, base_url.strip() or None)
-
-
-def _own(name: str) -> Embedder:
-    module, _, kind = name.partition(":")
-    try:
-        embedder: Embedder = getattr(import_module(module), kind)()
-    except Exception as failure:  # a stranger's module may fail in any way while it is imported
-        raise UsageError(
-            f"The embedder {name!r} cannot be loaded: {type(failure).__name__}: {failure}.", hint=_HINT
-        ) from failure
-    if not isinstance(getattr(embedder, "name", None), str) or not callable(getattr(embedder, "embed", None)):
-        raise UsageError(f"The embedder {name!r} has no `name` or no `embed`.", hint=_HINT)
-    return embedder
-
-
-_HINT = "Set ALITA_EMBEDDER to a class that can be imported and takes no argument, or to a model's name."

@@ -12,7 +12,7 @@ import mcp_types as types
 
 from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
-from alita_mcp.library.command import spelled
+from alita_mcp.library.command import spell_commands
 from alita_mcp.library.versions.naming import nearest_names
 from alita_mcp.server.client.identity import identity_of
 from alita_mcp.server.results.building import MAX_DEPTH, is_deeper_than, printable
@@ -98,7 +98,7 @@ class Dispatcher:
                 result = await limit_result(result, app, tool)
         except Exception as raised:  # noqa: BLE001 - the outermost edge of every tool
             if isinstance(raised, AlitaError) and self._shared.current is not None:
-                raised.hint = spelled(raised.hint, self._shared.current.alita)
+                raised.hint = spell_commands(raised.hint, self._shared.current.alita)
             result = error_result(raised)
         if isinstance(result, types.CallToolResult) and result.is_error and tool and tool.output_schema:
             return result.model_copy(update={"structured_content": None})

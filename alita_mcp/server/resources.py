@@ -174,7 +174,7 @@ def _range(values: dict[str, str]) -> tuple[int, int | None]:
 def _version_part(app: App, stored: StoredVersion, part: str) -> tuple[str, str]:
     """A part of a version as MIME type and text, both empty where there is no such part."""
     manifest, mime = stored.manifest, JSON
-    sandboxes = app.library.tools.proved_in(manifest.name, manifest.version)
+    sandboxes = app.library.tools.sandboxes_of(manifest.name, manifest.version)
     origin = origin_if_unreviewed(app, manifest.name, manifest.version)
     # A version that no person reviewed: of its manifest and report only plain words are shown, all else is fenced.
     if part == "manifest":

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import alita_mcp
-from alita_mcp.library.command import alita_command, spelled
+from alita_mcp.library.command import alita_command, spell_commands
 from alita_mcp.settings import default_home
 from tests.cli.conftest import PATIENCE_S, Alita
 from tests.cli.test_approving import changed
@@ -82,6 +82,6 @@ def test_the_short_word_stands_where_shells_find_this_very_command(
 def test_only_commands_in_backticks_are_spelled_out() -> None:
     text = "alita says: `alita enable x` or `alita`; nothing of alita's."
     assert (
-        spelled(text, "/opt/alita --home /h")
+        spell_commands(text, "/opt/alita --home /h")
         == "alita says: `/opt/alita --home /h enable x` or `alita`; nothing of alita's."
     )

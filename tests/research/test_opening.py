@@ -6,11 +6,11 @@ import anyio
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.research.values import ResearchLimits
 from alita_mcp.research.web_agent import open_web_agent
 from alita_mcp.settings import Settings
 from tests.research.whole_web import PAGES, QUESTION, world
+from tests.scripted_embedder import ScriptedEmbedder
 
 pytestmark = pytest.mark.extra("web")
 

@@ -10,10 +10,10 @@ import anyio.lowlevel
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.research.values import FailedBackend, Researched, ResearchLimits, SearchHit
 from alita_mcp.research.web_agent import CONCURRENCY, NOT_ALLOWED, Parts, SearchingAgent
 from tests.research.pretended import NOW, Never, Page, TableFetcher, TableIndex, TableSearch, page
+from tests.scripted_embedder import ScriptedEmbedder
 
 pytestmark = pytest.mark.extra("web")
 

@@ -137,7 +137,7 @@ async def show(
     async with open_library() as library:
         entry = library.entry(name)
         stored = await library.read(name, version)
-        sandboxes = tuple(sorted(library.tools.proved_in(name, stored.manifest.version)))
+        sandboxes = tuple(sorted(library.tools.sandboxes_of(name, stored.manifest.version)))
         granted = library.effective_grants.of(stored.manifest)
         wordings = library.tools.wordings(name)
     value: dict[str, Any] = {

@@ -82,7 +82,7 @@ async def _without_authors_words(
 
 def _run_result(run: ToolRunResult, origin: Origin | None) -> types.CallToolResult:
     """A run in both forms; its `_meta` holds what a caller should know besides the value."""
-    meta: dict[str, Any] = {"alita/cached": True} if run.cached else {}
+    meta: dict[str, Any] = {}
     if run.manifest.trust != "verified":
         meta["alita/trust"] = run.manifest.trust
     if origin is not None:

@@ -10,7 +10,7 @@ import mcp_types as types
 
 from alita_mcp.errors import ToolNotFound
 from alita_mcp.event_loop import is_large, off_loop
-from alita_mcp.library.command import spelled
+from alita_mcp.library.command import spell_commands
 from alita_mcp.library.search.answer import band
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.server.client.identity import client_name
@@ -126,7 +126,7 @@ async def _begin_approval(
 async def _outcome_result(call: ToolCall, outcome: Outcome) -> types.CallToolResult:
     fields: dict[str, Any] = outcome.model_dump(mode="json")
     for field in _WITH_COMMANDS & fields.keys():
-        fields[field] = spelled(fields[field], call.app.alita)
+        fields[field] = spell_commands(fields[field], call.app.alita)
     if isinstance(outcome, Rejected):
         # A comparison keeps both sides, null or not.
         is_compared = fields["expected"] is not None or fields["got"] is not None
