@@ -1,10 +1,10 @@
-"""Tree of the errors that packages raise to one another; each class carries an exit status.
+"""The tree of errors; each class has an exit status.
 
-AlitaError                     1   anything of ours that has no closer name
-├── UsageError                 2   the caller's words are wrong: unknown tool, bad arguments, bad settings
+AlitaError                     1   any error without a closer name
+├── UsageError                 2   wrong use: unknown tool, bad arguments, bad settings
 │   ├── ToolNotFound           2   no such tool or version; carries the nearest names
 │   ├── InvalidArguments       2   arguments do not fit the tool's input schema
-│   ├── TooMany                2   as much of this is under way as may be; later it may go
+│   ├── TooMany                2   too much of this is under way; the same request may succeed later
 │   └── ExtraMissing           9   an optional part of the package is not installed; the hint is the command
 ├── ToolUnavailable            3   the tool exists but may not be called now (disabled, deleted, not approved)
 │   └── ToolQuarantined        3   a file of the version was changed after it was accepted
@@ -16,7 +16,7 @@ AlitaError                     1   anything of ours that has no closer name
 ├── PackagesRejected           6   packages do not exist, have no wheel, or conflict
 ├── LibraryError               7   the library on disk cannot be read or written
 ├── ModelError                 8   the language model did not answer
-│   └── BudgetSpent            8   what one piece of work may ask of the models is used up
+│   └── BudgetSpent            8   the budget for models of one piece of work is spent
 └── Cancelled                130   the person or the client stopped the work
 """
 
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 
 class AlitaError(Exception):
-    """Anything of ours; `message` says what happened with the value in it, `hint` says what to do."""
+    """Any error of alita; `message` says what happened, `hint` what to do next."""
 
     exit_status = 1
 
@@ -38,7 +38,7 @@ class AlitaError(Exception):
 
 
 class UsageError(AlitaError):
-    """The caller's words are wrong."""
+    """Wrong use: the caller can fix it."""
 
     exit_status = 2
 
@@ -56,11 +56,11 @@ class InvalidArguments(UsageError):
 
 
 class TooMany(UsageError):
-    """As much of this is under way as may be at once; the same request may succeed later."""
+    """Too much of this is under way; the same request may succeed later."""
 
 
 class ExtraMissing(UsageError):
-    """What was asked for needs packages that are not installed; the hint holds the command that adds them."""
+    """The feature needs packages that are not installed; the hint is the command that adds them."""
 
     exit_status = 9
 
@@ -112,13 +112,13 @@ class LibraryError(AlitaError):
 
 
 class ModelError(AlitaError):
-    """The language model did not answer: no key, refused, timed out, not reachable, or an unusable answer."""
+    """No usable answer from the language model: no key, refused, timed out, unreachable, or malformed."""
 
     exit_status = 8
 
 
 class BudgetSpent(ModelError):
-    """What one piece of work may ask of the models is used up; names the limit and its setting."""
+    """The budget for models of one piece of work is spent; the message names the limit and its setting."""
 
 
 class Cancelled(AlitaError):

@@ -1,7 +1,7 @@
 """The optional parts of the package: what each is for, whether it is installed, and the command that adds it.
 
 `pyproject.toml` names the packages of each extra. Whatever imports one of them does so on first use, inside
-`importing(EXTRA)`, so that the core works without any.
+`extra_imports(EXTRA)`, so that the core works without any.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ FEATURES: Mapping[Extra, str] = {
 class Problem(NamedTuple):
     """Why an extra cannot be used, as in `litellm is not installed`."""
 
-    said: str
+    reason: str
     is_broken: bool = False
-    """Whether an installer takes the packages for complete, and must be told to install them again."""
+    """Whether the packages look installed to an installer, so that it must be told to reinstall them."""
 
 
 class Installation(NamedTuple):
@@ -57,23 +57,23 @@ class Installation(NamedTuple):
     """The extras that are installed."""
 
     def command(self, extra: Extra, *others: Extra, repair: bool = False) -> str:
-        """The line for a shell that adds extras, and keeps those that are there; `repair` installs them again.
+        """The shell command that adds extras and keeps those already installed; `repair` reinstalls them.
 
-        Five cases, told apart by what each installer leaves in the environment: uv's tools, pipx, an environment that
-        `uvx` keeps in its cache, any other with pip, and any other without.
+        What an installer leaves in the environment tells five cases apart: 1. a tool of uv, 2. pipx, 3. an
+        environment in the cache of `uvx`, 4. any other with pip, 5. any other without.
         """
         wanted = {extra, *others}
         editable = ["--editable"] if self.direct_url.get("dir_info", {}).get("editable") else []
         if (receipt := _read_toml(self.prefix / "uv-receipt.toml").get("tool")) is not None:
             own, beside = _receipt_parts(receipt)
-            wanted |= _known_extras(own.get("extras", ()))
+            wanted |= _extras_among(own.get("extras", ()))
             python = ["--python", str(receipt["python"])] if receipt.get("python") else []
             again = ["--reinstall"] if repair else []
             requirement = self._requirement(wanted, own.get("specifier", ""))
             return _shell_line("uv", "tool", "install", *again, *python, *beside, *editable, requirement)
         if (pipx := _read_json(self.prefix / "pipx_metadata.json").get("main_package")) is not None:
             bracketed = re.search(r"\[([\w,\s-]*)\]", str(pipx.get("package_or_url", "")))
-            wanted |= _known_extras(bracketed[1].split(",") if bracketed else ())
+            wanted |= _extras_among(bracketed[1].split(",") if bracketed else ())
             return _shell_line("pipx", "install", "--force", *editable, self._requirement(wanted))
         if re.search(r"[/\\](archive|environments)-v\d+[/\\]", f"{self.prefix}/"):
             requirement = self._requirement(wanted.union(self.present))
@@ -97,7 +97,7 @@ class Installation(NamedTuple):
         return f"{DISTRIBUTION}[{names}] @ {url}" if url else f"{DISTRIBUTION}[{names}]{specifier}"
 
 
-def find_problem(extra: Extra) -> Problem | None:
+def find_extra_problem(extra: Extra) -> Problem | None:
     """Why an extra cannot be used; None where it can, as far as is known without importing it."""
     bounds = _bounds()
     for package in PACKAGES[extra]:
@@ -112,55 +112,57 @@ def find_problem(extra: Extra) -> Problem | None:
     return None
 
 
-def missing(extra: Extra, feature: str, problem: Problem) -> ExtraMissing:
-    """The error that says what needs an extra, what is wrong with it, and which command puts that right."""
+def missing_extra_error(extra: Extra, feature: str, problem: Problem) -> ExtraMissing:
+    """The error that names the feature, what is wrong with its extra, and the command that fixes it."""
     what = feature or f"{FEATURES[extra][0].upper()}{FEATURES[extra][1:]}"
     return ExtraMissing(
-        f"{what} needs the extra {extra!r}: {problem.said}.",
+        f"{what} needs the extra {extra!r}: {problem.reason}.",
         hint=f"To add it: {find_installation().command(extra, repair=problem.is_broken)}",
     )
 
 
-def require(extra: Extra, feature: str = "") -> None:
-    """Returns where an extra is installed.
+def require_extra(extra: Extra, feature: str = "") -> None:
+    """Returns if an extra is installed.
 
     Raises:
-        ExtraMissing: it is not; `feature` says what needs it.
+        ExtraMissing: it is not; the message says that `feature` needs it.
     """
-    if problem := find_problem(extra):
-        raise missing(extra, feature, problem)
+    if problem := find_extra_problem(extra):
+        raise missing_extra_error(extra, feature, problem)
 
 
 @contextmanager
-def importing(extra: Extra, feature: str = "") -> Iterator[None]:
-    """Holds the imports of an extra's packages.
+def extra_imports(extra: Extra, feature: str = "") -> Iterator[None]:
+    """Wraps the imports of an extra's packages.
 
     Raises:
-        ExtraMissing: one of them cannot be imported, for whatever reason.
+        ExtraMissing: one of them cannot be imported, for any reason.
     """
     try:
         yield
     except MemoryError:
         raise
     except Exception as failure:  # damaged modules fail in any way
-        problem = find_problem(extra)
+        problem = find_extra_problem(extra)
         if problem is None:
             said = f"{type(failure).__name__}: {failure}"[:300].rstrip(".")
             problem = Problem(f"its packages cannot be imported ({said})", is_broken=True)
-        raise missing(extra, feature, problem) from failure
+        raise missing_extra_error(extra, feature, problem) from failure
 
 
-def import_problem(extra: Extra) -> Problem | None:
-    """As `find_problem`, after an attempt to import every package, which takes seconds."""
+def find_import_problem(extra: Extra) -> Problem | None:
+    """Why an extra cannot be used, found by importing every package of it, which takes seconds."""
     from importlib import import_module
 
     try:
-        with importing(extra):
+        with extra_imports(extra):
             for package in PACKAGES[extra]:
                 import_module(package)
     except ExtraMissing as found:
-        return Problem(found.message.partition(": ")[2].rstrip("."), is_broken=find_problem(extra) is None)
-    return find_problem(extra)
+        return Problem(
+            found.message.partition(": ")[2].rstrip("."), is_broken=find_extra_problem(extra) is None
+        )
+    return find_extra_problem(extra)
 
 
 def find_installation() -> Installation:
@@ -173,13 +175,13 @@ def find_installation() -> Installation:
     except PackageNotFoundError:  # sources on the path, never installed
         folder = Path(__file__).parent.parent
         said = json.dumps({"url": folder.as_uri(), "dir_info": {"editable": True}})
-    present = [extra for extra in EXTRAS if find_problem(extra) is None]
+    present = [extra for extra in EXTRAS if find_extra_problem(extra) is None]
     has_pip = find_spec("pip") is not None
     return Installation(Path(sys.prefix), sys.executable, json.loads(said or "{}"), has_pip, present)
 
 
 def _receipt_parts(receipt: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
-    """Of uv's receipt the entry of this distribution, and the options for all that was installed beside it."""
+    """From uv's receipt: the entry of this distribution, and the options for what was installed with it."""
     own: Mapping[str, Any] = {}
     beside: list[str] = []
     for entry in receipt.get("requirements", ()):
@@ -199,7 +201,7 @@ def _receipt_parts(receipt: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[
     return own, beside
 
 
-def _known_extras(names: Sequence[str]) -> set[Extra]:
+def _extras_among(names: Sequence[str]) -> set[Extra]:
     every = {single for name in names for single in ALIASES.get(name.strip(), (name.strip(),))}
     return {extra for extra in EXTRAS if extra in every}
 
@@ -234,7 +236,7 @@ def _path_of(url: str) -> str:
 
 
 def _uv_program(python: str) -> str:
-    """`uv` where a shell finds it, else the one that is a dependency of ours, beside the interpreter."""
+    """`uv` if a shell finds it, else our own dependency beside the interpreter."""
     if shutil.which("uv"):
         return "uv"
     return shutil.which("uv", path=str(Path(python).parent)) or "uv"

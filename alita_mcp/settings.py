@@ -24,7 +24,7 @@ from alita_mcp.values import Value
 
 
 class ModelChoice(Value):
-    """Model of a role and its options; those not given are as for `ALITA_MODEL`."""
+    """Model of a role and its options; those left out are those of `ALITA_MODEL`."""
 
     name: str | None = Field(default=None, pattern=r"^\S+$")
     base_url: str | None = None
@@ -61,7 +61,7 @@ SEARCH_KEYS = {"github": "GITHUB_TOKEN", "tavily": "TAVILY_API_KEY", "brave": "B
 
 
 class FixedLimits(Value):
-    """Numbers that suit everyone: no variable sets them, but a program or a test may."""
+    """Limits that no variable sets; a program or a test may."""
 
     answer_within_s: float = 45.0
     """A synthesis or task that takes longer goes on as a job."""
@@ -88,12 +88,12 @@ def default_home() -> Path:
 
 
 def use_home(home: Path) -> None:
-    """Lets settings that are read from now on, in this process and those it starts, name another home."""
+    """Sets the home of all settings that this process and its children read from now on."""
     os.environ["ALITA_HOME"] = str(home.expanduser().absolute())
 
 
 class _Variables(EnvSettingsSource):
-    """The environment, which has no say in `limits`."""
+    """The environment, which cannot set `limits`."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         if field_name == "limits":
@@ -102,7 +102,7 @@ class _Variables(EnvSettingsSource):
 
 
 class Settings(BaseSettings):
-    """All that a person can set; each field but `limits` is read from `ALITA_<NAME>`."""
+    """Everything a person can set; each field except `limits` is read from `ALITA_<NAME>`."""
 
     model_config = SettingsConfigDict(env_prefix="ALITA_", frozen=True, extra="ignore", env_ignore_empty=True)
 
@@ -197,7 +197,7 @@ def read_settings() -> Settings:
     """Settings from the environment.
 
     Raises:
-        UsageError: a variable has a value that does not fit; the message names it.
+        UsageError: a variable has an invalid value; the message names it.
     """
     try:
         return Settings()
@@ -205,8 +205,8 @@ def read_settings() -> Settings:
         first = invalid.errors()[0]
         variable = f"ALITA_{first['loc'][0]}".upper()
         raise UsageError(
-            f"{variable}={first['input']!r} does not fit: {first['msg'].removeprefix('Value error, ')}.",
-            hint="See docs/settings.md.",
+            f"Invalid {variable}={first['input']!r}: {first['msg'].removeprefix('Value error, ')}.",
+            hint=f"Fix or unset {variable}; docs/settings.md lists its values.",
         ) from invalid
 
 
@@ -227,7 +227,7 @@ RETIRED = {
     "ALITA_PACKAGE_INDEX_CA": "set SSL_CERT_FILE",
     "ALITA_PROMOTE": "`alita tool unpin` and ALITA_PROMOTED decide what is listed",
     "ALITA_RESPONSE_CACHE_MB": "answers of models are not kept any more",
-    "ALITA_RESULT_CACHE_MB": "use `alita tool cache off NAME`",
+    "ALITA_RESULT_CACHE_MB": "results of tools are not kept any more",
     "ALITA_SEARCH_MCP": "use another search back end, or write one (docs/extending/search.md)",
     "ALITA_TASK_PLANS": "use `alita solve --plans`",
     "ALITA_TASK_SECONDS": "use `alita solve --max-seconds`",
@@ -239,13 +239,13 @@ RETIRED = {
 """Settings of earlier versions, and what to do instead."""
 
 
-def retired_settings() -> list[str]:
-    """A sentence for each variable of an earlier version that is still set."""
+def find_retired_settings() -> list[str]:
+    """A sentence for each variable of an earlier version that is still set, with what to do instead."""
     return [f"{name} is ignored: {advice}." for name, advice in RETIRED.items() if os.environ.get(name)]
 
 
-def keep_litellm_to_itself() -> None:
-    """Must run before litellm is imported: it would fetch a price list, and read `.env` of the current folder.
+def isolate_litellm() -> None:
+    """Keeps litellm from fetching a price list and from reading `.env` of the current folder; call before the import.
 
     That folder is whatever project a client was started in, and such a file could send keys and prompts elsewhere.
     """
@@ -253,8 +253,8 @@ def keep_litellm_to_itself() -> None:
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 
 
-def keep_warnings_harmless() -> None:
-    """Must run first in a process of ours: where PYTHONWARNINGS makes errors of warnings, a library's fails no call."""
+def tolerate_warnings() -> None:
+    """Keeps a library's warning from failing a call where PYTHONWARNINGS turns warnings into errors; call it first."""
     if sys.warnoptions:
         warnings.simplefilter("default")
 
@@ -264,8 +264,8 @@ def key_from(variable: str) -> str | None:
     return os.environ.get(variable) or None
 
 
-def keys_in_the_environment() -> frozenset[str]:
-    """All values that look like credentials by their variables' names, to be kept out of messages."""
+def environment_keys() -> frozenset[str]:
+    """The values of all variables whose names look like those of credentials, to be kept out of messages."""
     words = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
     return frozenset(
         value
@@ -274,8 +274,8 @@ def keys_in_the_environment() -> frozenset[str]:
     )
 
 
-def inherited_environment() -> dict[str, str]:
-    """The environment for a server process that we start: all of ours but the settings."""
+def child_environment() -> dict[str, str]:
+    """The environment for a server process that we start: ours without the settings."""
     return {name: value for name, value in os.environ.items() if not name.startswith("ALITA_")}
 
 

@@ -24,7 +24,7 @@ import hypothesis
 import platformdirs
 import pytest
 
-from alita_mcp.extras import EXTRAS, find_problem
+from alita_mcp.extras import EXTRAS, find_extra_problem
 from alita_mcp.library.opening import open_library
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
@@ -144,14 +144,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Tests that need an extra are skipped where it is not installed.
     """
-    problems = {extra: find_problem(extra) for extra in EXTRAS}
+    problems = {extra: find_extra_problem(extra) for extra in EXTRAS}
     leave_samples(items)
     for item in items:
         if hasattr(getattr(item, "module", None), "openai_server"):
             item.add_marker(pytest.mark.extra("models"))
         for extra in {mark.args[0] for mark in item.iter_markers("extra")}:
             if problem := problems[extra]:
-                item.add_marker(pytest.mark.skip(reason=f"needs the extra {extra!r}: {problem.said}"))
+                item.add_marker(pytest.mark.skip(reason=f"needs the extra {extra!r}: {problem.reason}"))
         for fixture in NEEDS.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(NEEDS[fixture])
         if item.get_closest_marker("embedded_first") and any(map(item.get_closest_marker, BACK_ENDS)):

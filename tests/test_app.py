@@ -155,7 +155,7 @@ async def test_a_tool_is_proved_again_before_it_first_runs_under_another_sandbox
             for number in (7_001, 7_002):
                 callers.start_soon(other.run_tool, "halve", {"number": number})
         ran = len(elsewhere.jobs)
-        assert other.library.tools.proved_in("halve", 1) == ("elsewhere", "wasm")
+        assert other.library.tools.sandboxes_of("halve", 1) == ("elsewhere", "wasm")
         assert [job.arguments for job in elsewhere.jobs].count({"number": 7_001}) == 1
         await other.run_tool("halve", {"number": 30})
         assert len(elsewhere.jobs) == ran + 1
@@ -191,7 +191,7 @@ async def test_a_tool_that_fails_its_gates_under_another_sandbox_is_not_called_t
         with pytest.raises(ToolUnavailable, match="fails its gates in the elsewhere sandbox"):
             await other.run_tool("halve", {"number": 99})
     assert {"number": 99} not in [job.arguments for job in wrong.jobs]
-    assert app.library.tools.proved_in("halve", 1) == ("wasm",)
+    assert app.library.tools.sandboxes_of("halve", 1) == ("wasm",)
 
 
 async def test_a_result_that_breaks_its_own_schema_is_the_tools_failure(settings: Settings) -> None:

@@ -142,10 +142,10 @@ def distribution(folder: Path, name: str, version: str, module: str) -> None:
 
 ASK = """
 import sys
-from alita_mcp.extras import import_problem, find_problem
+from alita_mcp.extras import find_import_problem, find_extra_problem
 from alita_mcp.errors import ExtraMissing
-print(find_problem("models"))
-print(import_problem("models"))
+print(find_extra_problem("models"))
+print(find_import_problem("models"))
 """
 
 

@@ -305,7 +305,7 @@ def calls_that_find(app: App, sandbox: Sandbox, reachable: frozenset[str] = HERE
         )
         return GrantedBroker(granted, manifest.limits, here)
 
-    calls = Calls(app.library, sandbox, None, broker_for)
+    calls = Calls(app.library, sandbox, broker_for)
     return calls
 
 

@@ -56,17 +56,17 @@ def listed(library: Library) -> set[str]:
     [
         ({"*": {}}, "'*'", "everybody"),
         ({"fetch": {"network": ["*"]}}, "network", "every host"),
-        ({"fetch": {"network": ["*.org"]}}, "network", "everybody"),
-        ({"fetch": {"network": ["*.co.uk"]}}, "network", "everybody"),
-        ({"fetch": {"network": ["https://api.example.org"]}}, "network", "no host"),
-        ({"fetch": {"network": ["api.example.org/path"]}}, "network", "no host"),
-        ({"fetch": {"network": ["user@api.example.org"]}}, "network", "no host"),
-        ({"fetch": {"network": ["127.0.0.1"]}}, "network", "no host"),
-        ({"fetch": {"network": ["2130706433"]}}, "network", "no host"),
-        ({"fetch": {"network": ["0x7f.0x1"]}}, "network", "no host"),
-        ({"fetch": {"network": ["[::1]"]}}, "network", "no host"),
-        ({"fetch": {"network": ["api.*.example.org"]}}, "network", "no host"),
-        ({"fetch": {"network": [""]}}, "network", "no host"),
+        ({"fetch": {"network": ["*.org"]}}, "network", "different owners"),
+        ({"fetch": {"network": ["*.co.uk"]}}, "network", "different owners"),
+        ({"fetch": {"network": ["https://api.example.org"]}}, "network", "not a host"),
+        ({"fetch": {"network": ["api.example.org/path"]}}, "network", "not a host"),
+        ({"fetch": {"network": ["user@api.example.org"]}}, "network", "not a host"),
+        ({"fetch": {"network": ["127.0.0.1"]}}, "network", "not a host"),
+        ({"fetch": {"network": ["2130706433"]}}, "network", "not a host"),
+        ({"fetch": {"network": ["0x7f.0x1"]}}, "network", "not a host"),
+        ({"fetch": {"network": ["[::1]"]}}, "network", "not a host"),
+        ({"fetch": {"network": ["api.*.example.org"]}}, "network", "not a host"),
+        ({"fetch": {"network": [""]}}, "network", "not a host"),
         ({"fetch": {"network": "api.example.org"}}, "network", "array"),
         ({"fetch": {"network": [f"h{n}.example.org" for n in range(31)]}}, "network", "at most 30"),
         ({"fetch": {"tools": ["*"]}}, "tools", "no tool's name"),
@@ -301,9 +301,9 @@ async def test_the_line_that_the_message_proposes_is_a_grants_file_that_grants_i
             manifest = await library.publish(simple("fetch_rates", grants=asked), expected_version=0)
         line = json.loads(how_to_grant(manifest).partition("as in ")[2].rstrip("."))
         filed = GrantsFile(write_json(tmp_path / "grants.json", line))
-        assert filed.granted_to(manifest) is None
+        assert filed.grants_for(manifest) is None
         filed.bind_with(lambda _name, _line, digest=manifest.digest: digest)  # type: ignore[misc]
-        granted = filed.granted_to(manifest)
+        granted = filed.grants_for(manifest)
         assert granted is not None
         assert in_force(asked, approved=False, filed=granted) is not None
 
@@ -446,10 +446,10 @@ def test_lines_that_could_not_be_bound_grant_nothing_until_they_are(tmp_path: Pa
     filed.bind_with(bind)
     write_json(path, {"ask_model": {"model": True}})
     filed.refresh()
-    assert (filed.granted_to(manifest), filed.problem) == (None, "The catalogue is locked.")
+    assert (filed.grants_for(manifest), filed.problem) == (None, "The catalogue is locked.")
     busy.clear()
     filed.refresh()
-    assert (filed.granted_to(manifest), filed.problem) == (Grants(model=True), "")
+    assert (filed.grants_for(manifest), filed.problem) == (Grants(model=True), "")
 
 
 async def test_approval_of_the_current_version_does_not_let_another_one_run(settings: Settings) -> None:
@@ -583,7 +583,7 @@ async def test_a_called_tool_goes_through_the_flow_of_calls_with_the_chain_that_
         words = {"name": "slugify", "arguments": {"text": "x"}}
         assert await broker.answer("call_tool", words) == [1]
         assert call.calls == [("slugify", {"text": "x"}, ("outer_tool", "asking_tool"))]
-        with pytest.raises(RuntimeError, match="may not call themselves"):
+        with pytest.raises(RuntimeError, match="cannot call themselves"):
             await broker.answer("call_tool", {"name": "asking_tool", "arguments": {}})
         with pytest.raises(PermissionError, match="word_count"):
             await broker.answer("call_tool", {"name": "word_count", "arguments": {}})

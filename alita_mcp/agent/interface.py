@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, Protocol
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from alita_mcp.agent.values import TaskEvent
 from alita_mcp.research.values import Source
@@ -60,17 +60,14 @@ class Fact(Value):
 class Recipe(Value):
     """Steps that worked for a kind of task."""
 
+    model_config = ConfigDict(extra="ignore")  # earlier releases recorded time and cost too
+
     id: str
     task: str
     """With `{parameter}` in place of what changes."""
     steps: tuple[RecipeStep, ...] = ()
     successes: int = 0
     failures: int = 0
-    seconds: float = 0.0
-    """Of a run, on average."""
-    cost_usd: float = 0.0
-    calls: int = 0
-    """Of models in one run, on average."""
 
 
 class Recalled(Value):

@@ -21,7 +21,6 @@ from alita_mcp.library.command import alita_command
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.promotion import NEWCOMERS, Promotion
-from alita_mcp.library.results import open_result_cache
 from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.search.answer import SearchAnswer
 from alita_mcp.library.trust.evidence import evidence_of
@@ -35,7 +34,7 @@ from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.history.store import open_run_store
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
-from alita_mcp.settings import Settings, retired_settings
+from alita_mcp.settings import Settings, find_retired_settings
 from alita_mcp.toolsmith.context import Advice
 from alita_mcp.toolsmith.jobs.jobs import GoesOn, Job, Jobs, SynthesisJob, T, Wait, open_jobs
 from alita_mcp.toolsmith.publishing import Admit
@@ -211,7 +210,7 @@ class App:
         await self.library.settle()
         entry = self.library.entry(name)
         stored = await self.library.read(name, version)
-        kinds = self.library.tools.proved_in(name, stored.manifest.version)
+        kinds = self.library.tools.sandboxes_of(name, stored.manifest.version)
         report = stored.report
         if report.written_from is not None and not source:
             shown = WrittenFrom(request="", signature="", assumed=report.written_from.assumed)
@@ -251,7 +250,7 @@ async def open_app(
     """
     roles = models or RoleModels(settings, source=None if model is None else lambda _role: model)
     if serves:
-        for warning in retired_settings():
+        for warning in find_retired_settings():
             log.warning("%s", warning)
         if isinstance(roles.problem, ExtraMissing):
             log.warning("%s", roles.problem)
@@ -260,7 +259,6 @@ async def open_app(
         library = await stack.enter_async_context(open_library(settings))
         sandbox = sandbox or LazySandbox(settings)
         background_tasks = await stack.enter_async_context(sandbox_lifespan(sandbox))
-        results = await stack.enter_async_context(open_result_cache(settings))
         runs = await open_run_store(settings, serves=serves)
         web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
         jobs = await stack.enter_async_context(open_jobs())
@@ -276,7 +274,7 @@ async def open_app(
 
         tools_model = model or (roles.default_model() if writers else None)
         brokers = BrokerFactory(settings, library, tools_model, call_tool)
-        calls = Calls(library, sandbox, results, brokers.broker_for, brokers.lacks)
+        calls = Calls(library, sandbox, brokers.broker_for, brokers.lacks)
         learning = await stack.enter_async_context(open_learning(library))
 
         # 3. Code runs with these tools, and tasks with all of it.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.errors import AlitaError, ModelError, UsageError
-from alita_mcp.library.grants.approving import approved_last, question_about
+from alita_mcp.library.grants.approving import last_approved_version, question_about
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.jobs.person_questions import Decision, PendingQuestions
 from alita_mcp.toolsmith.requests.outcomes import Created, NeedsApproval, Outcome
@@ -47,7 +47,7 @@ class Approvals:
         except AlitaError:
             return None
         seen = self._library.entry(waiting.tool).manifest.version
-        before = await approved_last(self._library, waiting.tool)
+        before = await last_approved_version(self._library, waiting.tool)
         question = question_about(stored, before, self._alita)
         if question is None:
             return None

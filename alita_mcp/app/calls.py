@@ -15,11 +15,10 @@ from alita_mcp.app.version_verifier import Lacks, VersionVerifier
 from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
-from alita_mcp.library.results import ResultCache, call_key
-from alita_mcp.library.versions.naming import superseded
+from alita_mcp.library.versions.naming import not_current_error
 from alita_mcp.runs.tool_broker import RedactingBroker
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN
-from alita_mcp.sandbox.choose import UNCHOSEN, expected_kind
+from alita_mcp.sandbox.choose import kind_of_calls
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.values import Manifest, StoredVersion, Value
 from alita_mcp.verification.json_schema import validate_arguments, validate_result
@@ -47,8 +46,6 @@ class ToolRunResult(Value):
     manifest: Manifest
     result: RunResult
     sandbox: str
-    cached: bool = False
-    """Whether nothing ran: the result is that of an earlier call."""
 
     @property
     def structured_content(self) -> dict[str, Any] | None:
@@ -67,8 +64,6 @@ class _Call:
     client: str
     sandbox: str
     """Kind of the sandbox; the one expected until it is chosen."""
-    cache_key: bytes = b""
-    """What its result is kept under; empty where it is not kept."""
     broker: WatchedBroker | None = None
     started: float = field(default_factory=time.monotonic)
 
@@ -90,14 +85,12 @@ class Calls:
         self,
         library: Library,
         sandbox: Sandbox,
-        results: ResultCache | None = None,
         broker_for: BrokerFor | None = None,
         lacks: Lacks | None = None,
     ) -> None:
         self.sandbox = sandbox
         self._library = library
         self.verifier = VersionVerifier(library, sandbox, lacks)
-        self._results = results
         self._broker_for = broker_for
 
     async def run_tool(
@@ -109,7 +102,7 @@ class Calls:
         *,
         client: str = "",
     ) -> ToolRunResult:
-        """Calls a tool in the sandbox, or returns the kept result of the same call.
+        """Calls a tool in the sandbox.
 
         `chain` names the tools that led to this call, the outermost first; `client` goes into the journal.
 
@@ -132,17 +125,16 @@ class Calls:
         stored = await self._library.read(name, version)
         manifest = stored.manifest
         if manifest.version != entry.manifest.version and not manifest.grants.is_pure:
-            raise superseded(name, manifest.version, entry.manifest.version)
+            raise not_current_error(name, manifest.version, entry.manifest.version)
 
         # 2. Check the arguments.
         fits = partial(validate_arguments, manifest.input_schema, arguments)
         await off_loop(fits, large=is_large(arguments))
 
-        # 3. Look for a kept result of the same call, else run. Whatever ends the call is journalled.
-        call = _Call(stored, arguments, chain, client, expected_kind(self.sandbox))
+        # 3. Run. Whatever ends the call is journalled.
+        call = _Call(stored, arguments, chain, client, kind_of_calls(self.sandbox))
         try:
-            kept = await self._find_kept(call)
-            result = kept or await self._run_in_sandbox(call)
+            result = await self._run_in_sandbox(call)
         except SandboxError as failure:
             self.verifier.forget_environment(stored)
             said = {"error": type(failure).__name__, "message": failure.message[:500]}
@@ -155,27 +147,10 @@ class Calls:
                 name, manifest.version, ok=True, status="cancelled", **call.journal_detail()
             )
             raise
-        detail = call.journal_detail() | ({"cached": True} if kept else {})
-        self._library.calls.record(name, manifest.version, ok=result.ok, status=result.status, **detail)
-        return ToolRunResult(manifest=manifest, result=result, sandbox=call.sandbox, cached=kept is not None)
-
-    async def _find_kept(self, call: _Call) -> RunResult | None:
-        """What the same call gave before; looked at as closely as if it had just come out of the sandbox."""
-        manifest = call.stored.manifest
-        if (
-            self._results is None
-            or not manifest.deterministic
-            or not manifest.grants.is_pure
-            or not self._library.tools.is_cached(manifest.name)
-        ):
-            return None
-        if call.sandbox == UNCHOSEN:
-            call.sandbox = (await self.verifier.choose_sandbox()).kind
-        call.cache_key = call_key(manifest.digest, call.sandbox, call.arguments)
-        if call.sandbox not in self._library.tools.evidence(manifest.name, manifest.version):
-            return None
-        result = await self._results.find(call.cache_key)
-        return result if result is not None and await _misfit(manifest, result) is None else None
+        self._library.calls.record(
+            name, manifest.version, ok=result.ok, status=result.status, **call.journal_detail()
+        )
+        return ToolRunResult(manifest=manifest, result=result, sandbox=call.sandbox)
 
     async def _run_in_sandbox(self, call: _Call) -> RunResult:
         stored, manifest, chain = call.stored, call.stored.manifest, call.chain
@@ -201,9 +176,6 @@ class Calls:
         wrong = await _misfit(manifest, result)
         if wrong is not None:
             return result.model_copy(update={"status": "bad_result", "value": None, "message": wrong})
-        # What another tool passes on may hold its secrets, which never reach a disk.
-        if result.ok and self._results is not None and call.cache_key and not chain:
-            await self._results.keep(call.cache_key, manifest.name, result)
         return result
 
     async def prepare_tools(self, names: Sequence[str], chain: tuple[str, ...]) -> None:

@@ -53,7 +53,7 @@ async def prepare_early(settings: Settings, sandbox: LazySandbox, files: Compile
         component, files = await anyio.to_thread.run_sync(find_component), files or CompiledFiles()
         if not await anyio.to_thread.run_sync(files.is_due, component):
             return
-        if (await sandbox.chosen()).kind != "wasm":
+        if (await sandbox.choose()).kind != "wasm":
             await anyio.to_thread.run_sync(files.note_unneeded, component)
     except Exception as problem:  # noqa: BLE001 - unrequested work must not end the server
         log.info("The embedded sandbox could not be prepared early: %s", problem)

@@ -15,8 +15,7 @@ from alita_mcp.agent.actions.workspace import Workspace
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls
 from alita_mcp.app.code_rights import CodeWaits
-from alita_mcp.app.code_runner import FILES, CodeRunner
-from alita_mcp.app.code_tools import ShowManifest
+from alita_mcp.app.code_runner import FILES, CodeRunner, ShowManifest
 from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.library.library import Library

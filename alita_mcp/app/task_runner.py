@@ -22,7 +22,7 @@ from alita_mcp.agent.runs.estimate import estimate
 from alita_mcp.agent.runs.store import MAX_RUNS, RUNS, StoredRuns
 from alita_mcp.agent.solving import solve
 from alita_mcp.agent.values import Estimate, Solution, TaskEvent, TaskRequest
-from alita_mcp.app.code_tools import ShowManifest
+from alita_mcp.app.code_runner import ShowManifest
 from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity
 from alita_mcp.app.task_abilities import Flows, RunAbilities
 from alita_mcp.errors import UsageError

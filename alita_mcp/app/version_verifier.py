@@ -10,9 +10,9 @@ import anyio
 
 from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.library import Library
-from alita_mcp.library.trust.trust import claimed_less, is_unproven
-from alita_mcp.library.versions.naming import existing_version
-from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, expected_kind, silent
+from alita_mcp.library.trust.trust import claims_less, is_unproven
+from alita_mcp.library.versions.naming import find_version
+from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, kind_of_calls, silent
 from alita_mcp.sandbox.interface import Environment, Sandbox
 from alita_mcp.sandbox.wasm.abilities import lacks_of_sandbox
 from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
@@ -47,7 +47,7 @@ class VersionVerifier:
         What a person did not approve is no reason: ask for that apart. Starts no sandbox.
         """
         reasons = [*self._missing(manifest), *self._uncallable_tools(manifest, (manifest.name,))]
-        failure = self._failures.get((manifest.digest, expected_kind(self._sandbox)), "")
+        failure = self._failures.get((manifest.digest, kind_of_calls(self._sandbox)), "")
         return "; ".join(reasons) or failure
 
     def check(self, manifest: Manifest) -> None:
@@ -64,7 +64,7 @@ class VersionVerifier:
 
     def _missing(self, manifest: Manifest) -> list[str]:
         """What it needs of the settings and of the sandbox, and does not find here."""
-        kind = expected_kind(self._sandbox)
+        kind = kind_of_calls(self._sandbox)
         return [*self._lacks(manifest.grants), *lacks_of_sandbox(kind, manifest.packages)]
 
     def _uncallable_tools(self, manifest: Manifest, chain: tuple[str, ...]) -> list[str]:
@@ -88,7 +88,7 @@ class VersionVerifier:
         Raises:
             SandboxUnavailable: none works here.
         """
-        return await self._sandbox.chosen() if isinstance(self._sandbox, LazySandbox) else self._sandbox
+        return await self._sandbox.choose() if isinstance(self._sandbox, LazySandbox) else self._sandbox
 
     async def verify_here(self, stored: StoredVersion, depth: int = 0) -> VersionPlace:
         """Where a version runs, once it has passed its gates in this kind of sandbox: else they run now.
@@ -127,7 +127,7 @@ class VersionVerifier:
             SandboxError: the sandbox failed.
         """
         entry = self._library.entry(name)
-        number = existing_version(entry, version)
+        number = find_version(entry, version)
         if entry.state == "enabled" and not self._library.tools.evidence(name, number):
             await self.verify_here(await self._library.read(name, number), depth)
 
@@ -162,7 +162,7 @@ class VersionVerifier:
         report = verdict.report.model_copy(
             update={"agreement": before.agreement, "usage": before.usage, "written_from": before.written_from}
         )
-        if claimed_less(before):
+        if claims_less(before):
             report = report.model_copy(update={"trust": "provisional"})
         accepted = AcceptedVersion(
             draft=stored.draft, contract=verdict.contract, lock=verdict.lock, report=report

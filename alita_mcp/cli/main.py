@@ -195,9 +195,9 @@ def run_words(words: Sequence[str], output: Output, open_flow: OpenFlow) -> int:
         return 0
     output.as_json = parsed.as_json
 
-    from alita_mcp.settings import keep_warnings_harmless, read_settings, use_home
+    from alita_mcp.settings import read_settings, tolerate_warnings, use_home
 
-    keep_warnings_harmless()
+    tolerate_warnings()
     if parsed.home is not None:
         use_home(parsed.home)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell script starts its background jobs

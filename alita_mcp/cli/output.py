@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
@@ -14,8 +14,6 @@ from cyclopts import Parameter
 from alita_mcp.errors import AlitaError, UsageError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from alita_mcp.progress import ReportStage
 
 QUOTE_WIDTH = 76
@@ -35,17 +33,13 @@ class Output:
         self.as_json = as_json
         self._has_result = False
 
-    def print_result(self, value: object, text: str, draw: Callable[[Console], None] | None = None) -> None:
-        """Prints the result: `value` with `--json`, else `text`, or what `draw` makes of it on a terminal."""
+    def print_result(self, value: object, text: str) -> None:
+        """Prints the result: `value` with `--json`, else `text`."""
         self._has_result = True
         if self.as_json:
             from pydantic_core import to_jsonable_python
 
             print(json.dumps(to_jsonable_python(value), ensure_ascii=False, indent=2))
-        elif draw is not None and sys.stdout.isatty():
-            from rich.console import Console
-
-            draw(Console(markup=False, highlight=False, emoji=False))
         elif text:
             print(printable(text))
 

@@ -21,7 +21,7 @@ def alita_command(home: Path) -> str:
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
-def spelled(text: str, alita: str) -> str:
+def spell_commands(text: str, alita: str) -> str:
     """A message with every command that it names in backticks as it is called here."""
     return text.replace(_NAMED, f"`{alita} ")
 

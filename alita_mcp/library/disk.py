@@ -76,7 +76,11 @@ def read_folder(folder: Path, names: Collection[str]) -> dict[str, bytes]:
         Damaged: something is missing, linked, added, or no plain file.
         LibraryError: the folder cannot be read.
     """
-    _check_place(folder)
+    for part in (folder.parent, folder):
+        if part.is_symlink():
+            raise Damaged(f"{part.name} is a link")
+    if not folder.is_dir():
+        raise Damaged("its folder is missing")
     try:
         for entry in sorted(folder.iterdir()):
             if entry.is_symlink():
@@ -88,14 +92,6 @@ def read_folder(folder: Path, names: Collection[str]) -> dict[str, bytes]:
         raise Damaged("its folder is missing") from missing
     except OSError as error:
         raise unreadable(folder, error) from error
-
-
-def _check_place(folder: Path) -> None:
-    for part in (folder.parent, folder):
-        if part.is_symlink():
-            raise Damaged(f"{part.name} is a link")
-    if not folder.is_dir():
-        raise Damaged("its folder is missing")
 
 
 def read_plain_file(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:

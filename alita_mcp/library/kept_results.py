@@ -11,7 +11,7 @@ from pathlib import Path
 from alita_mcp.errors import LibraryError, ToolNotFound
 from alita_mcp.library.bounded_folder import BoundedFolder
 from alita_mcp.library.disk import unreadable
-from alita_mcp.library.packed_files import packed, unpacked
+from alita_mcp.library.packed_files import pack_files, read_packed_file
 
 MAX_RUNS = 100
 MAX_BYTES = 64 << 20
@@ -40,7 +40,7 @@ class KeptResults:
         """Stores the files that a run left, under the run's name; raises as `keep`."""
         if not _RUN_ID.fullmatch(run):
             raise ValueError(run)
-        self._write(f"{run}.files", packed(files))
+        self._write(f"{run}.files", pack_files(files))
 
     def read(self, run: str) -> bytes:
         """A stored result as it was handed in.
@@ -72,7 +72,7 @@ class KeptResults:
         if place is not None:
             try:
                 with place.open("rb") as store:
-                    found = unpacked(store, name)
+                    found = read_packed_file(store, name)
             except (OSError, ValueError, TypeError) as broken:
                 raise ToolNotFound(
                     f"The files of run {run!r} cannot be read.", hint="Run it again."

@@ -10,6 +10,8 @@ LEFTOVERS = {
     "lessons.lock": "lessons from failed syntheses",
     "model_records": "records of calibrated models",
     "memory.lance": "memories of tasks in LanceDB",
+    "vectors.lance/vectors_*": "vectors of tools with their requests apart",
+    "results": "results of calls",
     "responses": "answers of models",
     "tasks/*/exchanges": "answers of models",
     "code-runs/*.sqlite3*": "shapes of programs that ran",

@@ -56,7 +56,7 @@ class Library:
 
     def promotable(self, at_most: int, *, reviewed_only: bool = False) -> tuple[CatalogueEntry, ...]:
         """Few tools, with all among them that `Promotion` would choose of the whole library."""
-        filed = (*self.effective_grants.filed(), *self.tools.approved_in_part())
+        filed = (*self.effective_grants.names_in_file(), *self.tools.names_approved_in_part())
         names = self.tools.candidates(at_most, newcomers(at_most), filed=filed, reviewed_only=reviewed_only)
         return tuple(self.tools.some(names).values())
 
@@ -69,9 +69,9 @@ class Library:
         """
         entry = self.tools.entry(name)
         if entry is None:
-            raise naming.not_found(name, self.tools.names_like(name))
+            raise naming.not_found_error(name, self.tools.names_like(name))
         if entry.state == "deleted":
-            raise naming.deleted(name)
+            raise naming.deletion_error(name)
         return entry
 
     def callable_entry(self, name: str) -> CatalogueEntry:
@@ -96,8 +96,8 @@ class Library:
             ToolUnavailable: the tool is deleted.
             ToolQuarantined: a file is not what was verified; it is journalled and will not run.
         """
-        number = naming.existing_version(self.entry(name), version)
-        kept, row = self._loaded.unchanged(name, number), self.tools.version_row(name, number)
+        number = naming.find_version(self.entry(name), version)
+        kept, row = self._loaded.find_unchanged(name, number), self.tools.version_row(name, number)
         if kept is not None and row is not None and row.quarantined is None:
             return kept
         try:
@@ -140,10 +140,6 @@ class Library:
         """Removes a tool from lists and calls until `enable`."""
         return await self._alter("disabled", name)
 
-    async def set_caching(self, name: str, *, on: bool) -> CatalogueEntry:
-        """A person says whether results of a tool may be kept."""
-        return await self._alter("cache on" if on else "cache off", name)
-
     async def approve(
         self,
         name: str,
@@ -163,7 +159,7 @@ class Library:
             return self.entry(name)
         entry = await self._alter("approved", name, seen=seen, by=by, **(wanted | dict(origin or {})))
         if by == "person" and entry.manifest.digest != wanted["digest"]:
-            raise naming.not_as_seen(name)
+            raise naming.not_as_seen_error(name)
         return entry
 
     async def review(self, name: str, version: int, digest: str) -> bool:
@@ -285,14 +281,19 @@ class Library:
 
     async def refresh(self) -> None:
         """Reads what other processes committed; the watcher does so by itself four times a second."""
-        self._take_in(await self._in_thread(self._store.changes))
+        changes = await self._in_thread(self._store.changes)
+        before, self._seen = self._seen, Changes(*map(max, self._seen, changes))
+        if self._seen.standing != before.standing:
+            self._finder.track()
+        if self._seen.listed != before.listed:
+            self.announce()
 
     async def watch(self) -> None:
         """Notices what other processes commit and what people grant, for as long as it runs."""
         seen = None
         while True:
             try:
-                used = self.calls.waiting and await self._in_thread(self.calls.write)
+                used = self.calls.has_unwritten and await self._in_thread(self.calls.write)
                 mark = await self._in_thread(self._store.mark)
                 if used or mark != seen:
                     await self.refresh()
@@ -325,10 +326,3 @@ class Library:
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await anyio.to_thread.run_sync(work, *arguments, limiter=self._threads)
-
-    def _take_in(self, changes: Changes) -> None:
-        before, self._seen = self._seen, Changes(*map(max, self._seen, changes))
-        if self._seen.standing != before.standing:
-            self._finder.track()
-        if self._seen.listed != before.listed:
-            self.announce()

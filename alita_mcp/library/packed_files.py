@@ -14,13 +14,13 @@ from typing import BinaryIO
 MAX_INDEX_BYTES = 1 << 20
 
 
-def packed(files: Mapping[str, bytes]) -> bytes:
+def pack_files(files: Mapping[str, bytes]) -> bytes:
     """The files of a run behind a line that tells the name and size of each."""
     index = json.dumps([[name, len(data)] for name, data in files.items()])
     return index.encode() + b"\n" + b"".join(files.values())
 
 
-def unpacked(store: BinaryIO, name: str) -> bytes | None:
+def read_packed_file(store: BinaryIO, name: str) -> bytes | None:
     """One file; None where there is none of that name.
 
     Raises:

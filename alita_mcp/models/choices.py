@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from alita_mcp.errors import UsageError
-from alita_mcp.extras import find_installation, find_problem, missing
+from alita_mcp.extras import find_extra_problem, find_installation, missing_extra_error
 from alita_mcp.settings import ModelChoice, Settings, key_from
 from alita_mcp.values import Value
 
@@ -103,8 +103,8 @@ def model_problem(settings: Settings) -> UsageError | None:
     chosen = choose_model(settings)
     if chosen is None:
         return UsageError("No model is configured.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
-    if problem := find_problem("models"):
-        return missing("models", f"{chosen.setting}={chosen.name!r}", problem)
+    if problem := find_extra_problem("models"):
+        return missing_extra_error("models", f"{chosen.setting}={chosen.name!r}", problem)
     return None
 
 
@@ -116,5 +116,5 @@ def no_model_for_tasks(settings: Settings) -> UsageError:
 
 def steps_to_a_model(settings: Settings) -> str:
     """What a person does so that there is a model, as in `set ALITA_MODEL`; empty where there is one."""
-    steps = [f"run `{find_installation().command('models')}`"] if find_problem("models") else []
+    steps = [f"run `{find_installation().command('models')}`"] if find_extra_problem("models") else []
     return ", then ".join([*steps, *([] if choose_model(settings) else ["set ALITA_MODEL"])])

@@ -7,7 +7,7 @@ import re
 from importlib import import_module
 
 from alita_mcp.errors import ExtraMissing, UsageError
-from alita_mcp.extras import find_problem, require
+from alita_mcp.extras import find_extra_problem, require_extra
 from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.models.embedding.model2vec import BUILT_IN, PREFIX, Model2vecEmbedder, is_folder
 from alita_mcp.settings import Settings
@@ -41,7 +41,7 @@ def search_embedder(settings: Settings) -> Embedder | None:
     Raises:
         UsageError: as `choose_embedder`.
     """
-    if settings.embedder is None and find_problem("search") is None:
+    if settings.embedder is None and find_extra_problem("search") is None:
         return Model2vecEmbedder(BUILT_IN)
     return configured_embedder(settings)
 
@@ -57,33 +57,31 @@ def choose_embedder(choice: str) -> Embedder:
     """
     name, _, base_url = choice.partition(" base_url=")
     feature = f"ALITA_EMBEDDER={name!r}"
-    require("search", feature)
+    require_extra("search", feature)
     if name.startswith(PREFIX) or is_folder(name):
         return Model2vecEmbedder(name if name == BUILT_IN else name.removeprefix(PREFIX))
     if A_CLASS.fullmatch(name):
-        return _own(name)
+        module, _, kind = name.partition(":")
+        hint = (
+            "Set ALITA_EMBEDDER to a class that can be imported and takes no argument, or to a model's name."
+        )
+        try:
+            embedder: Embedder = getattr(import_module(module), kind)()
+        except Exception as failure:  # a stranger's module may fail in any way while it is imported
+            raise UsageError(
+                f"The embedder {name!r} cannot be loaded: {type(failure).__name__}: {failure}.", hint=hint
+            ) from failure
+        if not isinstance(getattr(embedder, "name", None), str) or not callable(
+            getattr(embedder, "embed", None)
+        ):
+            raise UsageError(f"The embedder {name!r} has no `name` or no `embed`.", hint=hint)
+        return embedder
     if " " in name:
         raise UsageError(
             f"ALITA_EMBEDDER={choice!r} has an option that an embedder does not have.",
             hint="Write NAME, or NAME base_url=URL.",
         )
-    require("models", feature)
+    require_extra("models", feature)
     from alita_mcp.models.litellm.embedder import LitellmEmbedder
 
     return LitellmEmbedder(name, base_url.strip() or None)
-
-
-def _own(name: str) -> Embedder:
-    module, _, kind = name.partition(":")
-    try:
-        embedder: Embedder = getattr(import_module(module), kind)()
-    except Exception as failure:  # a stranger's module may fail in any way while it is imported
-        raise UsageError(
-            f"The embedder {name!r} cannot be loaded: {type(failure).__name__}: {failure}.", hint=_HINT
-        ) from failure
-    if not isinstance(getattr(embedder, "name", None), str) or not callable(getattr(embedder, "embed", None)):
-        raise UsageError(f"The embedder {name!r} has no `name` or no `embed`.", hint=_HINT)
-    return embedder
-
-
-_HINT = "Set ALITA_EMBEDDER to a class that can be imported and takes no argument, or to a model's name."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from alita_mcp.settings import keys_in_the_environment
+from alita_mcp.settings import environment_keys
 from alita_mcp.texts import clip
 
 SHOWN_CHARACTERS = 300
@@ -17,7 +17,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u20
 
 def without_keys(text: str) -> str:
     """The text, every key of this process's environment taken out."""
-    for key in sorted(keys_in_the_environment(), key=len, reverse=True):
+    for key in sorted(environment_keys(), key=len, reverse=True):
         text = text.replace(key, "[key]")
     return text
 

@@ -15,7 +15,7 @@ from anyio import to_thread
 from pydantic import Field
 
 from alita_mcp.errors import UsageError
-from alita_mcp.extras import importing, require
+from alita_mcp.extras import extra_imports, require_extra
 from alita_mcp.research.addresses import display_url, host_port, parse_url, parse_web_allow, redirect_target
 from alita_mcp.research.http_client import AGENT_NAME, open_http_client, read_body
 from alita_mcp.research.interface import MayFollow
@@ -82,7 +82,7 @@ class Robots:
             )
 
     async def _read_rules(self, origin: str) -> _Rules:
-        with importing("web", FEATURE):
+        with extra_imports("web", FEATURE):
             from protego import Protego
         status, body = await self._fetch_rules(httpx.URL(f"{origin}/robots.txt"))
         # RFC 9309: a server that fails forbids everything, and one without rules allows everything.
@@ -123,7 +123,7 @@ class WebFetcher:
 
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """The document at a URL, whole up to the caps; raises as `WebAgent.fetch`."""
-        require("web", FEATURE)
+        require_extra("web", FEATURE)
         here, deadline = parse_url(url), anyio.current_time() + self._limits.seconds
         for _hop in range(MAX_REDIRECTS + 1):
             found = await self._read_page(here, deadline)

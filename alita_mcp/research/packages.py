@@ -15,7 +15,6 @@ from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist
 from packaging.version import InvalidVersion, Version
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.addresses import web_url
 from alita_mcp.research.http_client import open_http_client
 from alita_mcp.research.index.look_alikes import disguise_of, look_alike_of
 from alita_mcp.research.index.wheels import is_compatible, parse_python_tag
@@ -53,8 +52,6 @@ class Project(NamedTuple):
     url: str
     summary: str
     licence: str
-    home: str
-    """Its documentation or home page."""
     warnings: list[str]
     """What the index itself says against it."""
     releases: list[Release]
@@ -216,15 +213,11 @@ def _parse_project(name: str, url: str, simple: Any, details: Any) -> Project:
         "Its authors call it inactive.": "Development Status :: 7 - Inactive" in classifiers,
         f"The index calls it {state}.": state in ("archived", "quarantined", "deprecated"),
     }
-    links = info.get("project_urls")
-    links = {str(label).lower(): link for label, link in links.items()} if isinstance(links, dict) else {}
-    homes = (web_url(links.get(label)) for label in ("documentation", "docs", "homepage", "home", "source"))
     return Project(
         name=name,
         url=url,
         summary=one_line(info.get("summary"), 300),
         licence=next(filter(None, (one_line(text, 60) for text in licence_texts)), ""),
-        home=next(filter(None, homes), "") or web_url(info.get("home_page")),
         warnings=[text for text, holds in warnings.items() if holds],
         releases=sorted(releases, reverse=True),
     )

@@ -25,7 +25,7 @@ from alita_mcp.settings import Settings
 if TYPE_CHECKING:  # loaded at the first question
     from alita_mcp.research.fetcher import WebFetcher
     from alita_mcp.research.packages import PackageIndex
-    from alita_mcp.research.search.merged_search import MergedSearch
+    from alita_mcp.research.search.backends import MergedSearch
 
 CONCURRENCY = 4
 """Pages that are fetched at once."""

@@ -28,7 +28,7 @@ class Abilities(Value):
         """A sentence for each thing offered, and for each that is missing what to write instead."""
         return (*self.offers, *(f"Not here: {each.feature}. Instead: {each.instead}." for each in self.lacks))
 
-    def lacking(self) -> tuple[str, ...]:
+    def summary_of_lacks(self) -> tuple[str, ...]:
         """Missing features in one sentence, for prompts that are paid by the word; empty where nothing is missing."""
         if not self.lacks:
             return ()

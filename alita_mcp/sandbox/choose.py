@@ -34,9 +34,9 @@ BACK_ENDS = {
 UNCHOSEN = "unchosen"
 
 
-def expected_kind(sandbox: Sandbox) -> str:
+def kind_of_calls(sandbox: Sandbox) -> str:
     """Kind of sandbox that calls will run in, or `UNCHOSEN`; starts nothing."""
-    return sandbox.expected_kind if isinstance(sandbox, LazySandbox) else sandbox.kind
+    return sandbox.kind_of_calls if isinstance(sandbox, LazySandbox) else sandbox.kind
 
 
 def likely_kind(settings: Settings) -> str:
@@ -154,24 +154,24 @@ class SandboxWrapper(ABC):
     """Sandbox that passes on to another one all but calls and its own end."""
 
     @abstractmethod
-    async def chosen(self) -> Sandbox:
+    async def choose(self) -> Sandbox:
         """The sandbox behind this one."""
 
     async def probe(self) -> ProbeReport:
         """Probes the sandbox behind; see the interface."""
-        return await (await self.chosen()).probe()
+        return await (await self.choose()).probe()
 
     async def abilities(self) -> Abilities:
         """Abilities of code in the sandbox behind; see the interface."""
-        return await (await self.chosen()).abilities()
+        return await (await self.choose()).abilities()
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
         """Exact versions and hashes; see the interface."""
-        return await (await self.chosen()).resolve(packages, progress)
+        return await (await self.choose()).resolve(packages, progress)
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
         """The environment for a lock; see the interface."""
-        return await (await self.chosen()).prepare(lock, progress)
+        return await (await self.choose()).prepare(lock, progress)
 
 
 class NestedSandbox(SandboxWrapper):
@@ -186,7 +186,7 @@ class NestedSandbox(SandboxWrapper):
         """Kind of the sandbox behind."""
         return self._outer.kind
 
-    async def chosen(self) -> Sandbox:
+    async def choose(self) -> Sandbox:
         """The sandbox behind."""
         return self._outer
 
@@ -232,12 +232,12 @@ class LazySandbox(SandboxWrapper):
         return self._chosen.kind if self._chosen else UNCHOSEN
 
     @property
-    def expected_kind(self) -> str:
+    def kind_of_calls(self) -> str:
         """Kind that calls will run in: known before the first use where the settings name a back end of ours."""
         named = self._settings.sandbox
         return self._chosen.kind if self._chosen else named if named in BACK_ENDS else UNCHOSEN
 
-    async def chosen(self) -> Sandbox:
+    async def choose(self) -> Sandbox:
         """The chosen back end; the first caller starts the choice.
 
         Raises:
@@ -253,9 +253,9 @@ class LazySandbox(SandboxWrapper):
             await attempt.ended.wait()
             if attempt.failure is not None:
                 raise copy(attempt.failure) from attempt.failure  # each caller adds to its own
-        return await self._choose()
+        return await self._choose_once()
 
-    async def _choose(self) -> Sandbox:
+    async def _choose_once(self) -> Sandbox:
         async with self._choosing:
             if self._closed:
                 raise SandboxError("The sandbox is closed.")
@@ -267,7 +267,7 @@ class LazySandbox(SandboxWrapper):
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         """Runs one call in the chosen back end; see the interface."""
-        return await (await self.chosen()).run(job, broker)
+        return await (await self.choose()).run(job, broker)
 
     async def tend(self) -> None:
         """Chooses for all callers, then tends the chosen back end, until cancelled."""
@@ -277,7 +277,7 @@ class LazySandbox(SandboxWrapper):
                 await self._attempt.wanted.wait()
                 attempt = self._attempt
                 try:
-                    await self._choose()
+                    await self._choose_once()
                 except Exception as failure:  # noqa: BLE001 - the callers that wait raise it
                     attempt.failure = failure
                 finally:
@@ -304,7 +304,7 @@ async def _open_proved(
     try:
         sandbox = load_sandbox(name, settings)
     except SandboxError as problem:
-        return None, _failed(name, problem)
+        return None, _failure_report(name, problem)
     isolates = False
     try:
         if isinstance(sandbox, Preparable):
@@ -312,7 +312,7 @@ async def _open_proved(
         report = await sandbox.probe()
         isolates = report.isolates
     except SandboxError as problem:
-        report = _failed(name, problem)
+        report = _failure_report(name, problem)
     finally:
         if not isolates:
             with anyio.CancelScope(shield=True):
@@ -320,7 +320,7 @@ async def _open_proved(
     return (sandbox if isolates else None), report
 
 
-def _failed(name: str, problem: SandboxError) -> ProbeReport:
+def _failure_report(name: str, problem: SandboxError) -> ProbeReport:
     starts = Probe(name="starts", passed=False, detail=problem.message)
     return ProbeReport(kind=name, probes=(starts,), hint=problem.hint)
 
@@ -329,5 +329,5 @@ def _reason(report: ProbeReport) -> str:
     """The failed probes in words, without the hint, which is shown beside them."""
     failed = [probe for probe in report.probes if not probe.passed]
     details = {probe.name: probe.detail.replace(report.hint, "").rstrip(" .") or "no" for probe in failed}
-    words = ", ".join(f"{name}: {detail}" for name, detail in details.items()) or "nothing was proved"
+    words = ", ".join(f"{name}: {detail}" for name, detail in details.items()) or "nothing was proven"
     return f"{report.kind} ({words})"

@@ -74,7 +74,7 @@ def {_MANY}(many):
 """
 
 
-def loading_program(code: str) -> str:
+def loader_program(code: str) -> str:
     """Program that loads variants of some code: it imports what the code imports."""
     digest = hashlib.sha256(code.encode("utf-8", "surrogatepass")).hexdigest()
     shaping = Path(shapes.__file__).read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ import anyio
 
 from alita_mcp.errors import SandboxError, SandboxRefused, SandboxUnavailable
 from alita_mcp.sandbox.interface import EgressRefused, Job, Probe, ProbeReport, RunResult, Sandbox
-from alita_mcp.settings import inherited_environment
+from alita_mcp.settings import child_environment
 from alita_mcp.values import Limits, Value
 
 PATIENCE_SECONDS = 120.0
@@ -336,7 +336,7 @@ def _finds_no(name: str) -> Holds:
 
 
 def _sees_no_variable_of_ours(result: RunResult) -> bool:
-    ours = inherited_environment()
+    ours = child_environment()
     seen: list[list[str]] = result.value["variables"] if result.ok else []
     return result.ok and not any(
         name not in _USUAL and len(value) >= _SHORT and ours.get(name) == value for name, value in seen

@@ -19,6 +19,7 @@ RunStatus = Literal[
 ]
 Progress = Callable[[str], Awaitable[None]]
 """Told one short line at a time about long work, such as building an environment."""
+MAX_TARGET = 200
 
 
 class Environment(Value):
@@ -66,6 +67,21 @@ class Broker(Protocol):
             OSError, ValueError, TimeoutError, RuntimeError: raised in the tool under the same name.
         """
         ...
+
+
+class BrokerEvent(Value):
+    """Journal record of one request to the broker or one connection; no bodies, paths of URLs or values of secrets."""
+
+    door: str
+    """`network`, `complete`, `call_tool`, `secret`, `workspace`."""
+    target: str = Field(default="", max_length=MAX_TARGET)
+    """`host:port`, a tool's or a secret's name, a path below the workspace."""
+    status: str
+    """`ok`, `refused`, or `failed`."""
+    bytes_out: int = 0
+    """Bytes that left the sandbox."""
+    bytes_in: int = 0
+    seconds: float = 0.0
 
 
 class Job(Value):

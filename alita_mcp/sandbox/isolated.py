@@ -17,8 +17,7 @@ from alita_mcp.sandbox.packages.builder import BuildBroker, build_job
 from alita_mcp.sandbox.packages.cache import Store
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.wire.link import Confinement, Transport, Worker
-from alita_mcp.sandbox.workers.pooled import PooledSandbox
-from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, WorkerKey
+from alita_mcp.sandbox.workers.pooled import PooledSandbox, PooledWorker, WorkerKey
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 
@@ -56,11 +55,11 @@ class IsolatedSandbox(PooledSandbox):
 
     @asynccontextmanager
     async def open_worker(
-        self, limits: Limits, environment: Environment | None = None, *, egress: bool = False, depth: int = 0
+        self, limits: Limits, environment: Environment | None = None
     ) -> AsyncIterator[Worker]:
         """Opens a worker of its own that attested its confinement; waits while as many others run as may."""
-        key = WorkerKey(limits, environment, egress)
-        place = self._pool.worker(key, memory_bytes=limits.memory_bytes, fresh=True, depth=depth)
+        key = WorkerKey(limits, environment)
+        place = self._pool.worker(key, memory_bytes=limits.memory_bytes, fresh=True)
         async with place as kept:
             yield kept.worker
 
@@ -111,7 +110,7 @@ class IsolatedSandbox(PooledSandbox):
 
     async def _start(self, key: WorkerKey) -> PooledWorker:
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self.environments.held(key.environment))
+            await stack.enter_async_context(self.environments.hold_environment(key.environment))
             transport, confinement = await stack.enter_async_context(self.boot(key.limits, key.environment))
             worker = Worker(transport, key.limits, confinement)
             await worker.greet(egress=key.egress)

@@ -20,7 +20,7 @@ class ProcessOwner(NamedTuple):
     @classmethod
     def this_process(cls) -> ProcessOwner:
         """Identity of the calling process."""
-        return cls(_machine(), os.getpid(), _started(os.getpid()))
+        return cls(_machine(), os.getpid(), _start_time(os.getpid()))
 
     @classmethod
     def parse(cls, text: str) -> ProcessOwner | None:
@@ -45,7 +45,7 @@ class ProcessOwner(NamedTuple):
             return True
         except OSError:
             return False
-        return _started(self.pid) != self.started
+        return _start_time(self.pid) != self.started
 
 
 def _machine() -> str:
@@ -56,7 +56,7 @@ def _machine() -> str:
     return hashlib.sha256(f"{platform.node()} {namespace}".encode()).hexdigest()[:12]
 
 
-def _started(pid: int) -> str:
+def _start_time(pid: int) -> str:
     """Start time in clock ticks since boot, where the kernel tells."""
     try:
         return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[19]

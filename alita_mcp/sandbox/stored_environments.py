@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from alita_mcp.sandbox.choose import BACK_ENDS, load_sandbox
-from alita_mcp.sandbox.packages.collector import NOTHING_KEPT, Collected
-from alita_mcp.sandbox.packages.uses import Use, Uses
+from alita_mcp.sandbox.packages.uses import NOTHING_KEPT, Collected, Use, Uses
 from alita_mcp.settings import Settings
 
 
-def kept_environments(settings: Settings) -> dict[str, tuple[Use, ...]]:
+def environments_by_kind(settings: Settings) -> dict[str, tuple[Use, ...]]:
     """Known environments of each kind, least recently used first; needs no engine."""
-    found = {kind: Uses(settings.home, kind).listed() for kind in BACK_ENDS}
+    found = {kind: Uses(settings.home, kind).list_uses() for kind in BACK_ENDS}
     return {kind: tuple(sorted(uses, key=lambda use: use.last_used)) for kind, uses in found.items() if uses}
 
 

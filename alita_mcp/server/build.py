@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from alita_mcp.settings import Settings
 
 SERVER_NAME = "alita"
-PAGE_SIZE = 100
 _LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/templates/list")
 
 P = TypeVar("P")
@@ -66,7 +65,6 @@ def build_server(
     open_app: OpenApp | None = None,
     extra_sources: Sequence[ToolSource] = (),
     extra_resources: Sequence[ResourceSource] = (),
-    page_size: int = PAGE_SIZE,
 ) -> DualEraServer:
     """A server over one App, which it opens by itself behind its first response.
 
@@ -81,7 +79,7 @@ def build_server(
 
         parts = parts or build_parts(
             shared, tasks, announcer, settings=settings, extra_sources=extra_sources,
-            extra_resources=extra_resources, page_size=page_size,
+            extra_resources=extra_resources,
         )  # fmt: skip
         return parts
 

@@ -12,13 +12,12 @@ import mcp_types as types
 
 from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
-from alita_mcp.library.command import spelled
+from alita_mcp.library.command import spell_commands
 from alita_mcp.library.versions.naming import nearest_names
 from alita_mcp.server.client.identity import identity_of
 from alita_mcp.server.results.building import MAX_DEPTH, is_deeper_than, printable
 from alita_mcp.server.results.delivery import limit_result, with_signature
 from alita_mcp.server.results.failures import error_result
-from alita_mcp.server.results.listing import page_of
 from alita_mcp.server.results.ranges import json_document
 from alita_mcp.server.results.unreviewed import visible_manifest
 from alita_mcp.server.results.visibility import name_nearest
@@ -52,25 +51,21 @@ class Dispatcher:
         shared: SharedApp,
         tasks: Tasks,
         announcer: Announcer,
-        page_size: int,
     ) -> None:
         self._sources = tuple(sources)
         self._shared = shared
         self._tasks = tasks
         self._announcer = announcer
-        self._page_size = page_size
 
     async def list_tools(
-        self, ctx: Context, params: types.PaginatedRequestParams | None
+        self, ctx: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        """One page of the tools; the fixed ones stand on the first, which is all that some hosts read."""
+        """The fixed tools and the promoted ones, a hundred at most: one page, since some hosts read no other."""
         await self._shared.wait_until_settled()
-        cursor = params.cursor if params else None
-        change = self._announcer.changes
-        page, following = page_of(self._all_tools(), lambda tool: tool.name, cursor, self._page_size)
+        change, tools = self._announcer.changes, self._all_tools()
         client = self._announcer.tool_list_of(ctx)
-        client.record_page((tool.name for tool in page), change, anyio.current_time(), first=cursor is None)
-        return types.ListToolsResult(tools=page, next_cursor=following)
+        client.record_list((tool.name for tool in tools), change, anyio.current_time())
+        return types.ListToolsResult(tools=tools)
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """A tool's input schema, for the SDK's check of mirrored headers."""
@@ -103,13 +98,13 @@ class Dispatcher:
                 result = await limit_result(result, app, tool)
         except Exception as raised:  # noqa: BLE001 - the outermost edge of every tool
             if isinstance(raised, AlitaError) and self._shared.current is not None:
-                raised.hint = spelled(raised.hint, self._shared.current.alita)
+                raised.hint = spell_commands(raised.hint, self._shared.current.alita)
             result = error_result(raised)
         if isinstance(result, types.CallToolResult) and result.is_error and tool and tool.output_schema:
             return result.model_copy(update={"structured_content": None})
         return result
 
-    def _all_tools(self) -> Sequence[types.Tool]:
+    def _all_tools(self) -> list[types.Tool]:
         return [tool for source in self._sources for tool in source.list_tools()]
 
     def _find_tool(self, name: str) -> tuple[ToolSource, types.Tool] | tuple[None, None]:

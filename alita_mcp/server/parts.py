@@ -38,7 +38,6 @@ def build_parts(
     settings: Settings,
     extra_sources: Sequence[ToolSource],
     extra_resources: Sequence[ResourceSource],
-    page_size: int,
 ) -> Parts:
     """The parts over one App; the extra sources come after the library's own."""
     own = OwnTools(
@@ -48,6 +47,4 @@ def build_parts(
     )
     sources: list[ToolSource] = [own, LibraryTools(shared), *extra_sources]
     resources: list[ResourceSource] = [LibraryResources(shared), *extra_resources]
-    return Parts(
-        Dispatcher(sources, shared, tasks, announcer, page_size), Resources(resources, shared, page_size)
-    )
+    return Parts(Dispatcher(sources, shared, tasks, announcer), Resources(resources, shared))

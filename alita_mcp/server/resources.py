@@ -22,14 +22,13 @@ from alita_mcp.server.client.announcer import CATALOGUE_URI
 from alita_mcp.server.client.identity import is_modern
 from alita_mcp.server.results.building import printable
 from alita_mcp.server.results.delivery import KEPT
-from alita_mcp.server.results.listing import page_of
 from alita_mcp.server.results.ranges import text_in_parts, text_resource
 from alita_mcp.server.results.unreviewed import (
     fence,
+    origin_if_unreviewed,
     plain_manifest,
     plain_report,
     review_mark,
-    unreviewed_origin,
     visible_manifest,
 )
 
@@ -175,8 +174,8 @@ def _range(values: dict[str, str]) -> tuple[int, int | None]:
 def _version_part(app: App, stored: StoredVersion, part: str) -> tuple[str, str]:
     """A part of a version as MIME type and text, both empty where there is no such part."""
     manifest, mime = stored.manifest, JSON
-    sandboxes = app.library.tools.proved_in(manifest.name, manifest.version)
-    origin = unreviewed_origin(app, manifest.name, manifest.version)
+    sandboxes = app.library.tools.sandboxes_of(manifest.name, manifest.version)
+    origin = origin_if_unreviewed(app, manifest.name, manifest.version)
     # A version that no person reviewed: of its manifest and report only plain words are shown, all else is fenced.
     if part == "manifest":
         if origin is not None:
@@ -240,31 +239,26 @@ def _indent(value: Any) -> str:
 
 
 class Resources:
-    """Serves the resources of all sources."""
+    """Serves the resources of all sources, few enough for one page."""
 
-    def __init__(self, sources: Sequence[ResourceSource], shared: SharedApp, page_size: int) -> None:
+    def __init__(self, sources: Sequence[ResourceSource], shared: SharedApp) -> None:
         self._sources = tuple(sources)
         self._shared = shared
-        self._page_size = page_size
 
     async def list_resources(
-        self, _ctx: Context, params: types.PaginatedRequestParams | None
+        self, _ctx: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """One page of resources."""
+        """All listed resources."""
         await self._shared.wait_until_settled()
         resources = [resource for source in self._sources for resource in source.list_resources()]
-        cursor = params.cursor if params else None
-        page, following = page_of(resources, lambda resource: str(resource.uri), cursor, self._page_size)
-        return types.ListResourcesResult(resources=page, next_cursor=following)
+        return types.ListResourcesResult(resources=resources)
 
     async def list_templates(
-        self, _ctx: Context, params: types.PaginatedRequestParams | None
+        self, _ctx: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """One page of templates."""
+        """All templates."""
         templates = [template for source in self._sources for template in source.list_templates()]
-        cursor = params.cursor if params else None
-        page, following = page_of(templates, lambda template: template.uri_template, cursor, self._page_size)
-        return types.ListResourceTemplatesResult(resource_templates=page, next_cursor=following)
+        return types.ListResourceTemplatesResult(resource_templates=templates)
 
     async def read_resource(
         self, ctx: Context, params: types.ReadResourceRequestParams

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from alita_mcp.errors import InvalidArguments
-from alita_mcp.library.versions.files import mark_of, written_example
+from alita_mcp.library.versions.files import canonical_example, mark_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.requests.outcomes import Broken, Rejected, rejection
 from alita_mcp.values import Check, Draft, Example, Recorded, StoredVersion
@@ -72,10 +72,10 @@ async def carry_over_examples(
         if found and examples is kept:
             return _reject_broken(found, version)
         broken = found
-    broken_texts = {written_example(old) for old, _ in broken}
-    held = [old for old in replaced.examples if written_example(old) not in broken_texts]
-    held_texts = set(map(written_example, held))
-    new = [example for example in draft.examples if written_example(example) not in held_texts]
+    broken_texts = {canonical_example(old) for old, _ in broken}
+    held = [old for old in replaced.examples if canonical_example(old) not in broken_texts]
+    held_texts = set(map(canonical_example, held))
+    new = [example for example in draft.examples if canonical_example(example) not in held_texts]
     whole = draft.model_copy(
         update={"examples": (*held, *new), "recorded": _combine_records(draft, replaced, new)}
     )

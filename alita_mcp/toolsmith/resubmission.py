@@ -8,7 +8,7 @@ from __future__ import annotations
 from alita_mcp.errors import AlitaError, NameTaken
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import is_lower, what_would_raise
-from alita_mcp.library.versions.files import written_example
+from alita_mcp.library.versions.files import canonical_example
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.toolsmith.carried_examples import without_confirmed, without_superseded
@@ -57,8 +57,8 @@ async def raise_trust(
     """
     before = published.manifest.trust
     submitted = own_examples(draft, draft.examples)
-    published_texts = set(map(written_example, published.examples))
-    new_examples = tuple(each for each in draft.examples if written_example(each) not in published_texts)
+    published_texts = set(map(canonical_example, published.examples))
+    new_examples = tuple(each for each in draft.examples if canonical_example(each) not in published_texts)
     recorded = without_confirmed(submitted, published.report.recorded)
     newly_confirmed = recorded != published.report.recorded
     reviews_models = submitted and published.report.agreement and before == "provisional"

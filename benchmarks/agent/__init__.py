@@ -1,7 +1,6 @@
 """`make bench NAME=agent`: tasks with known answers, for the manager agent and plain ReAct.
 
-Both ask the same model in the same run. Answers count as GAIA counts them. `--scripted` asks a scripted model in
-place of a real one: its figures say something about the harness, nothing about any model.
+Both ask the same model in the same run. Answers count as GAIA counts them.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,7 +18,7 @@ from alita_mcp import __version__
 from alita_mcp.agent.values import TaskBudget
 from alita_mcp.errors import UsageError
 from alita_mcp.models.choices import choose_model
-from alita_mcp.settings import ModelChoice, Settings, read_settings
+from alita_mcp.settings import Settings, read_settings
 from benchmarks.agent import arms, site, tally, task_file
 
 ROLES = ("model_planner", "model_tester", "model_coder", "model_judge")
@@ -54,9 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-usd", metavar="X", type=float, help="of one task; default: as ALITA_TASK_USD says"
     )
-    parser.add_argument(
-        "--scripted", action="store_true", help="ask the scripted model: measures the harness, not a model"
-    )
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
@@ -66,16 +61,8 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         UsageError: the file holds no readable task, or no model is configured.
         SandboxUnavailable: no sandbox isolates here.
     """
-    if options.scripted and (options.model or options.base_url):
-        raise UsageError("--scripted asks no other model.", hint="Leave out --model and --base-url.")
     tasks = task_file.read_tasks(options.tasks, options.level, options.ids, options.limit)
-    with ExitStack() as stack:
-        if options.scripted:
-            from tests.agent import scripted_solver  # the fake model of the tests
-
-            options.model = scripted_solver.MODEL
-            options.base_url = stack.enter_context(scripted_solver.serving())
-        place = stack.enter_context(site.served())
+    with site.served() as place:
         settings = settings_for(options, read_settings(), place.host)
         chosen = choose_model(settings)
         if chosen is None:
@@ -86,7 +73,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         "date": datetime.now(UTC).date().isoformat(),
         "version": __version__,
         "sandbox": settings.sandbox,
-        "model": "scripted" if options.scripted else chosen.name,
+        "model": chosen.name,
         "tasks_file": options.tasks.name,
         "max_steps": options.max_steps,
     }
@@ -122,8 +109,6 @@ def settings_for(options: argparse.Namespace, settings: Settings, site_host: str
     if options.model:
         same = {"name": None, "base_url": None, "key_from": None}
         roles = {role: getattr(settings, role).model_copy(update=same) for role in ROLES}
-    if options.scripted:  # a server on loopback that asks for no key
-        roles = {role: ModelChoice(key_from=None) for role in ROLES}
     return settings.model_copy(update=alone | roles | {name: value for name, value in given.items() if value})
 
 
@@ -131,8 +116,6 @@ def table(result: dict[str, object]) -> str:
     """The figures as a reader wants them."""
     by_arm = {name: each for name in arms.NAMES if isinstance(each := result.get(name), dict)}
     words = f"{result['date']}: alita {result['version']}, {result['sandbox']}, model {result['model']}"
-    if result["model"] == "scripted":
-        words += "; figures of a scripted model measure the harness, not a model"
     return f"{tally.as_table(by_arm)}\n\n{words}"
 
 

@@ -1,4 +1,4 @@
-"""`make bench NAME=calls`: cost of one warm call, against a container per call, other sandboxes and a no-op server.
+"""`make bench NAME=calls`: cost of one warm call, against a container per call and a no-op server.
 
 All that is compared takes turns in one run. Everything that is started ends with it, also on Ctrl-C.
 """
@@ -23,7 +23,7 @@ from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings, read_settings
 from alita_mcp.values import Value
-from benchmarks.calls import baselines, crowd, goals, latency, memory, over_stdio, peers, timing, work
+from benchmarks.calls import baselines, crowd, goals, latency, memory, over_stdio, timing, work
 
 KINDS = ("docker", "bubblewrap", "wasm")
 PARTS = ("seam", "crowd", "memory", "start", "compute", "get", "stdio")
@@ -43,7 +43,6 @@ class Plan(Value):
     """Whether a kind that does not isolate here is an error."""
     parts: tuple[str, ...] = PARTS
     rounds: int = 20
-    with_peers: bool = False
     memory_calls: int = 1000
     memory_within_s: float = 20.0
 
@@ -66,9 +65,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only this one; default: each that isolates here",
     )
     parser.add_argument(
-        "--peers", action="store_true", help="install other sandboxes beside us and measure them too"
-    )
-    parser.add_argument(
         "--long", action="store_true", help=f"watch the server's memory over {LONG_CALLS:,} calls"
     )
     parser.add_argument("--only", choices=PARTS, nargs="+", default=[], help="only these parts")
@@ -81,14 +77,13 @@ def plan(options: argparse.Namespace) -> Plan:
         required=options.sandbox != "all",
         parts=tuple(part for part in PARTS if not options.only or part in options.only),
         rounds=options.rounds,
-        with_peers=options.peers,
         memory_calls=LONG_CALLS if options.long else min(1000, 50 * options.rounds),
         memory_within_s=1800.0 if options.long else min(20.0, float(options.rounds)),
     )
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """All figures: each back end under its kind, `stdio`, `baselines`, `peers`, `goals`, and the versions used.
+    """All figures: each back end under its kind, `stdio`, `baselines`, `goals`, and the versions used.
 
     Raises:
         SandboxUnavailable: the back end that was asked for does not isolate here, or none does.
@@ -110,13 +105,17 @@ async def measure(
     """One run; the openers are for sandboxes that are none of ours."""
     watch, opener = timing.Stopwatch(), open_sandbox or opened_sandbox
     result: dict[str, Any] = {"kinds": [], "missing": {}}
-    peer_versions: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="alita-bench-", ignore_cleanup_errors=True) as folder:
         settings = settings.model_copy(update={"home": Path(folder) / "home"})
         async with AsyncExitStack() as stack:
             sandboxes = await _sandboxes(wanted, settings, opener, stack, result)
             if "seam" in wanted.parts:
-                peer_versions = await _measure_calls(wanted, settings.docker_image, sandboxes, result)
+                measured = await latency.measure_calls(
+                    sandboxes, settings.docker_image, wanted.rounds, _teller("seam")
+                )
+                for kind in sandboxes:
+                    result[kind] |= latency.figures(measured, kind)
+                result["baselines"] = latency.baseline_figures(measured)
             if "crowd" in wanted.parts:
                 found = await crowd.measure(
                     sandboxes, settings.docker_image, wanted.window_s, _teller("crowd")
@@ -143,7 +142,7 @@ async def measure(
     result["goals"] = [goal.as_json() for goal in goals.goals(result)]
     result["met"] = all(goal["met"] is True for goal in result["goals"])
     result["rounds"] = wanted.rounds
-    result["versions"] = _versions() | peer_versions
+    result["versions"] = _versions()
     result["date"] = datetime.now(UTC).date().isoformat()
     result["seconds"] = round(watch.seconds, 1)
     return result
@@ -174,23 +173,6 @@ async def _sandboxes(
     if not sandboxes:
         raise SandboxUnavailable("No sandbox isolates here.", hint="`alita doctor` says what to install.")
     return sandboxes
-
-
-async def _measure_calls(
-    wanted: Plan, image: str, sandboxes: dict[str, Sandbox], result: dict[str, Any]
-) -> dict[str, str]:
-    """Calls of our back ends, baselines and peers in turns; gives the peers' versions."""
-    import platformdirs
-
-    rivals, tell = peers.PEERS if wanted.with_peers else (), _teller("seam")
-    cache = platformdirs.user_cache_path("alita-mcp", appauthor=False) / "bench-peers"
-    async with peers.opened(rivals, image, cache, tell) as found:
-        measured = await latency.measure_calls(sandboxes, image, found.calls, wanted.rounds, tell)
-    for kind in sandboxes:
-        result[kind] |= latency.figures(measured, kind)
-    result["baselines"] = latency.baseline_figures(measured)
-    result["peers"] = peers.figures(measured, found, rivals)
-    return found.versions
 
 
 async def _first_calls(kind: str, settings: Settings) -> dict[str, object]:

@@ -66,9 +66,6 @@ def goals(result: dict[str, Any]) -> list[Goal]:
             value, why_not = _at(figures, path)
             if value is not None or why_not:
                 found.append(Goal(f"{kind}: {what}", value, abs(limit), limit >= 0, why_not))
-    for name, peer in result.get("peers", {}).items():
-        what = f"{peer['compared_with']} against {name}"
-        found.append(Goal(what, peer.get("ratio"), 1.0, at_most=True, why_not=peer.get("missing", "")))
     return found
 
 

@@ -26,7 +26,6 @@ IMPORT_SPACE_S = 0.05
 async def measure_calls(
     sandboxes: Mapping[str, Sandbox],
     image: str,
-    peers: Mapping[str, timing.Call],
     rounds: int,
     tell: timing.Tell,
 ) -> timing.Measured:
@@ -50,7 +49,6 @@ async def measure_calls(
     else:
         programs[DOCKER_RUN] = baselines.docker_run(image)
     contenders |= {name: timing.once(baselines.program(name, argv)) for name, argv in programs.items()}
-    contenders |= {name: timing.spaced(call) for name, call in peers.items()}
     measured = await timing.interleaved(contenders, rounds, tell)
     measured.failures |= missing
     return measured

@@ -15,8 +15,6 @@ import psutil
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from alita_mcp.library.opening import open_library
-from alita_mcp.settings import Settings
 from benchmarks.calls import memory, timing, work
 
 START_WITHIN_S = 60.0
@@ -179,8 +177,6 @@ async def serving(kind: str, folder: Path) -> AsyncIterator[Server]:
     command = ["-m", "alita_mcp.server.transports.entry"]
     async with _connected(kind, command, variables, folder / f"{kind}.log") as (client, pid):
         await _publish(kind, client)
-        async with open_library(Settings(home=home)) as library:
-            await library.set_caching(TOOL, on=False)
         yield Server(kind, client, TOOL, pid)
 
 

@@ -64,11 +64,9 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     if options.rankings:
         _write(options.rankings, asked)
     if options.fit:
-        return {
-            "fitted": fitting.fit_and_keep(
-                asked, "meaning" if embedder else "words", options.weights or fitting.SHIPPED
-            )
-        }
+        if embedder is not None:  # one certainty for searches of both kinds
+            asked += anyio.run(partial(asking.ask_all, _sets(options), None))
+        return {"fitted": fitting.fit_and_write(asked, options.weights or fitting.SHIPPED)}
     return asking.pairs_summary(asked[0]) if options.duplicates else asking.summary(asked)
 
 

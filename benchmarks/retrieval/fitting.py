@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import alita_mcp.library
 from alita_mcp.errors import UsageError
-from alita_mcp.extras import importing
-from alita_mcp.library.search.ranking import FEATURES, Calibration
+from alita_mcp.extras import extra_imports
+from alita_mcp.library.search.ranking import Calibration
 from benchmarks.retrieval import asking
 
 SHIPPED = Path(alita_mcp.library.__file__).parent / "calibration.json"
-OUTSIDE_COUNTS = {"words": 1.6, "meaning": 3.8}
+OUTSIDE_COUNTS = 1.6
 """The weight of a need that nothing fits, so that far-off needs are refused."""
 STEPS = 50
 FLOOR = 1e-3
@@ -29,15 +29,13 @@ class Observation(NamedTuple):
     weight: float = 1.0
 
 
-def fit_and_keep(
-    asked: Sequence[asking.AskedSet], name: Literal["words", "meaning"], target: Path
-) -> dict[str, object]:
-    """Fits the certainty of searches by words or by meaning, and writes it beside the other one in `target`."""
+def fit_and_write(asked: Sequence[asking.AskedSet], target: Path) -> dict[str, object]:
+    """Fits one certainty for all these searches, by words and by meaning, and writes it to `target`."""
     seen = [
         Observation(
             ranking.features,
             answered.right,
-            1_000 / len(each.rankings) * (1.0 if answered.tools else OUTSIDE_COUNTS[name]),
+            1_000 / len(each.rankings) * (1.0 if answered.tools else OUTSIDE_COUNTS),
         )
         for each in asked
         for answered, ranking in zip((*each.answered, *each.outside), each.rankings, strict=True)
@@ -45,25 +43,24 @@ def fit_and_keep(
     ]
     if len({each.right for each in seen}) < 2:
         raise UsageError("There is nothing to fit to: all searches were right, or all wrong.")
-    fitted = fit(seen, FEATURES[name])
+    fitted = fit(seen)
     rounded = Calibration(
         weights={feature: round(weight, 4) for feature, weight in fitted.weights.items()},
         intercept=round(fitted.intercept, 4),
-    )
+    ).model_dump()
     try:
-        known = json.loads(target.read_text("utf-8")) if target.is_file() else {}
-        known[name] = rounded.model_dump()
-        target.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
-    except (OSError, ValueError, TypeError) as failure:
+        target.write_text(json.dumps(rounded, indent=2) + "\n", encoding="utf-8")
+    except OSError as failure:
         raise UsageError(f"The weights cannot be written to {target}: {failure}.") from failure
-    return {name: rounded.model_dump()}
+    return rounded
 
 
-def fit(seen: Sequence[Observation], names: Sequence[str]) -> Calibration:
+def fit(seen: Sequence[Observation]) -> Calibration:
     """Logistic regression by Newton's method."""
-    with importing("search"):
+    with extra_imports("search"):
         import numpy as np
 
+    names = list(seen[0].features)
     x = np.array([[each.features[name] for name in names] + [1.0] for each in seen], dtype=float)
     right = np.array([each.right for each in seen], dtype=float)
     weight = np.array([each.weight for each in seen], dtype=float)

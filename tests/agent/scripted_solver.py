@@ -1,21 +1,17 @@
-"""A scripted model that solves the benchmark's own tasks, behind an OpenAI-compatible server on loopback.
+"""A scripted model that solves one task, behind an OpenAI-compatible server on loopback.
 
-It is competent and imperfect: it calls tools that do not exist, sends arguments that are no JSON, answers before it
-looked, and gets one task wrong. What is measured with it is the harness, never a model. The server keeps nothing: the
-conversation in a request decides the answer. `python -m tests.agent.scripted_solver` serves until it is stopped.
+The server keeps nothing: the conversation in a request decides the answer.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
-from tests.agent import made_tools, scripts, talk
+from tests.agent import talk
 from tests.models.openai_server import Request, Sends, openai_server
 
 MODEL = "openai/scripted-solver"
@@ -25,40 +21,21 @@ Answer = dict[str, Any]
 """An assistant's message."""
 
 
-@dataclass(frozen=True)
-class Solver:
-    """Scripts and other knowledge of a scripted model."""
-
-    script_for: Callable[[str], talk.Script | None] = scripts.script_for
-    """The script of the task that stands in a text."""
-    written: Mapping[str, made_tools.Written] = field(default_factory=lambda: made_tools.WRITTEN)
-    """What it writes about tools, by their names."""
-
-
-OURS = Solver()
-
-
-def answer_to(body: Mapping[str, Any], solver: Solver = OURS) -> Answer:
-    """The model's reply to a chat-completions request."""
+def answer_to(body: Mapping[str, Any], script: talk.Script) -> Answer:
+    """The model's reply to a request: the next turn of the script, or JSON where no tools are offered."""
     messages: Sequence[Message] = body["messages"]
     offered = frozenset(tool["function"]["name"] for tool in body.get("tools") or ())
-    text = "\n".join(str(message.get("content") or "") for message in messages)
-    if offered:
-        return _turn(messages, offered, solver)
-    return {"role": "assistant", "content": json.dumps(_structured(text, body.get("seed") or 1, solver))}
-
-
-def _turn(messages: Sequence[Message], offered: frozenset[str], solver: Solver) -> Answer:
-    """The next turn of the script whose task the conversation begins with."""
+    if not offered:
+        plans = [_plan("reuse", 0.5), _plan("run_once", 0.6)]
+        asks_for_plans = any('"plans"' in str(message.get("content")) for message in messages)
+        said = (
+            {"plans": plans} if asks_for_plans else {"claims": [], "verdicts": [], "facts": [], "lessons": []}
+        )
+        return {"role": "assistant", "content": json.dumps(said)}
     begin = next((place for place, each in enumerate(messages) if each["role"] == "user"), 0)
     opening = str(messages[begin]["content"])
     told_task = re.search(r"<task>\n(.*?)\n</task>", opening, re.DOTALL)
-    task = told_task[1] if told_task else opening
-    script = solver.script_for(task)
-    if script is None:
-        return _said((talk.give_up(),), 0)
-    memory = re.search(r"<memory>\n(.*?)\n</memory>", opening, re.DOTALL)
-    turns = script(talk.Opened(task, offered, memory[1] if memory else ""))
+    turns = script(talk.Opened(told_task[1] if told_task else opening, offered))
     told = _told(messages[begin + 1 :])
     if offered == {"finish"}:
         return _said((_best(told),), len(told))
@@ -109,20 +86,6 @@ def _said(turn: talk.Turn, number: int) -> Answer:
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
-def _structured(text: str, seed: int, solver: Solver) -> dict[str, Any]:
-    """Answers to the questions that want JSON: of the planner, of the judge, and of the toolsmith's writers."""
-    tool = next((each for name, each in solver.written.items() if name in text), None)
-    if '"plans"' in text:
-        return {"plans": [_plan("reuse", 0.5), _plan("run_once", 0.6)]}
-    if tool is None:
-        return {"claims": [], "verdicts": [], "facts": [], "lessons": []}
-    if "Specify a tool" in text:
-        return tool.specification
-    if "Test this tool" in text:
-        return {"reasoning": "", "tests": tool.suites[(seed - 1) // 10 % len(tool.suites)]}
-    return {"reasoning": "", "code": tool.code, "packages": []}
-
-
 def _plan(way: str, estimate: float) -> dict[str, Any]:
     steps = [
         {
@@ -137,13 +100,13 @@ def _plan(way: str, estimate: float) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(asked: list[dict[str, Any]] | None = None, solver: Solver = OURS) -> Iterator[str]:
+def serving(script: talk.Script, asked: list[dict[str, Any]] | None = None) -> Iterator[str]:
     """Serves the model on a free port; gives the base URL. Requests are appended to `asked`."""
 
     def reply(request: Request) -> Sends:
         if asked is not None:
             asked.append(request.body)
-        message = answer_to(request.body, solver)
+        message = answer_to(request.body, script)
         prompt = -(-len(json.dumps(request.body["messages"])) // CHARACTERS_A_TOKEN)
         completion = -(-len(json.dumps(message)) // CHARACTERS_A_TOKEN)
         reason = "tool_calls" if message.get("tool_calls") else "stop"
@@ -158,9 +121,3 @@ def serving(asked: list[dict[str, Any]] | None = None, solver: Solver = OURS) ->
 
     with openai_server(reply) as (url, _transcript):
         yield url
-
-
-if __name__ == "__main__":
-    with serving() as url:
-        print(f"{MODEL} at {url}", flush=True)
-        threading.Event().wait()

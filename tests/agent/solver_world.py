@@ -42,19 +42,14 @@ class SolverWorld:
 
 @asynccontextmanager
 async def opened(
-    home: Path, solver: scripted_solver.Solver, *allowed: str, **settings: Any
+    home: Path, script: talk.Script, *allowed: str, **settings: Any
 ) -> AsyncIterator[SolverWorld]:
     """The app over a home, in the embedded sandbox, with hosts that a person allowed for the whole machine."""
     asked: list[dict[str, Any]] = []
-    with scripted_solver.serving(asked, solver) as url:
+    with scripted_solver.serving(script, asked) as url:
         own = Settings(
             home=home, sandbox="wasm", model=scripted_solver.MODEL, model_base_url=url,
             web_allow=", ".join(allowed), **settings,
         )  # fmt: skip
         async with open_app(own, admit=admit) as app:
             yield SolverWorld(app, asked)
-
-
-def only(script: talk.Script) -> scripted_solver.Solver:
-    """A model that knows one script, whatever it is asked."""
-    return scripted_solver.Solver(script_for=lambda _text: script)

@@ -28,8 +28,6 @@ class Call:
 
 Turn = tuple[Call, ...] | str
 Turns = Generator[Turn, tuple[str, ...], None]
-Read = Generator[Turn, tuple[str, ...], tuple[str, str]]
-"""Part of a script that finds out something: a text, and the observation that says it."""
 
 
 @dataclass(frozen=True)
@@ -38,24 +36,12 @@ class Opened:
 
     task: str
     offered: frozenset[str]
-    memory: str = ""
-    """What the run recalled."""
 
     @property
     def site(self) -> str:
         """The address of the site, without a slash at its end."""
         found = re.search(r"http://[\w.]+:\d+", self.task)
         return found[0] if found else ""
-
-    @property
-    def builds(self) -> bool:
-        """Whether tools may be made."""
-        return "build_tool" in self.offered
-
-    @property
-    def reads(self) -> bool:
-        """Whether pages and files can be read outside of code."""
-        return "read_page" in self.offered or "read_file" in self.offered
 
 
 def run_code(code: str, reason: str = "This is needed once.", **arguments: Any) -> Call:
@@ -88,11 +74,6 @@ def name_of(observation: str) -> str:
     return found[1] if found else ""
 
 
-def part(observation: str, pointer: str = "text") -> dict[str, str]:
-    """A reference to a part of an observation, as arguments take it."""
-    return {"$ref": f"{name_of(observation)}/{pointer}"}
-
-
 def answer_in(observation: str) -> str:
     """The answer that code printed; empty where it did not."""
     found = _ANSWER.search(observation)
@@ -109,26 +90,3 @@ def computed(code: str, reason: str = "This is needed once.", **arguments: Any) 
 def over_files(code: str) -> Script:
     """A script that needs one run of code over files that code can open."""
     return lambda _opened: computed(code)
-
-
-def over_text(name: str, code: str, *more: str) -> Script:
-    """A script that reads a file's text first and passes it on as `text`; the next ones are `text1`, `text2`."""
-
-    def script(opened: Opened) -> Turns:
-        if not opened.reads:
-            yield (give_up(),)
-            return
-        seen = yield tuple(read_file(each) for each in (name, *more))
-        texts = {f"text{place or ''}": part(each) for place, each in enumerate(seen)}
-        yield from computed(code, **texts)
-
-    return script
-
-
-def with_tool(name: str, need: str, request: dict[str, Any]) -> Generator[Turn, tuple[str, ...], bool]:
-    """Looks for a tool of that name, and has it built where it is not there; whether it can be called then."""
-    (found,) = yield (Call("search_capabilities", {"query": need}),)
-    if f'"{name}"' in found:
-        return True
-    (built,) = yield (Call("build_tool", {"name": name, **request}),)
-    return f'"{name}"' in built and "observation failed" not in built

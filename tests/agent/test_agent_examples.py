@@ -13,7 +13,6 @@ import pytest
 from alita_mcp.settings import ModelChoice, Settings
 from benchmarks.agent import site
 from tests.agent import scripted_solver, talk
-from tests.agent.solver_world import only
 from tests.agent.talk import Opened, Turns
 
 pytestmark = pytest.mark.slow
@@ -44,7 +43,7 @@ async def test_one_model_and_one_sandbox_solve_a_task_over_a_file(tmp_path: Path
     file = tmp_path / "data.csv"
     file.write_text("amount\n" + "".join(f"{number}\n" for number in range(3_000)))
     script = talk.over_files("print('ANSWER[%d]' % sum(map(int, open('data.csv').read().split()[1:])))")
-    with scripted_solver.serving(solver=only(script)) as url:
+    with scripted_solver.serving(script) as url:
         solution = await example("one_sandbox").solve(
             settings_for(url, tmp_path / "home"), "Sum the column amount of data.csv.", [file]
         )
@@ -76,7 +75,7 @@ def fetches_then_computes(opened: Opened) -> Turns:
 
 async def test_one_model_fetches_in_one_sandbox_and_computes_in_another(tmp_path: Path) -> None:
     module, asked = example("two_sandboxes"), list[dict[str, Any]]()
-    with scripted_solver.serving(asked, only(fetches_then_computes)) as url, site.served() as web:
+    with scripted_solver.serving(fetches_then_computes, asked) as url, site.served() as web:
         ours = settings_for(url, tmp_path)
         fetched, computed = await module.solve(
             module.apart(ours, "fetching", web_allow=web.host),
@@ -98,8 +97,8 @@ async def test_one_model_plans_and_another_carries_out(tmp_path: Path) -> None:
     plans, steps = list[dict[str, Any]](), list[dict[str, Any]]()
     script = talk.over_files("print(f'ANSWER[{6 * 7}]')")
     with (
-        scripted_solver.serving(plans, only(script)) as planner,
-        scripted_solver.serving(steps, only(script)) as implementer,
+        scripted_solver.serving(script, plans) as planner,
+        scripted_solver.serving(script, steps) as implementer,
     ):
         settings = module.with_two_models(
             Settings(home=tmp_path, sandbox="wasm"),

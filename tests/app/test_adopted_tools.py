@@ -101,7 +101,7 @@ async def home_of_version_0_1_0(settings: Settings, *further_kinds: str) -> None
         await library.publish(made.model_copy(update={"contract": contract}), expected_version=0)
         for kind in further_kinds:
             await library.raise_evidence("double", 1, kind, Lock())
-        assert library.tools.proved_in("double", 1) == (*further_kinds, "monty")
+        assert library.tools.sandboxes_of("double", 1) == (*further_kinds, "monty")
         assert library.entry("double").manifest.trust == "verified"
 
 

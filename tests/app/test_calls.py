@@ -12,8 +12,15 @@ import pytest
 from alita_mcp.app import App
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused, ToolUnavailable
-from alita_mcp.sandbox.broker_events import BrokerEvent
-from alita_mcp.sandbox.interface import Broker, EgressPolicy, Environment, Job, Progress, RunResult
+from alita_mcp.sandbox.interface import (
+    Broker,
+    BrokerEvent,
+    EgressPolicy,
+    Environment,
+    Job,
+    Progress,
+    RunResult,
+)
 from alita_mcp.values import Grants, Lock, StoredVersion
 from tests.app.conftest import Open, adder, adding
 from tests.scripted_sandbox import ScriptedSandbox
@@ -121,7 +128,7 @@ async def test_a_call_that_its_caller_gave_up_is_journalled_and_no_failure(open_
         assert (event, detail["status"]) == ("called", "cancelled")
         assert (app.library.entry("add").calls, app.library.entry("add").failures) == (1, 0)
         box.released.set()
-        assert not (await app.run_tool("add", {"a": 1, "b": 2})).cached
+        await app.run_tool("add", {"a": 1, "b": 2})
 
 
 async def test_packages_that_vanished_are_asked_for_again_after_the_failure(open_with: Open) -> None:
@@ -173,7 +180,7 @@ async def test_what_a_broker_was_asked_for_stands_in_the_journal_and_its_secrets
 
     async with open_with(Watching(adding), adder(grants=ASKS)) as app:
         await app.library.approve("add")
-        calls = Calls(app.library, app.sandbox, None, broker_for)
+        calls = Calls(app.library, app.sandbox, broker_for)
         for chain in ((), ("outer", "inner")):
             if end == "result":
                 answer = await calls.run_tool("add", {"a": 1, "b": 2}, chain=chain)
@@ -194,7 +201,7 @@ async def test_tools_without_grants_get_no_broker(open_with: Open) -> None:
         raise AssertionError("nothing was asked for")
 
     async with open_with() as app:
-        calls = Calls(app.library, app.sandbox, None, broker_for)
+        calls = Calls(app.library, app.sandbox, broker_for)
         assert (await calls.run_tool("add", {"a": 1, "b": 2})).structured_content == {"result": 3}
 
 

@@ -20,7 +20,6 @@ from benchmarks import agent
 from benchmarks.agent import arms, materials, tally, task_file
 from benchmarks.agent.scoring import exact_answer
 from benchmarks.agent.site import pages
-from tests.agent import scripts
 
 TASKS = task_file.read_tasks(task_file.OURS)
 
@@ -94,13 +93,9 @@ ANSWERS: dict[str, Callable[[], str]] = {
 """By the records, never from the files or pages."""
 
 
-def test_each_task_has_a_script_and_the_answer_that_the_records_give() -> None:
+def test_each_task_has_the_answer_that_the_records_give() -> None:
     assert {task.id: task.answer for task in TASKS} == {id_: answer() for id_, answer in ANSWERS.items()}
-    assert set(scripts.SCRIPTS) == set(ANSWERS)
     assert {name for task in TASKS for name in task.files} == set(materials.MADE)
-    for task in TASKS:
-        asked = task.question.replace(task_file.SITE, "http://127.0.0.1:54321")
-        assert scripts.script_for(f"<task>\n{asked}\n</task>\nmore") is scripts.SCRIPTS[task.id]
 
 
 def test_tasks_in_gaias_own_form_are_read(tmp_path: Path) -> None:
@@ -173,7 +168,6 @@ def measured(*words: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--scripted", "--model", "x"), "no other model"),
         ((), "needs a model"),
         (("--id", "x"), "no such task"),
     ],

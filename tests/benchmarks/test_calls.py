@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -20,17 +19,8 @@ from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from benchmarks import calls
-from benchmarks.calls import baselines, crowd, goals, latency, memory, over_stdio, peers, timing
+from benchmarks.calls import baselines, crowd, goals, latency, memory, over_stdio, timing
 from tests.scripted_sandbox import ScriptedSandbox
-
-DRIVER = """
-import json, sys
-print(json.dumps({"ready": True, "versions": {"peer": "1"}}), flush=True)
-for number, line in enumerate(sys.stdin):
-    words = json.loads(line)
-    wrong = {"answer": -1, "seconds": 0.5} if number else {"answer": words["a"] + words["b"], "seconds": 0.25}
-    print(json.dumps(wrong), flush=True)
-"""
 
 
 def adds(job: Job) -> RunResult:
@@ -65,11 +55,11 @@ def test_the_options_become_a_plan() -> None:
     calls.add_arguments(parser)
     plain = calls.plan(parser.parse_args([]))
     assert (plain.kinds, plain.parts, plain.required) == (calls.KINDS, calls.PARTS, False)
-    words = ["-n", "3", "--sandbox", "bubblewrap", "--peers", "--long", "--only", "stdio", "seam"]
+    words = ["-n", "3", "--sandbox", "bubblewrap", "--long", "--only", "stdio", "seam"]
     chosen = calls.plan(parser.parse_args(words))
-    assert (chosen.kinds, chosen.required, chosen.with_peers) == (("bubblewrap",), True, True)
+    assert (chosen.kinds, chosen.required) == (("bubblewrap",), True)
     assert (chosen.rounds, chosen.memory_calls, chosen.parts) == (3, 10_000, ("seam", "stdio"))
-    for refused in (["-n", "0"], ["--sandbox", "cellar"], ["--only", "peers"]):
+    for refused in (["-n", "0"], ["--sandbox", "cellar"], ["--only", "cellar"]):
         with pytest.raises(SystemExit):
             parser.parse_args(refused)
 
@@ -95,7 +85,7 @@ async def test_the_result_has_the_promised_shape_and_is_plain_json(
         assert figures["memory"]["idle_worker"] == {"missing": "no worker is kept between calls"}
     assert result["baselines"]["docker run --rm"] == {"missing": "no Docker engine answers"}
     assert result["baselines"]["fresh interpreter, no sandbox"]["n"] == 1
-    assert (result["peers"], result["met"], result["rounds"]) == ({}, False, 1)
+    assert (result["met"], result["rounds"]) == (False, 1)
     assert {"python", "mcp"} <= set(result["versions"])
     assert json.loads(json.dumps(result)) == result
     assert "docker: not measured: docker is not here" in calls.table(result)
@@ -211,26 +201,6 @@ def test_a_container_per_call_is_as_hardened_as_ours(settings: Settings) -> None
     assert {"--read-only", "no-new-privileges"} <= set(words)
 
 
-async def test_a_peer_is_driven_over_its_streams_and_a_wrong_answer_fails_it() -> None:
-    with anyio.fail_after(60):
-        async with peers.started("peer", [sys.executable, "-c", DRIVER]) as driver:
-            assert (driver.versions, await driver.call()) == ({"peer": "1"}, 0.25)
-            with pytest.raises(timing.ContenderFailed, match="answered -1"):
-                await driver.call()
-        for program, said in (
-            ("import sys; sys.exit('its last words')", "ended: its last words"),
-            ('print(\'{"failed": "not today"}\')', "not today"),
-        ):
-            with pytest.raises(timing.ContenderFailed, match=said):
-                async with peers.started("peer", [sys.executable, "-c", program]):
-                    pass
-    measured = timing.Measured({"docker": [1.0], "llm-sandbox, docker": [4.0]})
-    found = peers.OpenedPeers(missing={peers.PEERS[1].name: "no engine"})
-    figures = peers.figures(measured, found, peers.PEERS[:2])
-    assert figures["llm-sandbox, docker"]["ratio"] == 0.25
-    assert figures[peers.PEERS[1].name] == {"compared_with": "docker", "missing": "no engine"}
-
-
 def test_each_promised_figure_gets_its_verdict_and_the_table_says_why_one_is_missing() -> None:
     spread = {"n": 5, "median_s": 0.005, "p10_s": 0.004, "p90_s": 0.007}
     figures = {
@@ -242,8 +212,6 @@ def test_each_promised_figure_gets_its_verdict_and_the_table_says_why_one_is_mis
     result = {
         "kinds": ["wasm"], "missing": {"docker": "it is not installed"}, "wasm": figures,
         "stdio": {"noop": {"spaced": spread}, "wasm": {"ratio_to_noop": 3.4, "server_memory": {"growth": 0.06}}},
-        "peers": {"slow": spread | {"compared_with": "wasm", "ratio": 0.02},
-                  "absent": {"compared_with": "wasm", "missing": "no wheel"}},
         "rounds": 5, "date": "2026-01-01", "seconds": 12.3, "versions": {"python": "3.11"},
     }  # fmt: skip
     assert {goal.what: goal.met for goal in goals.goals(result)} == {
@@ -258,8 +226,6 @@ def test_each_promised_figure_gets_its_verdict_and_the_table_says_why_one_is_mis
         "wasm: small GET through the broker against direct": None,
         "wasm: tools/call over stdio against a no-op": True,
         "wasm: growth of the server's memory": False,
-        "wasm against slow": True,
-        "wasm against absent": None,
     }
     lines = goals.table(result).splitlines()
     assert any("back to back, s" in line and "0.0061" in line and "NOT met" in line for line in lines)

@@ -13,7 +13,7 @@ import pytest
 
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.library.search.finder import Finder
-from alita_mcp.library.search.ranking import FEATURES, Calibration, Hit, Ranking
+from alita_mcp.library.search.ranking import Calibration, Hit, Ranking, default_calibration
 from benchmarks.retrieval import add_arguments, asking, fitting, needs, run, table
 
 pytestmark = pytest.mark.slow
@@ -38,7 +38,7 @@ POOL = [
     {"id": "e2", "query": "a grand tally, please", "tools": ["sumNumbers"]},
     {"id": "e3", "query": "nobody's", "tools": []},
 ]
-SCRIPTED = "alita_mcp.models.embedding.scripted:ScriptedEmbedder"
+SCRIPTED = "tests.scripted_embedder:ScriptedEmbedder"
 
 
 def lines(path: Path, rows: Sequence[Any]) -> Path:
@@ -129,20 +129,15 @@ def test_a_folder_of_sets_is_measured_set_by_set(files: dict[str, Path], tmp_pat
     assert "refused_far" in shown
 
 
-def test_fit_writes_where_it_is_told_and_leaves_the_other_weights(
-    files: dict[str, Path], tmp_path: Path
+@pytest.mark.parametrize("embedder", [(), ("--embedder", SCRIPTED)])
+def test_fit_writes_where_it_is_told(
+    files: dict[str, Path], tmp_path: Path, embedder: tuple[str, ...]
 ) -> None:
     target, shipped = tmp_path / "weights.json", fitting.SHIPPED.read_bytes()
-    target.write_text('{"another": {"weights": {}, "intercept": 1.0}}')
-    out = tmp_path / "rankings"
-    fitted = measured(*words_of(files, "--fit", "--weights", target, "--rankings", out))
+    fitted = measured(*words_of(files, "--fit", "--weights", target, *embedder))
     known = json.loads(target.read_text())
-    assert list(known) == ["another", "words"]
-    assert set(Calibration.model_validate(known["words"]).weights) == set(FEATURES["words"])
-    assert json.loads(table(fitted)) == {"words": known["words"]}
-    assert len(read(out)) == 5
-    measured(*words_of(files, "--fit", "--weights", target, "--embedder", SCRIPTED))
-    assert "cos" in json.loads(target.read_text())["meaning"]["weights"]
+    assert Calibration.model_validate(known).weights.keys() == default_calibration().weights.keys()
+    assert json.loads(table(fitted)) == known
     assert fitting.SHIPPED.read_bytes() == shipped
 
 

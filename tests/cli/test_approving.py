@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 
 import anyio
@@ -15,7 +11,8 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, Manifest
-from tests.cli.conftest import PATIENCE_S, Alita
+from tests.cli.conftest import Alita
+from tests.cli.terminal import on_terminal
 from tests.library.factory import no_starters, simple
 
 WIDE = Grants(network=("api.example.org",), model=True)
@@ -40,27 +37,16 @@ async def _next(library: Library, answer: str, grants: Grants) -> Manifest:
     return await library.publish(simple("asker", answer=answer, grants=grants), expected_version=follows)
 
 
-def on_terminal(
-    environment: dict[str, str], home: Path, answer: str, *words: str, late: str = ""
+def answer(
+    environment: dict[str, str], home: Path, said: str, *words: str, late: str = ""
 ) -> tuple[int, str]:
-    """Runs `alita` on a terminal of its own and types an answer, once it asks; `late` is published before that."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "alita_mcp.cli.main", *words]
-    started = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
-    os.close(theirs)
-    said = b""
-    try:
-        while b"[y/N]" not in said:
-            said += os.read(ours, 65_536)
+    """Runs `alita` on a terminal and types an answer, once it asks; `late` is published before that."""
+    with on_terminal(words, environment) as terminal:
+        terminal.until(b"[y/N]")
         if late:
             changed(home, late, grants=Grants())
-        os.write(ours, answer.encode() + b"\n")
-        while piece := os.read(ours, 65_536):
-            said += piece
-    except OSError:
-        pass  # the other end is closed
-    os.close(ours)
-    return started.wait(PATIENCE_S), said.decode()
+        terminal.type(f"{said}\n")
+        return terminal.end()
 
 
 def granted(alita: Alita) -> list[bool]:
@@ -89,7 +75,7 @@ def test_a_terminal_shows_version_digest_wishes_and_what_is_new_and_asks(
 ) -> None:
     changed(home, "one", approve=True, grants=Grants(model=True, secrets=("token",)))
     (second,) = changed(home, "two")
-    status, said = on_terminal(environment, home, "n", "approve", "asker")
+    status, said = answer(environment, home, "n", "approve", "asker")
     assert status == 1
     for piece in (
         f"asker v2  {second.digest}",
@@ -102,7 +88,7 @@ def test_a_terminal_shows_version_digest_wishes_and_what_is_new_and_asks(
     assert "+    return 'two'" in said
     assert "Nothing was approved." in said
     assert granted(alita) == [True, False]
-    assert on_terminal(environment, home, "y", "approve", "asker")[0] == 0
+    assert answer(environment, home, "y", "approve", "asker")[0] == 0
     assert alita("show", "asker", "--json").json["manifest"]["version"] == 2
     assert granted(alita) == [True, True]
 
@@ -112,7 +98,7 @@ def test_what_became_current_while_the_person_looked_is_not_approved_nor_is_what
     alita: Alita, home: Path, environment: dict[str, str]
 ) -> None:
     changed(home, "one")
-    status, said = on_terminal(environment, home, "y", "approve", "asker", late="other")
+    status, said = answer(environment, home, "y", "approve", "asker", late="other")
     assert status == 3
     assert "not as it was a moment ago" in said
     assert granted(alita)[0] is False

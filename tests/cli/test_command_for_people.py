@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import alita_mcp
-from alita_mcp.library.command import alita_command, spelled
+from alita_mcp.library.command import alita_command, spell_commands
 from alita_mcp.settings import default_home
 from tests.cli.conftest import PATIENCE_S, Alita
 from tests.cli.test_approving import changed
@@ -45,15 +45,6 @@ def test_a_named_command_finds_its_library_from_any_shell(tmp_path: Path, shell:
     said = in_shell(shell, f"{alita_command(home)} show asker --json", tmp_path)
     assert said.returncode == 0, said.stderr
     assert json.loads(said.stdout)["manifest"]["digest"] == made.digest
-
-
-@pytest.mark.process
-@pytest.mark.skipif(os.name != "posix", reason="quotes as POSIX shells read them")
-def test_a_named_command_approves_nothing_by_itself_in_an_agents_shell(tmp_path: Path) -> None:
-    changed(tmp_path / "home", "one")
-    said = in_shell(SHELLS[0], f"{alita_command(tmp_path / 'home')} approve asker", tmp_path)
-    assert said.returncode == 2
-    assert "This needs a terminal to ask on" in said.stderr
 
 
 def test_the_home_is_named_where_it_is_not_the_default_and_before_the_environments(
@@ -91,6 +82,6 @@ def test_the_short_word_stands_where_shells_find_this_very_command(
 def test_only_commands_in_backticks_are_spelled_out() -> None:
     text = "alita says: `alita enable x` or `alita`; nothing of alita's."
     assert (
-        spelled(text, "/opt/alita --home /h")
+        spell_commands(text, "/opt/alita --home /h")
         == "alita says: `/opt/alita --home /h enable x` or `alita`; nothing of alita's."
     )

@@ -31,13 +31,6 @@ def test_as_json_each_claim_has_its_verdict(alita: Alita) -> None:
     assert {"chapter", "claim", "outcome", "detail", "seconds"} == set(report["verdicts"][0])
 
 
-def test_a_back_end_that_fails_is_an_exit_status(alita: Alita) -> None:
-    said = alita("doctor", "--sandbox", BAD)
-    assert said.status == 5
-    assert "refusing does not conform" in said.out
-    assert "✗ gives what the function returns" in said.out
-
-
 @pytest.mark.parametrize(
     "kind", ["no_such_module:Sandbox", "tests.sandbox.bad_back_ends:NoSuchClass", "nonsense"]
 )

@@ -51,7 +51,7 @@ def test_pruning_drops_what_nobody_uses(alita: Alita, shelf: Uses, home: Path) -
     assert [card["digest"] for card in said.json["dropped"]] == [DIGEST]
     assert not (home / "environments" / DIGEST).exists()
     assert (home / "environments" / HELD).exists()
-    assert [use.digest for use in shelf.listed()] == [HELD]
+    assert [use.digest for use in shelf.list_uses()] == [HELD]
 
 
 def test_environments_whose_engine_is_away_stay(
@@ -64,4 +64,4 @@ def test_environments_whose_engine_is_away_stay(
     said = alita("tool", "environments", "--prune")
     assert said.status == 5
     assert "the environments of docker stay: No Docker engine answers" in said.err
-    assert [use.digest for use in uses.listed()] == [DIGEST]
+    assert [use.digest for use in uses.list_uses()] == [DIGEST]

@@ -21,6 +21,7 @@ from alita_mcp import __version__
 from alita_mcp.cli.library.tool import ACTIONS
 from alita_mcp.cli.main import parse_words
 from tests.cli.conftest import PATIENCE_S, Alita, Said
+from tests.cli.terminal import on_terminal
 from tests.cli.test_approving import changed
 from tests.tables import each_case
 
@@ -125,14 +126,22 @@ def test_alita_alone_says_what_to_do_next(alita: Alita, home: Path, tmp_path: Pa
     assert not (tmp_path / "none").exists()
 
 
-@each_case("shell", ["bash", "zsh", "fish"])
-def test_completion_is_installed_for_a_shell(shell: str, alita: Alita, tmp_path: Path) -> None:
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_installed_for_a_shell(
+    shell: str, alita: Alita, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))  # whose start-up file of the shell gets a line
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    for name in ("ZSH", "ZSH_CUSTOM"):
+        monkeypatch.delenv(name, raising=False)
     script = tmp_path / "alita.sh"
     said = alita("--install-completion", "--shell", shell, "--output", str(script))
     assert said.status == 0
     text = script.read_text(encoding="utf-8")
     for word in ("synthesize", "rollback", "usage", "json", "claude-desktop"):
         assert word in text
+    started = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ""}[shell]
+    assert not started or str(tmp_path) in (tmp_path / started).read_text(encoding="utf-8")
 
 
 def test_a_bad_setting_is_named_without_a_traceback(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,34 +231,13 @@ def test_a_terminal_gets_a_moving_sign_and_a_pipe_gets_lines(
     environment: dict[str, str], process: Alita
 ) -> None:
     assert process("prepare").err.startswith("prepare: sandbox\n")
-    shown = on_terminal(["prepare"], environment)
+    with on_terminal(["prepare"], environment) as terminal:
+        status, shown = terminal.end()
+    assert status == 0
     assert "Tools run in: wasm" in shown
     assert "\x1b[" in shown
     assert not shown.startswith("prepare: ")
     assert "\nprepare: sandbox\r\n" not in shown
-
-
-def on_terminal(words: list[str], environment: dict[str, str]) -> str:
-    """What a terminal shows of a command."""
-    import pty
-
-    mine, its = pty.openpty()
-    with subprocess.Popen(
-        [*ALITA, *words], stdin=its, stdout=its, stderr=its, env={**environment, "TERM": "xterm-256color"}
-    ) as running:
-        os.close(its)
-        pieces = []
-        while True:
-            try:
-                piece = os.read(mine, 65_536)
-            except OSError:  # Linux says so when the last writer is gone
-                break
-            if not piece:
-                break
-            pieces.append(piece)
-        assert running.wait(PATIENCE_S) == 0
-    os.close(mine)
-    return b"".join(pieces).decode()
 
 
 def test_serve_refuses_an_address_that_is_none(alita: Alita) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import PATIENCE_S, Alita
+from tests.cli.conftest import Alita
+from tests.cli.terminal import on_terminal
 
 pytestmark = pytest.mark.slow
 
@@ -90,17 +89,10 @@ def test_what_was_read_is_not_what_came_after_it(alita: Alita, made: str, tmp_pa
 def test_on_a_terminal_a_person_is_asked(
     alita: Alita, made: str, environment: dict[str, str], said: str, left: int
 ) -> None:
-    import pty
-
-    mine, its = pty.openpty()
-    os.write(mine, f"{said}\n".encode())
-    subprocess.run(
-        [sys.executable, "-m", "alita_mcp.cli.main", "review", "halve_all"],
-        env=environment, stdin=its, stdout=subprocess.DEVNULL, stderr=its, timeout=PATIENCE_S, check=True,
-    )  # fmt: skip
-    os.close(its)
-    assert b"Mark halve_all v1 as reviewed?" in os.read(mine, 65_536)
-    os.close(mine)
+    with on_terminal(["review", "halve_all"], environment) as terminal:
+        terminal.until(b"Mark halve_all v1 as reviewed?")
+        terminal.type(f"{said}\n")
+        assert terminal.end()[0] == 0
     assert len(waiting(alita)) == left
     assert made
 

@@ -1,20 +1,15 @@
-"""What people see of trust: the evidence card on a terminal, in a pipe and as JSON; approvals; more examples."""
+"""What people see of trust: the evidence card as text and as JSON, and approvals."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import anyio
-import pytest
 
 from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
 from alita_mcp.values import Check, Grants, MutationScore, Survivor, VerificationReport
-from tests.cli.conftest import PATIENCE_S, Alita
+from tests.cli.conftest import Alita
 from tests.library.factory import SLUGIFY_EXAMPLES, accepted, no_starters
 
 
@@ -67,44 +62,12 @@ def test_the_card_as_json_is_whole(alita: Alita, home: Path) -> None:
     assert card["evidence"]["stages"][1]["outcome"] == "soft failure"
 
 
-@pytest.mark.process
-@pytest.mark.skipif(os.name != "posix", reason="terminals of its own are POSIX's")
-def test_the_card_on_a_terminal_is_coloured_and_strangers_words_steer_nothing(
-    home: Path, environment: dict[str, str]
-) -> None:
+def test_strangers_words_steer_no_terminal(alita: Alita, home: Path) -> None:
     publish(home, hostile="[red]\u202e\x07")
-    shown = on_a_terminal(environment, "show", "slugify")
-    assert "\x1b[1;33mprovisional\x1b[0m" in shown
-    for piece in ("[red]", "survivor", "line 14: not slug", "9 of 12", "to raise"):
-        assert piece in shown
-    assert not {"\u202e", "\x07"} & set(shown)
-    coded = on_a_terminal(environment, "show", "slugify", "--json", "--source")
-    assert json.loads(coded)["manifest"]["trust"] == "provisional"
-    assert "def slugify" in on_a_terminal(environment, "show", "slugify", "--source")
-
-
-def on_a_terminal(environment: dict[str, str], *words: str) -> str:
-    import pty
-
-    mine, its = pty.openpty()
-    started = subprocess.Popen(
-        [sys.executable, "-m", "alita_mcp.cli.main", *words],
-        env={**environment, "TERM": "xterm-256color", "COLUMNS": "200", "NO_COLOR": ""},
-        stdin=subprocess.DEVNULL,
-        stdout=its,
-        stderr=subprocess.PIPE,
-    )
-    os.close(its)
-    pieces = []
-    try:
-        while piece := os.read(mine, 65_536):
-            pieces.append(piece)
-    except OSError:
-        pass  # the other end is closed
-    os.close(mine)
-    _, said = started.communicate(timeout=PATIENCE_S)
-    assert started.returncode == 0, said
-    return b"".join(pieces).decode()
+    card = alita("show", "slugify", "--source").out
+    assert "[red]" in card
+    assert "def slugify" in card
+    assert not {"\u202e", "\x07"} & set(card)
 
 
 def test_the_shipped_tools_with_older_reports_have_a_card(alita: Alita) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from contextlib import redirect_stdout, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -106,28 +106,6 @@ async def raise_trust(home: Path, number: str) -> None:
             print("raised")
 
 
-async def write(home: Path, number: str, rounds: str) -> None:
-    """Publishes, words, uses, raises and deletes tools of its own, and says what is committed, line by line."""
-    async with opened(home) as library:
-        for at in range(int(rounds)):
-            name = f"writer_{number}_{at}"
-            await library.publish(simple(name, f"Zebra crossing of {name}."), expected_version=0)
-            print("published", name, flush=True)
-            await library.search(f"zebra {name}", 5)
-            await library.learn_wording(name, f"striped horse for {name}")
-            print("worded", name, flush=True)
-            for used in (name, "shared"):
-                library.calls.record(used, 1, ok=True, status="ok", seconds=0.1, sandbox="scripted")
-            await library.settle()
-            print("used", name, flush=True)
-            if at % 3 == 1:
-                await library.delete(name)
-                print("deleted", name, flush=True)
-            if at % 3 == 2:
-                await library.publish(simple(name, f"Giraffe instead of {name}."), expected_version=1)
-                print("changed", name, flush=True)
-
-
 PROGRAMS = {
     "die": publish_and_die,
     "race": race,
@@ -135,16 +113,9 @@ PROGRAMS = {
     "raise_and_die": raise_and_die,
     "starters": open_with_starters,
     "stay": publish_and_stay,
-    "write": write,
 }
 
 
 def run(word: str, home: str, *rest: str) -> None:
     arguments = [Path(rest[0])] if word == "starters" else rest
     anyio.run(PROGRAMS[word], Path(home), *arguments)
-
-
-def run_into(place: str, *words: str) -> None:
-    """What it says stands in a file, and is read there after it was killed."""
-    with Path(place).open("w") as sink, redirect_stdout(sink):
-        run(*words)

@@ -13,7 +13,7 @@ from alita_mcp.errors import ModelError
 from alita_mcp.library.background import background
 from alita_mcp.library.catalogue.search_tables import create, put_document
 from alita_mcp.library.search.finder import Finder
-from alita_mcp.library.search.ranking import Ranking, Score, rank
+from alita_mcp.library.search.ranking import Ranking, rank
 from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.words.documents import Document, compose
 from alita_mcp.models.embedding.interface import Embedder
@@ -47,15 +47,14 @@ def write(path: Path, documents: Mapping[str, Document]) -> None:
 
 
 def ranked(
-    need: str, documents: Mapping[str, Document], cosines: Mapping[str, float] | None = None, own: float = 1.0
+    need: str, documents: Mapping[str, Document], cosines: Mapping[str, float] | None = None
 ) -> Ranking:
-    """The ranking of these documents for a need; `own` is the most that a cosine without requests has."""
+    """The ranking of these documents for a need."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         create(db)
         for name, document in documents.items():
             put_document(db, name, document)
-        scores = {name: Score(value, min(own, value)) for name, value in (cosines or {}).items()}
-        return rank(db, need, scores)
+        return rank(db, need, cosines)
 
 
 @asynccontextmanager

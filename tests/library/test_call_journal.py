@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import anyio
@@ -84,13 +83,13 @@ def test_calls_that_cannot_be_written_are_kept_for_the_next_time(tmp_path: Path)
         journal.record("slugify", 1, ok=True, status=status, seconds=0.0, sandbox="wasm")
         with pytest.raises(LibraryError):
             journal.write()
-        assert journal.waiting
+        assert journal.has_unwritten
     reopened = Catalogue(tmp_path / "library.sqlite3")
     try:
         journal._catalogue = reopened
         assert journal.write()
         assert [row.detail["status"] for row in reopened.journal(5)] == ["second", "first"]
-        assert not journal.waiting
+        assert not journal.has_unwritten
     finally:
         reopened.close()
 
@@ -123,19 +122,3 @@ def test_what_waits_is_bounded_and_the_count_is_not(tmp_path: Path) -> None:
         assert journal._uses["slugify"].failures == CALLS_KEPT + 10
     finally:
         catalogue.close()
-
-
-async def test_a_catalogue_of_the_release_before_is_read_and_gains_what_it_lacks(home: Path) -> None:
-    async with opened(home) as library:
-        await library.publish(accepted(), expected_version=0)
-    with sqlite3.connect(home / "library.sqlite3") as database:
-        database.execute("DROP TABLE uncached")
-    database.close()
-    async with opened(home) as library:
-        assert library.tools.is_cached("slugify")
-        await library.set_caching("slugify", on=False)
-        assert not library.tools.is_cached("slugify")
-    async with opened(home) as library:
-        assert not library.tools.is_cached("slugify")
-        await library.set_caching("slugify", on=True)
-        assert library.tools.is_cached("slugify")

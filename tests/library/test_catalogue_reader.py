@@ -98,8 +98,6 @@ STEPS: dict[str, Callable[[Catalogue, str], None]] = {
     "revoke": change("revoked"),
     "word": change("worded", text="in other words"),
     "word again": change("worded", text="in still other words"),
-    "cache off": change("cache off"),
-    "cache on": change("cache on"),
 }
 moves = st.lists(
     st.tuples(st.sampled_from(sorted(STEPS)), st.sampled_from(NAMES), st.booleans()), max_size=25

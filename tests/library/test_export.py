@@ -132,17 +132,14 @@ async def test_the_exported_server_answers_errors_as_errors(home: Path) -> None:
             assert (await client.call_tool("sluggify", {})).is_error
 
 
-async def test_the_project_files_parse_and_name_what_is_needed(home: Path) -> None:
+async def test_the_server_names_what_it_needs(home: Path) -> None:
     async with opened(home) as library:
         await library.publish(mirror_shape(), expected_version=0)
         folder = await library.export("mirror_shape")
-    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     script = [line[2:] for line in (folder / "server.py").read_text().splitlines() if line.startswith("# ")]
     header = tomllib.loads("\n".join(script[script.index("/// script") + 1 : script.index("///")]))
-    assert project["dependencies"] == header["dependencies"]
     assert any(line.startswith("mcp>=") for line in header["dependencies"])
     assert "pyyaml>=6" in header["dependencies"]
-    assert json.loads((folder / "server.json").read_text())["version"] == "1.0.0"
     assert "uv run server.py" in (folder / "README.md").read_text()
     assert "alita_mcp" not in "".join(file.read_text() for file in folder.iterdir())
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from alita_mcp.library.catalogue.use import FOUND_NOTHING
-from alita_mcp.library.journal.gaps import find_gaps, pairs_alike, together, words_of
+from alita_mcp.library.journal.gaps import MAX_TEXTS, find_gaps, group_texts
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.rows import JournalRow
 from alita_mcp.library.search.answer import SearchAnswer
@@ -35,7 +35,7 @@ def test_searches_in_like_words_are_one_gap_and_the_most_wanted_comes_first() ->
 
 def test_texts_without_words_or_of_hostile_length_are_gaps_of_their_own() -> None:
     texts = ["", "???", "the of and", "word " * 5_000, "\ud800"]
-    assert sorted(map(len, together(texts))) == [1] * len(texts)
+    assert sorted(map(len, group_texts(texts))) == [1] * len(texts)
     assert [gap.need for gap in find_gaps([row(1, "???"), row(2, ""), row(3, None)])] != []
 
 
@@ -52,20 +52,14 @@ async def test_only_searches_that_find_nothing_are_kept_and_cut(tmp_path: Path) 
     assert [(gap.need, gap.nearest) for gap in gaps] == [("no tools yet", ""), (("xy " * 67)[:200], "near")]
 
 
-def test_ten_thousand_searches_are_put_together_without_comparing_each_with_all() -> None:
-    def compared(count: int) -> int:
-        texts = [f"convert file number{number} now" for number in range(count)]
-        assert len(together(texts)) == 1
-        return sum(1 for _ in pairs_alike([words_of(text) for text in texts]))
-
-    assert compared(1_600) < 6 * compared(400)
-    rows = [row(1, f"convert {number} files number {number * 7}") for number in range(10_000)]
+def test_of_many_searches_the_newest_are_put_together() -> None:
+    rows = (row(1, f"convert {number} files number {number * 7}") for number in range(2 * MAX_TEXTS))
     gaps = find_gaps(each.model_copy(update={"id": at}) for at, each in enumerate(rows))
-    assert sum(gap.times for gap in gaps) == 10_000
+    assert sum(gap.times for gap in gaps) == MAX_TEXTS
 
 
-def test_needs_in_other_languages_and_letters_are_put_together() -> None:
-    groups = together(
+def test_needs_in_other_languages_and_letters_are_put_group_texts() -> None:
+    groups = group_texts(
         [
             "翻译文本成英文", "把文本翻译成英文", "音声を文字にする", "音声を文字にして", "QR Code lesen",
             "qr \uff43\uff4f\uff44\uff45 lesen",

@@ -76,9 +76,9 @@ def test_whatever_is_done_to_the_files_is_noticed_before_the_next_call(
 ) -> None:
     versions = LoadedVersions(store.files, store.read, settled_s=0)
     versions.read("slugify", 1)
-    assert versions.unchanged("slugify", 1) is not None
+    assert versions.find_unchanged("slugify", 1) is not None
     tamper(home / "generated_tools" / "slugify" / "v1")
-    assert versions.unchanged("slugify", 1) is None
+    assert versions.find_unchanged("slugify", 1) is None
     with pytest.raises(ToolQuarantined):
         versions.read("slugify", 1)
 
@@ -87,12 +87,12 @@ def test_an_unchanged_version_is_read_once(store: Store, home: Path) -> None:
     counted = Counted(store)
     versions = LoadedVersions(store.files, counted.read, settled_s=0)
     first = versions.read("slugify", 1)
-    assert [versions.unchanged("slugify", 1) for _ in range(5)] == [first] * 5
+    assert [versions.find_unchanged("slugify", 1) for _ in range(5)] == [first] * 5
     assert counted.readings == 1
     (home / "generated_tools" / "slugify" / "v1" / "tool.py").touch()
-    assert versions.unchanged("slugify", 1) is None
+    assert versions.find_unchanged("slugify", 1) is None
     assert versions.read("slugify", 1) == first
-    assert versions.unchanged("slugify", 1) == first
+    assert versions.find_unchanged("slugify", 1) == first
     assert counted.readings == 2
 
 
@@ -101,13 +101,13 @@ def test_every_file_counts(store: Store, home: Path, file: str) -> None:
     versions = LoadedVersions(store.files, store.read, settled_s=0)
     versions.read("slugify", 1)
     (home / "generated_tools" / "slugify" / "v1" / file).touch()
-    assert versions.unchanged("slugify", 1) is None
+    assert versions.find_unchanged("slugify", 1) is None
 
 
 def test_a_version_touched_a_moment_ago_is_not_relied_on(store: Store) -> None:
     versions = LoadedVersions(store.files, store.read, settled_s=3_600)
     versions.read("slugify", 1)
-    assert versions.unchanged("slugify", 1) is None
+    assert versions.find_unchanged("slugify", 1) is None
     assert len(versions) == 0
 
 
@@ -119,7 +119,7 @@ def test_a_version_that_changed_while_it_was_read_is_not_kept(store: Store, home
 
     versions = LoadedVersions(store.files, slow, settled_s=0)
     versions.read("slugify", 1)
-    assert versions.unchanged("slugify", 1) is None
+    assert versions.find_unchanged("slugify", 1) is None
 
 
 def test_the_least_recently_used_version_makes_room(store: Store) -> None:
@@ -128,9 +128,13 @@ def test_the_least_recently_used_version_makes_room(store: Store) -> None:
     versions = LoadedVersions(store.files, store.read, settled_s=0, at_most=2)
     for version in (1, 2):
         versions.read("slugify", version)
-    assert versions.unchanged("slugify", 1)
+    assert versions.find_unchanged("slugify", 1)
     versions.read("slugify", 3)
-    assert [versions.unchanged("slugify", version) is None for version in (1, 2, 3)] == [False, True, False]
+    assert [versions.find_unchanged("slugify", version) is None for version in (1, 2, 3)] == [
+        False,
+        True,
+        False,
+    ]
 
 
 async def test_a_version_quarantined_elsewhere_is_not_taken_from_memory(home: Path) -> None:

@@ -148,7 +148,7 @@ def test_a_few_rows_of_the_catalogue_are_enough_to_choose_as_of_all_entries(seed
         try:
             enter(store.catalogue, dict(zip(names, tools, strict=True)))
             everything = list(store.reader.entries())
-            filed_names = store.effective_grants.filed()
+            filed_names = store.effective_grants.names_in_file()
             few = store.reader.candidates(at_most, newcomers(at_most), filed=filed_names)
             chosen = Promotion(at_most).choose(store.reader.some(few).values())
             assert chosen == Promotion(at_most).choose(everything)

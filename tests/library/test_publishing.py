@@ -21,7 +21,7 @@ async def test_a_published_tool_is_listed_read_and_kept(home: Path) -> None:
             entry = library.entry("slugify")
             assert (entry.manifest, entry.state, entry.versions) == (manifest, "enabled", (1,))
             assert entry.approved
-            assert entry.sandboxes == ("scripted",) == library.tools.proved_in("slugify", 1)
+            assert entry.sandboxes == ("scripted",) == library.tools.sandboxes_of("slugify", 1)
             assert version_folder(home, manifest).is_dir()
         async with opened(home) as library:
             stored = await library.read("slugify")

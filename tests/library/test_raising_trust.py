@@ -54,7 +54,7 @@ async def test_more_examples_raise_the_same_version(home: Path) -> None:
             SLUGIFY_EXAMPLES,
             WHOLE.report,
         )
-        assert library.tools.proved_in("slugify", 1) == ("scripted",), (
+        assert library.tools.sandboxes_of("slugify", 1) == ("scripted",), (
             "the other kind has not seen the new examples"
         )
         assert events(library)[-1] == "raised"

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from alita_mcp.errors import LibraryError, ToolNotFound
 from alita_mcp.library import kept_results
 from alita_mcp.library.kept_results import KeptResults
-from alita_mcp.library.packed_files import mime_of, packed, text_of, unpacked
+from alita_mcp.library.packed_files import mime_of, pack_files, read_packed_file, text_of
 
 RUN = "ab" * 16
 
 
 @given(st.dictionaries(st.text(), st.binary(), max_size=5), st.text())
 def test_files_come_out_as_they_went_in(files: dict[str, bytes], other: str) -> None:
-    store = packed(files)
+    store = pack_files(files)
     for name, data in files.items():
-        assert unpacked(BytesIO(store), name) == data
-    assert other in files or unpacked(BytesIO(store), other) is None
+        assert read_packed_file(BytesIO(store), name) == data
+    assert other in files or read_packed_file(BytesIO(store), other) is None
 
 
 def test_a_name_is_a_key_and_no_path(tmp_path: Path) -> None:

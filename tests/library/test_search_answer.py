@@ -48,6 +48,13 @@ def test_a_provisional_tool_yields_to_a_verified_one_that_is_nearly_as_likely(
     assert said.fit == fit
 
 
+def test_a_near_tie_goes_to_the_tool_that_works_and_a_clear_lead_stays() -> None:
+    failing = entry("failing", "verified", calls=50).model_copy(update={"failures": 50})
+    entries = {"failing": failing, "good": entry("good", "verified", calls=50)}
+    for good, first in ((0.79, "good"), (0.60, "failing")):
+        assert search_answer({"failing": 0.8, "good": good}, entries, 5, 2).results[0].name == first
+
+
 def test_where_nothing_fits_others_are_shown_in_their_order() -> None:
     said = search_answer({}, {}, 5, 2, (ENTRIES["good"], ENTRIES["thin"]))
     assert said.fit == "none"
@@ -74,8 +81,8 @@ def test_others_fill_up_to_three_and_stand_behind_what_was_found() -> None:
         ((0.9, 0.89, 0.45, 0.44, 0.3), 3),
         ((0.7,), 1),
         ((0.69, 0.1, 0.1, 0.1, 0.1), 5),
-        ((0.3, 0.1, 0.0, 0.0, 0.0), 5),
-        ((0.29, 0.1, 0.1, 0.1, 0.1), 3),
+        ((0.39, 0.1, 0.0, 0.0, 0.0), 5),
+        ((0.38, 0.1, 0.1, 0.1, 0.1), 3),
     ],
 )
 def test_beside_a_match_only_comparable_tools_are_shown(scores: tuple[float, ...], shown: int) -> None:

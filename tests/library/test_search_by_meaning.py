@@ -16,12 +16,12 @@ import pytest
 from alita_mcp.errors import ExtraMissing, LibraryError, ModelError, UsageError
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.search import vectors
-from alita_mcp.library.search.vectors import VectorTable, unit
+from alita_mcp.library.search.vector_table import VectorTable
+from alita_mcp.library.search.vectors import unit
 from alita_mcp.library.words.documents import compose
 from alita_mcp.models.embedder_choice import choose_embedder, search_embedder
-from alita_mcp.models.embedding.interface import checked
+from alita_mcp.models.embedding.interface import check_vectors
 from alita_mcp.models.embedding.model2vec import BUILT_IN
-from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.settings import Settings
 from tests.library.factory import simple
 from tests.library.searching import (
@@ -34,6 +34,7 @@ from tests.library.searching import (
     set_documents,
     until_by_meaning,
 )
+from tests.scripted_embedder import ScriptedEmbedder
 
 pytestmark = pytest.mark.extra("search")
 
@@ -193,14 +194,14 @@ class _Narrow(ScriptedEmbedder):
 async def test_a_table_takes_vectors_of_its_length_only_and_errors_are_the_librarys(home: Path) -> None:
     table = VectorTable(home / "vectors.lance", "zero", 4)
     await table.open()
-    await table.write([{"name": "it's", "text_hash": "", "vector": unit([0.0] * 4)}], ())
-    assert (await table.nearest([1.0, 0.0, 0.0, 0.0], 1, ["it's"]))["it's"] == pytest.approx([0.5])
-    assert await table.nearest([1.0, 0.0, 0.0, 0.0], 1, ["another"]) == {}
+    await table.write([("it's", "", unit([0.0] * 4))])
+    assert await table.nearest([1.0, 0.0, 0.0, 0.0], 1, only="it's") == pytest.approx({"it's": 0.5})
+    assert await table.nearest([1.0, 0.0, 0.0, 0.0], 1, only="another") == {}
     with pytest.raises(ModelError, match="length 3"):
-        await table.nearest([1.0, 0.0, 0.0])
+        await table.nearest([1.0, 0.0, 0.0], 1)
     table.close()
     with pytest.raises(LibraryError):
-        await table.nearest([1.0, 0.0, 0.0, 0.0])
+        await table.nearest([1.0, 0.0, 0.0, 0.0], 1)
 
 
 @pytest.mark.parametrize(
@@ -208,11 +209,11 @@ async def test_a_table_takes_vectors_of_its_length_only_and_errors_are_the_libra
 )
 def test_answers_that_are_no_vectors_are_refused(answer: list[list[float]]) -> None:
     with pytest.raises(ModelError):
-        checked("an embedder", answer, 2)
+        check_vectors("an embedder", answer, 2)
 
 
 def test_settings_name_the_embedder(tmp_path: Path) -> None:
-    own = choose_embedder("alita_mcp.models.embedding.scripted:ScriptedEmbedder")
+    own = choose_embedder("tests.scripted_embedder:ScriptedEmbedder")
     assert own.name == "scripted/letters"
     assert choose_embedder("openai/text-embedding-3-small").name == "openai/text-embedding-3-small"
     for wrong in ("no_such_module:Thing", "alita_mcp.errors:Nothing"):
@@ -224,7 +225,7 @@ def test_settings_name_the_embedder(tmp_path: Path) -> None:
 
 
 async def test_the_setting_reaches_the_library(home: Path) -> None:
-    settings = Settings(home=home, embedder="alita_mcp.models.embedding.scripted:ScriptedEmbedder")
+    settings = Settings(home=home, embedder="tests.scripted_embedder:ScriptedEmbedder")
     with anyio.fail_after(60):
         async with open_library(settings, starters=lambda: None) as library:
             await library.publish(simple("wash_car", "Clean a car with water."), expected_version=0)
@@ -245,7 +246,7 @@ async def test_packages_that_cannot_be_imported_leave_search_by_words(
 EMBED = """
 import sys, anyio
 from pathlib import Path
-from alita_mcp.models.embedding.scripted import ScriptedEmbedder
+from tests.scripted_embedder import ScriptedEmbedder
 from tests.library.searching import many, opened, until_by_meaning
 
 async def main():

@@ -271,10 +271,10 @@ def test_a_search_sees_nothing_of_what_is_committed_while_it_lasts(catalogue: Ca
 def test_in_a_large_library_the_rarest_words_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["dog cat", *["cat"] * 9] * 10
     documents = {str(at): compose("", text) for at, text in enumerate(texts)}
-    assert len(ranked("dog cat", documents).hits) == ranking.SHOWN
-    monkeypatch.setattr(ranking, "MOST_READ", 99)
+    assert len(ranked("dog cat", documents).hits) == ranking.MAX_HITS
+    monkeypatch.setattr(ranking, "MAX_ROWS", 99)
     assert len(ranked("dog cat", documents).hits) == 10
-    assert len(ranked("cat", documents).hits) == ranking.SHOWN, "one word is always looked for"
+    assert len(ranked("cat", documents).hits) == ranking.MAX_HITS, "one word is always looked for"
 
 
 def test_an_index_that_was_made_anew_is_never_taken_for_the_one_before(tmp_path: Path) -> None:

@@ -220,12 +220,12 @@ async def test_evidence_of_another_sandbox_belongs_to_its_version(home: Path) ->
         await library.raise_evidence("slugify", 2, "docker", Lock())
         await library.raise_evidence("slugify", 9, "docker", Lock())
         assert (
-            library.tools.proved_in("slugify", 2)
+            library.tools.sandboxes_of("slugify", 2)
             == ("docker", "scripted")
             == library.entry("slugify").sandboxes
         )
-        assert library.tools.proved_in("slugify", 1) == ("scripted",)
-        assert library.tools.proved_in("slugify", 9) == library.tools.proved_in("unknown", 1) == ()
+        assert library.tools.sandboxes_of("slugify", 1) == ("scripted",)
+        assert library.tools.sandboxes_of("slugify", 9) == library.tools.sandboxes_of("unknown", 1) == ()
         assert events(library).count("passed elsewhere") == 1
 
 

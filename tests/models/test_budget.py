@@ -117,16 +117,6 @@ async def test_calls_at_once_are_bounded_and_none_slips_past_the_limit(home: Pat
     assert sleeper.most_at_once == 8
 
 
-async def test_two_syntheses_have_two_budgets(home: Path) -> None:
-    role_models = RoleModels(
-        Settings(home=home, limits=FixedLimits(synthesis_calls=1)), source=lambda _role: ScriptedModel(["a"])
-    )
-    first, second = role_models.open_models(), role_models.open_models()
-    await first.role("coder").complete(HELLO)
-    await second.role("coder").complete(HELLO)
-    assert (first.usage.calls, second.usage.calls) == (1, 1)
-
-
 def test_a_part_counts_for_the_whole_and_ends_with_it() -> None:
     whole = Meter(Budget(tokens=100), work="task")
     part = Meter(Budget(tokens=1_000), within=whole)

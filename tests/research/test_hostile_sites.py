@@ -232,10 +232,3 @@ async def test_robots_count_up_to_their_first_megabyte_and_behind_redirects(tmp_
             assert (await fetcher.fetch(site.url("/owls"))).title == "Owls"
             with pytest.raises(UsageError, match=r"forbids.*/secret'"):
                 await fetcher.fetch(site.url("/secret?key=hidden"))
-
-
-async def test_robots_that_redirect_for_ever_are_none(tmp_path: Path) -> None:
-    around = Reply(status=302, headers={"location": "/robots.txt"})
-    with local_site({"/owls": ARTICLE, "/robots.txt": around}) as site:
-        async with fetcher_of(site, tmp_path) as fetcher:
-            assert (await fetcher.fetch(site.url("/owls"))).title == "Owls"

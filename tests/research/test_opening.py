@@ -6,11 +6,11 @@ import anyio
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.research.values import ResearchLimits
 from alita_mcp.research.web_agent import open_web_agent
 from alita_mcp.settings import Settings
 from tests.research.whole_web import PAGES, QUESTION, world
+from tests.scripted_embedder import ScriptedEmbedder
 
 pytestmark = pytest.mark.extra("web")
 
@@ -46,16 +46,6 @@ async def test_packages_are_judged_for_the_python_of_the_sandbox(settings: Setti
     assert (alike.exists, alike.looks_like, alike.has_wheel) == (True, "numpy", True)
     assert (missing.exists, missing.name) == (False, "there-is-none")
     assert {"/simple/numpi/", "/simple/there-is-none/"} <= {request.path for request in asked}
-
-
-@pytest.mark.slow
-async def test_one_page_is_read_by_its_address(settings: Settings) -> None:
-    with anyio.fail_after(WAIT_S), world(settings) as (configured, site, _):
-        async with open_web_agent(configured, has_model=False) as web:
-            document = await web.fetch(site.url("/api"))
-            with pytest.raises(UsageError, match="public"):
-                await web.fetch("http://127.0.0.1:9/secret")
-    assert "kelvin" in document.text
 
 
 async def test_settings_that_do_not_fit_are_said_at_the_first_question(settings: Settings) -> None:

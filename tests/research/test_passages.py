@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.research.passages import (
     CHARACTERS_A_TOKEN,
     MAX_PARTS,
@@ -19,6 +18,7 @@ from alita_mcp.research.passages import (
     split_documents,
 )
 from alita_mcp.research.values import Document
+from tests.scripted_embedder import ScriptedEmbedder
 
 FILLING = "Nothing of interest is said here about the weather of that year. "
 ROWS = "\n".join(f"| bird{n} | {n * 10} g | {n} |" for n in range(200))

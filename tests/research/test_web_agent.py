@@ -10,10 +10,10 @@ import anyio.lowlevel
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.research.values import FailedBackend, Researched, ResearchLimits, SearchHit
 from alita_mcp.research.web_agent import CONCURRENCY, NOT_ALLOWED, Parts, SearchingAgent
 from tests.research.pretended import NOW, Never, Page, TableFetcher, TableIndex, TableSearch, page
+from tests.scripted_embedder import ScriptedEmbedder
 
 pytestmark = pytest.mark.extra("web")
 
@@ -132,12 +132,6 @@ async def test_given_addresses_are_read_first_and_once() -> None:
     with anyio.fail_after(WAIT_S):
         await web.research(QUESTION, urls=["https://b/"])
     assert fetcher.fetched == ["https://b/", "https://a/"]
-
-
-async def test_two_addresses_of_one_page_are_one_document() -> None:
-    same = page("https://final/", "Owls hear well at night.")
-    found = await ask(agent({"https://one/": same, "https://two/": same})[0])
-    assert len(found.passages) == 1
 
 
 async def test_addresses_that_may_not_be_read_are_not_even_asked_for() -> None:

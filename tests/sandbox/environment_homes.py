@@ -12,9 +12,9 @@ import pytest
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.isolated import IsolatedSandbox
-from alita_mcp.sandbox.packages.collector import NOTHING_KEPT
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.packages.index_builder import IndexBuilder
+from alita_mcp.sandbox.packages.uses import NOTHING_KEPT
 from alita_mcp.sandbox.wasm.packages import HostEnvironments
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings

@@ -9,8 +9,7 @@ from contextlib import suppress
 import anyio
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.workers.bounds import Bounds
-from alita_mcp.sandbox.workers.pool import Pool
+from alita_mcp.sandbox.workers.pool import Bounds, Pool
 
 MEMORY = 100
 

@@ -233,7 +233,7 @@ async def test_a_grant_for_which_nothing_is_set_up_says_which_setting_is_missing
 async def test_the_workspace_is_read_with_one_grant_and_changed_only_with_the_other(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("hello")
     reads = GrantedBroker(Grants(workspace="read"), Limits(), HostServices(workspace=tmp_path))
-    assert [entry[:2] for entry in await reads.answer("workspace.list", {"path": ""})] == [["a.txt", "file"]]
+    assert await reads.answer("workspace.list", {"path": ""}) == ["a.txt"]
     assert (await reads.answer("workspace.read", {"path": "a.txt", "offset": 0, "length": 9}))[
         "data"
     ] == "aGVsbG8="
@@ -245,11 +245,6 @@ async def test_the_workspace_is_read_with_one_grant_and_changed_only_with_the_ot
     assert (tmp_path / "b").read_text() == "hello"
     assert (reads.events[1].target, reads.events[1].bytes_in) == ("a.txt", 6)
     assert writes.events[0].bytes_out == 5
-
-
-def test_a_host_that_cannot_be_granted_is_refused_when_the_broker_is_made() -> None:
-    with pytest.raises(UsageError, match="no host"):
-        broker(network=("*",))
 
 
 async def test_the_gate_of_a_broker_opens_for_granted_hosts_and_records_in_the_same_events() -> None:
@@ -325,23 +320,3 @@ async def test_a_host_that_spells_a_secret_is_noted_without_it() -> None:
 def test_a_secret_inside_a_longer_one_does_not_cut_it_in_two() -> None:
     assert redact("abcdefgh", ["abcd", "abcdefgh"]) == "[secret]"
     assert redact_json(["abcd", 1.5, True], ["abcd"]) == ["[secret]", 1.5, True]
-
-
-def test_results_without_secrets_leave_as_they_are() -> None:
-    result = RunResult(status="ok", value=SECRET)
-    assert broker().redact_result(result) is result
-
-
-async def test_a_call_that_spent_its_bytes_is_told_so_in_its_error() -> None:
-    with running_site() as site:
-        limits = Limits(network_bytes=10)
-        services = HostServices(resolve=resolved, reachable=HERE)
-        granted = GrantedBroker(Grants(network=(f"api.test:{site.port}",)), limits, services)
-        assert granted.egress_policy is not None
-        async with await granted.egress_policy.open("api.test", site.port) as stream:
-            with pytest.raises(EgressRefused):
-                await stream.send(b"x" * 11)
-    failed = RunResult(status="error", error_type="ConnectionResetError", message="reset")
-    told = "reset (the call moved more than 10 bytes over the network (network_bytes))"
-    assert granted.redact_result(failed).message == told
-    assert granted.redact_result(RunResult(status="ok", message="")).message == ""

@@ -70,15 +70,6 @@ async def test_the_rest_of_a_send_that_was_cancelled_goes_out_before_the_next(pa
     assert arrived == MUCH + b"end"
 
 
-async def test_silence_is_known_without_waiting_and_loses_nothing(pair: Pair) -> None:
-    assert pair.near.is_silent()
-    pair.write(b"unasked")
-    assert not pair.near.is_silent()
-    assert not pair.near.is_silent()
-    assert await pair.near.receive() == b"unasked"
-    assert pair.near.is_silent()
-
-
 async def test_closing_wakes_whoever_waits(pair: Pair) -> None:
     received: list[bytes] = []
 
@@ -96,17 +87,6 @@ async def test_closing_wakes_whoever_waits(pair: Pair) -> None:
         with pytest.raises(OSError, match="closed on this side"):
             await pair.near.send(b"x")
         pair.near.close()
-
-
-async def test_the_end_of_the_other_side_is_the_end_of_this_one() -> None:
-    near, far = socket.socketpair()
-    duplex = Polled(near, near)
-    far.close()
-    assert not duplex.is_silent()
-    assert await duplex.receive() == b""
-    with pytest.raises(OSError, match=r".+"):
-        await duplex.send(b"x")
-    duplex.close()
 
 
 async def in_thread(action: Callable[[], Any]) -> Any:
@@ -147,15 +127,3 @@ async def test_bytes_that_a_cancelled_thread_may_have_lost_are_not_hidden() -> N
         assert not duplex.is_whole
         far.close()
         duplex.close()
-
-
-async def test_a_plain_socket_is_polled_and_its_heirs_are_not() -> None:
-    class Heir(socket.socket):
-        pass
-
-    near, far = socket.socketpair()
-    heir = Heir(fileno=far.detach())
-    assert isinstance(duplex_of(near, in_thread), Polled)
-    assert isinstance(duplex_of(heir, in_thread), Threaded)
-    near.close()
-    heir.close()

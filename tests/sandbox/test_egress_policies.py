@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
-from alita_mcp.sandbox.broker_events import BrokerEvent
-from alita_mcp.sandbox.interface import EgressRefused
-from alita_mcp.sandbox.network.egress_policies import AllowList, GrantedHosts, NoHosts
+from alita_mcp.sandbox.interface import BrokerEvent, EgressRefused
+from alita_mcp.sandbox.network.egress_policies import AllowList, GrantedHosts
 from alita_mcp.sandbox.network.host_patterns import read_pattern
-from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream, Pace
-from alita_mcp.sandbox.network.public_addresses import address_problem, addresses_of
+from alita_mcp.sandbox.network.metering import MeteredStream
+from alita_mcp.sandbox.network.public_addresses import address_problem
 from alita_mcp.values import Limits
 from tests.sandbox.sites import HERE, resolved, running_site
 from tests.tables import each_case
@@ -61,7 +60,7 @@ def test_a_granted_host_covers_what_it_says(pattern: str, host: str, port: int, 
     ],
 )  # fmt: skip
 def test_everybodys_names_and_addresses_in_any_notation_cannot_be_granted(pattern: str) -> None:
-    with pytest.raises(UsageError, match=r"granted|everybody"):
+    with pytest.raises(UsageError, match=r"granted|different owners"):
         read_pattern(pattern)
 
 
@@ -77,7 +76,7 @@ def test_everybodys_names_and_addresses_in_any_notation_cannot_be_granted(patter
 def test_a_wildcard_over_a_public_suffix_stands_for_names_of_everybody(name: str) -> None:
     assert read_pattern(name).host == name.lower().removesuffix(".")
     for wildcard in (f"*.{name}", f"*.{name}:8443"):
-        with pytest.raises(UsageError, match="everybody"):
+        with pytest.raises(UsageError, match="different owners"):
             read_pattern(wildcard)
 
 
@@ -239,40 +238,6 @@ async def test_a_connection_that_is_cancelled_is_recorded_and_closed() -> None:
     ]
 
 
-def test_a_pace_lets_a_burst_through_and_then_a_steady_stream() -> None:
-    pace = Pace(per_second=10, burst=3)
-    assert [pace.delay(100.0) for _ in range(5)] == pytest.approx([0, 0, 0, 0.1, 0.2])
-    assert pace.delay(100.2) == pytest.approx(0.1)
-    assert [pace.delay(200.0) for _ in range(4)] == pytest.approx([0, 0, 0, 0.1])
-
-
-async def test_connections_far_over_the_pace_are_refused() -> None:
-    kept = Kept("api.test", answers={"api.test": ["10.0.0.1"]})
-    hurried = anyio.Event()
-
-    async def open_one() -> None:
-        if (await kept.refusal("api.test", 443))[0] == 429:
-            hurried.set()
-
-    with anyio.fail_after(WAIT_SECONDS):
-        async with anyio.create_task_group() as tasks:
-            while not hurried.is_set():  # on a busy machine a few hundred may come slowly enough
-                for _ in range(300):
-                    tasks.start_soon(open_one)
-                await anyio.sleep(0.01)
-            tasks.cancel_scope.cancel()
-
-
-def test_a_budget_is_spent_once_and_for_all() -> None:
-    budget = ByteBudget(10)
-    budget.spend(10)
-    assert budget.spent == ""
-    with pytest.raises(EgressRefused):
-        budget.spend(1)
-    with pytest.raises(EgressRefused):
-        budget.check()
-
-
 async def test_the_list_of_a_builder_takes_private_addresses_and_nothing_that_is_not_on_it() -> None:
     with running_site() as site:
         policy = AllowList({f"127.0.0.1:{site.port}", "LocalHost:1"})
@@ -281,12 +246,3 @@ async def test_the_list_of_a_builder_takes_private_addresses_and_nothing_that_is
         with pytest.raises(EgressRefused) as closed:
             await policy.open(host, port)
         assert closed.value.status == status
-
-
-async def test_without_the_grant_there_is_nowhere_to_go() -> None:
-    with pytest.raises(EgressRefused, match=r'grant "network": a\.test is not granted'):
-        await NoHosts().open("a.test", 443)
-
-
-async def test_the_machines_own_resolver_gives_addresses() -> None:
-    assert set(await addresses_of("localhost", 80)) & {"127.0.0.1", "::1"}

@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Environment
 from alita_mcp.sandbox.packages.cache import HOLD_SECONDS, EnvironmentCache, EnvironmentGone
-from alita_mcp.sandbox.packages.collector import (
+from alita_mcp.sandbox.packages.uses import (
     NOTHING_KEPT,
     Bounds,
-    choose,
+    Record,
+    Use,
+    Uses,
+    environments_to_drop,
 )
-from alita_mcp.sandbox.packages.uses import Record, Use, Uses
 from tests.sandbox.environment_homes import unmark
 from tests.sandbox.trusting_back_end import TrustingBackEnd
 
@@ -35,21 +37,13 @@ def use(digest: str, age: float = 0.0, size: int = 1, *, in_use: bool = False) -
 
 
 def chosen(uses: list[Use], *, keep: float = 100.0, size: int = 1000) -> list[str]:
-    return [use.digest for use in choose(uses, Bounds(keep_seconds=keep, max_bytes=size), NOW)]
-
-
-def test_what_is_unused_for_too_long_goes_however_small() -> None:
-    assert chosen([use("new", 99), use("old", 100), use("older", 5000)]) == ["older", "old"]
+    return [use.digest for use in environments_to_drop(uses, Bounds(keep_seconds=keep, max_bytes=size), NOW)]
 
 
 def test_over_the_size_the_least_recently_used_go_until_the_rest_fits() -> None:
     uses = [use("a", 1, 400), use("b", 3, 400), use("c", 2, 400), use("d", 4, 10)]
     assert chosen(uses) == ["d", "b"]
     assert chosen(uses, size=1210) == []
-
-
-def test_what_is_in_use_stays_however_old_and_large() -> None:
-    assert chosen([use("held", 5000, 5000, in_use=True), use("free", 1, 1)]) == ["free"]
 
 
 @given(st.lists(st.tuples(st.floats(0, 500), st.integers(0, 500), st.booleans()), max_size=12))
@@ -96,7 +90,7 @@ async def test_an_environment_is_kept_while_its_maker_lives_and_goes_afterwards(
 
     unmark(home)
     assert [use.digest for use in (await kept.collect(NOTHING_KEPT)).dropped] == ["abc"]
-    assert (store.environments, uses.listed()) == ({}, ())
+    assert (store.environments, uses.list_uses()) == ({}, ())
     assert not list((home / "environments" / ".uses" / "trusting").iterdir())
 
 
@@ -142,7 +136,7 @@ async def test_what_a_worker_has_open_stays_though_it_was_begun_long_ago(
     kept: EnvironmentCache, store: TrustingBackEnd, home: Path
 ) -> None:
     environment = await kept.obtain("abc", (), tar)
-    async with kept.held(environment), kept.held(None):
+    async with kept.hold_environment(environment), kept.hold_environment(None):
         long_ago(home)
         assert (await kept.collect(NOTHING_KEPT)).dropped == ()
         long_ago(home)
@@ -155,12 +149,12 @@ async def test_an_environment_that_is_gone_or_elsewhere_is_not_held(
     environment = await kept.obtain("abc", (), tar)
     strange = Environment(digest="never", location="/etc")
     for asked in (strange, environment.model_copy(update={"location": "/etc"})):
-        with pytest.raises(EnvironmentGone, match="not here any more"):
-            async with kept.held(asked):
+        with pytest.raises(EnvironmentGone, match="no longer exists"):
+            async with kept.hold_environment(asked):
                 pytest.fail("it was held")
     store.environments.clear()  # a person removed it
-    with pytest.raises(EnvironmentGone, match="'abc' is not here any more"):
-        async with kept.held(environment):
+    with pytest.raises(EnvironmentGone, match="'abc' no longer exists"):
+        async with kept.hold_environment(environment):
             pytest.fail("it was held")
 
 
@@ -183,25 +177,14 @@ async def test_a_whole_environment_without_a_record_gets_one(
     store.environments["abc"] = b"made when records were not kept"
     assert [use.digest for use in (await kept.collect(GENEROUS)).kept] == ["abc"]
     (home / "environments" / ".uses" / "trusting" / "abc.json").write_text('{"kind": "tru')
-    assert uses.listed()[0].record is None
+    assert uses.list_uses()[0].record is None
     assert [use.record is not None for use in (await kept.collect(GENEROUS)).kept] == [True]
 
 
 async def test_a_build_that_fails_leaves_no_trace(kept: EnvironmentCache, uses: Uses) -> None:
     with pytest.raises(SandboxError, match="not now"):
         await kept.obtain("abc", (), refusing)
-    assert uses.listed() == ()
-
-
-async def test_an_environment_is_used_anew_by_whoever_prepares_it(
-    kept: EnvironmentCache, store: TrustingBackEnd, uses: Uses, home: Path
-) -> None:
-    await kept.obtain("abc", (), tar)
-    for file in (home / "environments" / ".uses" / "trusting").iterdir():
-        os.utime(file, (1, 1))
-    assert uses.listed()[0].last_used == 1
-    await EnvironmentCache(store, uses, GENEROUS).obtain("abc", (), refusing)
-    assert time.time() - uses.listed()[0].last_used < HOLD_SECONDS
+    assert uses.list_uses() == ()
 
 
 async def test_a_home_that_another_process_keeps_locked_is_an_error(
@@ -236,16 +219,6 @@ async def test_two_processes_build_an_environment_once(
             await anyio.wait_all_tasks_blocked()
             finish.set()
     assert store.environments == {"abc": b"of the first"}
-
-
-async def test_a_build_of_another_process_is_not_waited_for_without_end(
-    store: TrustingBackEnd, uses: Uses, home: Path
-) -> None:
-    impatient = Uses(home, "trusting", build_seconds=0.05)
-    async with uses.building("abc"):
-        with pytest.raises(SandboxError, match="has been building abc for 0"):
-            await EnvironmentCache(store, impatient, GENEROUS).obtain("abc", (), tar)
-    assert impatient.listed() == ()
 
 
 async def test_tending_collects_and_goes_on_after_a_failure(

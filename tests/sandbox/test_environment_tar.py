@@ -45,7 +45,7 @@ def sparse_by_words() -> bytes:
 def test_a_tar_that_is_packed_is_no_environment(pack: Callable[[bytes], bytes]) -> None:
     bomb = pack(tar_of({"zeros.py": bytes(CLAIMED)}))
     assert len(bomb) < CLAIMED // 500
-    with pytest.raises(SandboxError, match="no tar"):
+    with pytest.raises(SandboxError, match="not a valid tar"):
         plain_tar(bomb)
 
 
@@ -53,12 +53,12 @@ def test_a_tar_that_is_packed_is_no_environment(pack: Callable[[bytes], bytes]) 
 def test_a_file_that_is_larger_than_its_bytes_is_refused_before_it_is_read(made: Callable[[], bytes]) -> None:
     with tarfile.open(fileobj=io.BytesIO(made()), mode="r:") as archive:
         assert archive.getmember("zeros.bin").size == CLAIMED
-    with pytest.raises(SandboxError, match="no plain file"):
+    with pytest.raises(SandboxError, match="not a plain file"):
         next(plain_entries(made()))
 
 
 def test_a_tar_that_ends_too_soon_is_refused() -> None:
-    with pytest.raises(SandboxError, match="no tar"):
+    with pytest.raises(SandboxError, match="not a valid tar"):
         plain_tar(tar_of({"a.py": b"x" * 10_000})[:2_000])
 
 

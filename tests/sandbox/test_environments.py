@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import ssl
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused, Usa
 from alita_mcp.sandbox.packages.builder import BuilderFailed
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.packages.lockfile import environment_digest, read_lock, read_requirements
-from alita_mcp.sandbox.packages.package_index import package_index, trusted_authorities
+from alita_mcp.sandbox.packages.package_index import package_index
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
 from tests.sandbox.package_index import Index, sdist, serving, wheel
@@ -115,27 +114,15 @@ async def test_the_same_packages_give_the_same_bytes(
     assert back_end.environments[digest] == first
 
 
-async def test_no_packages_need_no_builder_to_resolve(
-    builder: EnvironmentBuilder, back_end: TrustingBackEnd
-) -> None:
-    lock = await resolve(builder)
-    assert (lock.requirements, lock.python, back_end.builds) == ((), back_end.python, [])
-
-    with anyio.fail_after(120):
-        environment = await builder.prepare(lock, Told())
-    with tarfile.open(fileobj=io.BytesIO(back_end.environments[environment.digest])) as archive:
-        assert archive.getnames() == []
-
-
 @pytest.mark.parametrize(
     ("packages", "told"),
     [
         (("absent",), "'absent' does not exist in the package index"),
         (("only-source",), "'only-source' has no wheel for the sandbox's Python"),
         (("foreign",), "'foreign' has no wheel for the sandbox's Python"),
-        (("good>=7",), "'good>=7' matches no version that the index has"),
-        (("newer",), "newer==1 needs Python >=3.99, which the sandbox does not have"),
-        (("liar",), "liar==1 is no proper wheel"),
+        (("good>=7",), "'good>=7' matches no version in the index"),
+        (("newer",), "newer==1 needs Python >=3.99, which is not the sandbox's"),
+        (("liar",), "liar==1 is not a valid wheel"),
         (("needs-absent",), "'absent', which needs-absent needs, does not exist"),
         (("good==1", "good==2"), "good==1 and good==2"),
         (("wants-one", "wants-two"), "wants-one, wants-two conflict: .*wants-two depend on good>=2"),
@@ -215,14 +202,6 @@ def test_what_is_no_plain_requirement_is_refused_by_name(package: str) -> None:
     assert repr(package)[:20] in refused.value.message
 
 
-def test_plain_requirements_are_taken() -> None:
-    packages = ["numpy", "numpy >=2,<3", "httpx[http2]~=0.28", "x==1.*; python_version >= '3.11'"]
-
-    assert read_requirements(packages)[:3] == ["numpy", "numpy<3,>=2", "httpx[http2]~=0.28"]
-    with pytest.raises(PackagesRejected, match="31 packages"):
-        read_requirements(["a"] * 31)
-
-
 @given(st.text(max_size=60))
 def test_no_text_becomes_an_option_or_a_second_line(text: str) -> None:
     try:
@@ -248,14 +227,8 @@ def test_no_text_becomes_an_option_or_a_second_line(text: str) -> None:
     ],
 )
 def test_a_lock_with_a_strange_line_is_refused(line: str) -> None:
-    with pytest.raises(PackagesRejected, match="not a line of a lock"):
+    with pytest.raises(PackagesRejected, match="not a valid lock line"):
         read_lock(Lock(requirements=(line,)))
-
-
-def test_a_lock_with_a_package_twice_is_refused() -> None:
-    line = f"numpy==1 --hash=sha256:{HASH}"
-    with pytest.raises(PackagesRejected):
-        read_lock(Lock(requirements=(line, line)))
 
 
 async def test_a_lock_for_another_python_is_refused(builder: EnvironmentBuilder) -> None:
@@ -318,15 +291,7 @@ async def test_a_builders_result_is_not_trusted(
     builder: EnvironmentBuilder, back_end: TrustingBackEnd, result: bytes
 ) -> None:
     back_end.result = result
-    with pytest.raises(SandboxError, match="no proper answer"):
-        await resolve(builder, "a")
-
-
-async def test_a_version_that_is_none_is_the_packages_fault(
-    builder: EnvironmentBuilder, back_end: TrustingBackEnd
-) -> None:
-    back_end.result = json.dumps({"status": 0, "packages": [PACKAGE | {"version": "1 --x"}]}).encode()
-    with pytest.raises(PackagesRejected, match="no proper version"):
+    with pytest.raises(SandboxError, match="invalid answer"):
         await resolve(builder, "a")
 
 
@@ -338,32 +303,7 @@ def test_the_default_index_is_pips_own_with_its_file_host(settings: Settings) ->
     assert all(host.endswith(":443") for host in index.hosts)
 
 
-@pytest.mark.parametrize(
-    ("url", "hosts"),
-    [
-        ("https://packages.example.org/simple", {"packages.example.org:443"}),
-        ("https://user:word@Packages.example.org:8443/x", {"packages.example.org:8443"}),
-        ("http://packages.example.org/simple", {"packages.example.org:80"}),
-    ],
-)
-def test_another_index_is_the_only_host(settings: Settings, url: str, hosts: set[str]) -> None:
-    index = package_index(settings.model_copy(update={"package_index": url}))
-
-    assert (index.url, index.hosts) == (url, hosts)
-
-
 @each_case("url", ["packages", "ftp://packages.example.org", "https://", "https://h:port/", "file:///x"])
 def test_what_is_no_index_url_is_the_persons_mistake(settings: Settings, url: str) -> None:
     with pytest.raises(UsageError, match="ALITA_PACKAGE_INDEX"):
         package_index(settings.model_copy(update={"package_index": url}))
-
-
-def test_authorities_come_from_the_named_file_or_the_system(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = ssl.get_default_verify_paths()
-    assert (b"BEGIN CERTIFICATE" in trusted_authorities()) == bool(paths.cafile or paths.capath)
-    own = tmp_path / "own.pem"
-    own.write_bytes(b"own authority")
-    monkeypatch.setenv("SSL_CERT_FILE", str(own))
-    assert trusted_authorities() == b"own authority"

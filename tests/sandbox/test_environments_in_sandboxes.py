@@ -14,7 +14,7 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.packages.builder import BuildBroker, build_job
-from alita_mcp.sandbox.packages.collector import NOTHING_KEPT
+from alita_mcp.sandbox.packages.uses import NOTHING_KEPT
 from alita_mcp.settings import Settings
 from tests.sandbox.environment_homes import (
     InBubblewrap,
@@ -128,7 +128,7 @@ class EnvironmentSuite:
             job = Job(
                 code="import fleeting\ndef f(): return 1", function="f", arguments={}, environment=environment
             )
-            with pytest.raises(SandboxError, match="not here any more"):
+            with pytest.raises(SandboxError, match="no longer exists"):
                 await sandbox.run(job)
             assert await builder.prepare(lock, silent) == environment
             assert (await sandbox.run(job)).value == 1

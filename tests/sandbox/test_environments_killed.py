@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import uuid
@@ -20,7 +19,6 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.docker.volumes import volume_name
 from alita_mcp.sandbox.interface import Environment, Job
 from alita_mcp.sandbox.isolated import IsolatedSandbox
-from alita_mcp.sandbox.packages.collector import NOTHING_KEPT
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.settings import Settings
 from tests.sandbox.environment_homes import InBubblewrap, InDocker, silent
@@ -237,31 +235,3 @@ class TestKilledInBubblewrap(InBubblewrap, KilledBuilders):
 
     def stored(self, home: Path, digest: str) -> bool:
         return (home / "environments" / digest).exists()
-
-    async def test_a_disk_without_room_keeps_nothing_half(
-        self, sandbox: IsolatedSandbox, settings: Settings
-    ) -> None:
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(
-            resource.RLIMIT_FSIZE, (4 << 20, hard)
-        )  # the same end as a full disk, for this file only
-        try:
-            with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match="cannot be stored in"):
-                await sandbox.store.store_environment("full", tar_of({"small": b"", "large": bytes(5 << 20)}))
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        assert not self.filling(settings.home)
-        assert not self.stored(settings.home, "full")
-
-    async def test_folders_of_strangers_in_the_home_are_not_taken_for_environments(
-        self, sandbox: IsolatedSandbox, settings: Settings
-    ) -> None:
-        ours, theirs = "a" * 64, settings.home / "environments" / "notes"
-        await sandbox.store.store_environment(ours, tar_of({"x.py": b""}))
-        theirs.mkdir()
-        assert {ours, "notes"} & await sandbox.store.stored_environments() == {ours}
-        assert await sandbox.store.drop_environment(ours) is True
-        assert await sandbox.store.drop_environment(ours) is True
-        assert await sandbox.store.has_environment(ours) is None
-        await EnvironmentBuilder(sandbox, settings).collect(NOTHING_KEPT)
-        assert theirs.is_dir()

@@ -11,8 +11,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused
-from alita_mcp.sandbox.workers.bounds import Bounds
-from alita_mcp.sandbox.workers.pool import Pool
+from alita_mcp.sandbox.workers.pool import Bounds, Pool
 from tests.sandbox.idle_workers import (
     MEMORY,
     Caller,
@@ -85,14 +84,6 @@ async def test_a_worker_that_was_given_back_serves_the_next_call_of_its_key() ->
         assert on.pool.figures().idle == 1
 
 
-async def test_the_worker_used_last_is_reused_first_so_that_the_others_can_expire() -> None:
-    async with scene() as on:
-        early, late = await on.calls("aa")
-        await on.finish(early, late)
-        assert await on.quick("a") is late.worker
-        assert await on.quick("a") is late.worker
-
-
 async def test_calls_of_one_key_run_at_once_up_to_its_limit_and_the_next_one_waits() -> None:
     async with scene(workers=8, per_key=2) as on:
         first, second, third = await on.calls("aaa")
@@ -137,7 +128,7 @@ async def test_the_memory_of_all_workers_stays_within_its_bound() -> None:
 
 async def test_a_worker_larger_than_all_may_be_is_refused_with_both_numbers() -> None:
     async with scene(memory_bytes=10) as on:
-        with pytest.raises(SandboxRefused, match=r"11 bytes .* 10 bytes of all together"):
+        with pytest.raises(SandboxRefused, match=r"11 bytes .* 10 bytes available"):
             async with on.pool.worker("a", memory_bytes=11):
                 pass
 
@@ -176,18 +167,6 @@ async def test_a_new_worker_stays_with_its_key_for_its_turn_while_others_wait() 
         await on.finish(other)
 
 
-async def test_keys_that_share_the_workers_as_evenly_as_they_can_do_not_evict_each_other() -> None:
-    async with scene(workers=3) as on:
-        held = await on.calls("aab")
-        late_b, late_a = await on.calls("ba")
-        await on.finish(held[0])
-        assert late_a.worker is held[0].worker
-        await on.finish(held[2])
-        assert late_b.worker is held[2].worker
-        assert on.pool.figures().started == 3
-        await on.finish(held[1], late_a, late_b)
-
-
 async def test_a_key_with_fewer_workers_than_another_gets_the_next_one() -> None:
     async with scene(workers=4) as on:
         many = await on.calls("aaa")
@@ -203,7 +182,7 @@ async def test_one_caller_more_than_may_wait_is_told_the_number() -> None:
         held, *waiting = await on.calls("aaa")
         refused = await on.call("a")
         assert isinstance(refused.error, SandboxBusy)
-        assert "2 calls wait" in str(refused.error)
+        assert "2 calls already wait" in str(refused.error)
         await on.finish(held, *waiting)
         assert (await on.quick("a")).usable
 
@@ -218,12 +197,6 @@ async def test_a_key_that_fills_the_queue_alone_gives_way_to_another_key() -> No
         assert other.holds != first.holds
         for caller in (first, other) if first.holds else (other, first):
             await on.finish(caller)
-
-
-async def test_who_only_waits_for_an_idle_worker_to_close_is_never_refused() -> None:
-    async with scene(workers=1, waiting=0) as on:
-        await on.quick("a")
-        assert (await on.quick("b")).key == "b"
 
 
 async def test_a_worker_is_replaced_after_its_number_of_calls() -> None:
@@ -299,34 +272,6 @@ async def test_a_start_that_fails_is_told_to_its_caller_and_the_next_one_goes_on
         assert on.pool.figures().started == 1
 
 
-async def test_who_gives_up_at_the_head_of_the_queue_lets_smaller_ones_pass() -> None:
-    async with scene(workers=3, memory_bytes=10) as on:
-        held = await on.call("a", memory=6)
-        large = await on.call("b", memory=8)
-        small = await on.call("c", memory=4)
-        assert not small.holds
-        large.cancel()
-        await settled()
-        assert small.holds
-        await on.finish(held, small)
-
-
-async def test_a_caller_cancelled_while_it_makes_room_still_closes_what_it_evicted() -> None:
-    async with scene(workers=1) as on:
-        idle = await on.quick("a")
-        slow = anyio.Event()
-        on.yard.closing = slow.wait
-        gives_up = await on.call("b")
-        gives_up.cancel()
-        await settled()
-        assert not gives_up.done, "somebody must wait for it"
-        slow.set()
-        await settled()
-        assert gives_up.done
-        assert idle not in on.yard.alive
-        assert on.yard.started == [idle]
-
-
 async def test_closing_the_pool_closes_workers_in_use_too() -> None:
     async with scene(workers=3) as on:
         idle = await on.quick("a")
@@ -350,64 +295,6 @@ async def test_closing_the_pool_ends_starts_and_refuses_those_who_wait() -> None
             assert "closed" in str(caller.error)
         late = await on.call("a")
         assert type(late.error) is SandboxError
-
-
-async def test_a_worker_whose_start_ends_just_as_the_pool_closes_is_closed() -> None:
-    async with scene(workers=1) as on:
-        stubborn = anyio.Event()
-
-        async def cannot_be_stopped() -> None:
-            with anyio.CancelScope(shield=True):
-                await stubborn.wait()
-
-        on.yard.opening = cannot_be_stopped
-        starts = await on.call("a")
-        on.tasks.start_soon(on.pool.aclose)
-        await settled()
-        stubborn.set()
-        await settled()
-        assert type(starts.error) is SandboxError
-        assert [worker.closed for worker in on.yard.started] == [True]
-        assert on.yard.alive == []
-
-
-async def test_closing_twice_waits_for_the_first_time() -> None:
-    async with scene() as on:
-        await on.quick("a")
-        slow = anyio.Event()
-        on.yard.closing = slow.wait
-        ended = []
-
-        async def close() -> None:
-            await on.pool.aclose()
-            ended.append(len(on.yard.alive))
-
-        on.tasks.start_soon(close)
-        on.tasks.start_soon(close)
-        await settled()
-        assert ended == []
-        slow.set()
-        await settled()
-        assert ended == [0, 0]
-
-
-async def test_no_more_is_evicted_than_there_are_callers_for() -> None:
-    async with scene(workers=3) as on:
-        oldest, newer, newest = [await on.quick(key) for key in "abc"]
-        slow = anyio.Event()
-        on.yard.closing = slow.wait
-        first = await on.call("d")
-        assert (oldest.closed, newer.closed) == (True, False)
-        second = await on.call("e")
-        assert (newer.closed, newest.closed) == (True, False), (
-            "and it does not wait until the first is served"
-        )
-        warm = await on.call("c")
-        assert warm.worker is newest
-        slow.set()
-        await settled()
-        assert on.pool.figures().evicted == 2
-        await on.finish(first, second, warm)
 
 
 def shapes(chance: random.Random) -> Bounds:

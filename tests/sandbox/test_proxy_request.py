@@ -48,16 +48,6 @@ def test_a_plain_request_goes_on_under_the_name_of_its_url_and_closes() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("where", "path"),
-    [("http://a.test", b"/"), ("http://a.test?x=1", b"/?x=1"), ("HTTP://a.test/x#y", b"/x")],
-)
-def test_a_url_without_a_path_asks_for_the_root(where: str, path: bytes) -> None:
-    request, sent = forwarded(f"GET {where} HTTP/1.0\r\n\r\n")
-    assert (request.host, request.port) == ("a.test", 80)
-    assert sent.startswith(b"GET %s HTTP/1.1\r\nhost: a.test\r\n" % path)
-
-
 @pytest.mark.parametrize("at_once", [1, 7, 100_000])
 def test_a_tunnel_names_host_and_port_and_carries_everything_after_its_head(at_once: int) -> None:
     head = "CONNECT Api.Test.:443 HTTP/1.1\r\nHost: whatever\r\n\r\n"
@@ -169,13 +159,6 @@ def test_headers_that_hide_a_second_request_are_refused(head: str, reason: str) 
 @each_case("body", ["x\r\n", "-1\r\n", "3\r\nabcd\r\n", "f" * 30 + "\r\n", "1;" + "x" * MAX_HEAD])
 def test_chunks_that_are_none_are_refused(body: str) -> None:
     assert "no HTTP request" in refusal(CHUNKED + body)
-
-
-@pytest.mark.parametrize(
-    "head", ["GET " + "x" * MAX_HEAD, GET + "X: a\r\n" * MAX_HEAD, f"{GET}X: {'a' * MAX_HEAD}"]
-)
-def test_a_head_without_an_end_is_refused(head: str) -> None:
-    assert "no HTTP request" in refusal(head)
 
 
 @given(

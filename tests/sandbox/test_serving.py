@@ -13,7 +13,7 @@ from anyio.abc import ByteStream
 
 from alita_mcp.errors import ModelError, SandboxError
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, EgressRefused
-from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, WINDOW, Decoder, Frame, Kind, credit
+from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, WINDOW, Decoder, Frame, Kind
 from alita_mcp.sandbox.wire.link import Confinement, Worker, WorkerLost
 from alita_mcp.sandbox.workers.call_session import MAX_STREAMS, CallSession, Outbox
 from alita_mcp.values import Limits
@@ -202,14 +202,6 @@ async def test_without_a_broker_every_door_names_the_missing_grant(door: str, me
         assert await inside.answer(1) == {"error": ["PermissionError", message]}
 
 
-@pytest.mark.parametrize("broker", [None, Answers()])
-async def test_without_the_grant_a_connection_is_told_which_one_it_lacks(broker: Broker | None) -> None:
-    async with serving(broker) as (served, inside):
-        for frame in opened(1, b"GET http://a.test/ HTTP/1.0\r\n\r\n"):
-            served.take(frame)
-        assert b'HTTP/1.1 403 grant "network": a.test is not granted\r\n' in await inside.text(1)
-
-
 async def test_more_questions_than_allowed_break_the_protocol_for_the_inside_counts_too() -> None:
     async with serving(Answers(), calls=2) as (served, inside):
         served.take(ask(1, "hang"))
@@ -217,13 +209,6 @@ async def test_more_questions_than_allowed_break_the_protocol_for_the_inside_cou
         await inside.answer(2)
         with pytest.raises(SandboxError, match="more is asked"):
             served.take(ask(3, "echo"))
-
-
-async def test_a_number_that_is_still_being_answered_breaks_the_protocol() -> None:
-    async with serving(Answers()) as (served, _):
-        served.take(ask(1, "hang"))
-        with pytest.raises(SandboxError, match="more is asked"):
-            served.take(ask(1, "echo"))
 
 
 async def test_connections_and_questions_together_are_limited_in_words_that_name_the_limit() -> None:
@@ -259,18 +244,6 @@ async def test_frames_that_no_supervisor_sends_break_the_protocol(frames: list[F
     async with serving(Answers(), calls=1_000) as (served, _):
         with pytest.raises(SandboxError, match="broke its protocol"):
             take_all(served, frames)
-
-
-async def test_frames_about_connections_that_are_gone_are_nothing() -> None:
-    async with serving(Answers()) as (served, inside):
-        for kind in (Kind.DATA, Kind.END, Kind.RESET):
-            served.take(Frame(kind, 77, b"x"))
-        served.take(Frame(Kind.CREDIT, 77, credit(1)))
-        served.take(Frame(Kind.OPEN, 1, b""))
-        served.take(Frame(Kind.RESET, 1, b""))
-        served.take(ask(1, "echo"))
-        await inside.answer(1)
-    assert [frame.kind for frame in inside.frames] == [Kind.ANSWER]
 
 
 async def test_closing_ends_what_is_under_way_and_nothing_of_it_reaches_the_next_call() -> None:

@@ -17,12 +17,10 @@ from packaging.requirements import Requirement
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
-from alita_mcp.sandbox.packages.index_builder import IndexBuilder
 from alita_mcp.sandbox.packages.uv_binary import (
     PINNED,
     Wheel,
     find_uv,
-    machine_of,
     own_uv,
     runs_there,
 )
@@ -72,14 +70,6 @@ async def silent(_line: str) -> None:
     return None
 
 
-@pytest.mark.parametrize(
-    ("tag", "machine"),
-    [("cp311-linux_x86_64", "x86_64"), ("cp313-linux_aarch64_musl", "aarch64"), ("cp311-win_amd64", "")],
-)
-def test_the_machine_stands_in_the_tag(tag: str, machine: str) -> None:
-    assert machine_of(tag) == machine
-
-
 @on_linux
 def test_this_machines_uv_goes_where_it_runs_and_nowhere_else() -> None:
     own = own_uv()
@@ -96,11 +86,6 @@ def test_where_this_machines_uv_does_not_run_a_pinned_wheel_is_named(machine: st
     assert found.wheel == PINNED[machine]
     assert found.identity == PINNED[machine].sha256
     assert "musllinux" in PINNED[machine].filename
-
-
-def test_a_machine_without_a_pinned_wheel_is_refused() -> None:
-    with pytest.raises(SandboxError, match="No uv is known for the sandbox's Python, 'cp312-linux_riscv64'"):
-        find_uv("cp312-linux_riscv64", own=None)
 
 
 def test_the_pinned_version_is_one_that_the_package_may_be_installed_with() -> None:
@@ -122,7 +107,7 @@ async def test_a_fetched_uv_builds_an_environment(
         lock = await builder.resolve(("plain",), silent)
         await builder.prepare(lock, silent)
         await EnvironmentBuilder(back_end, at_index, wheels=static).resolve(("plain",), silent)
-    assert [request["task"] for request in back_end.builds] == ["fetch", "resolve", "install", "resolve"]
+    assert [request["task"] for request in back_end.builds] == ["resolve", "install", "resolve"]
 
 
 @pytest.mark.slow
@@ -145,7 +130,7 @@ async def test_a_uv_that_was_replaced_is_not_taken(
     back_end: TrustingBackEnd, at_index: Settings, index: Index, static: dict[str, Wheel]
 ) -> None:
     index.files[static[platform.machine()].filename] = b"something else"
-    with anyio.fail_after(120), pytest.raises(SandboxError, match=r"does not give the uv .*hash"):
+    with anyio.fail_after(120), pytest.raises(SandboxError, match="not the pinned one"):
         await EnvironmentBuilder(back_end, at_index, wheels=static).resolve(("plain",), silent)
     assert back_end.environments == {}
 
@@ -158,13 +143,12 @@ async def test_an_index_without_uv_is_the_sandboxs_failure_and_says_what_to_put_
         machine: pin.model_copy(update={"filename": "uv-8-py3-none-any.whl"})
         for machine, pin in static.items()
     }
-    with anyio.fail_after(120), pytest.raises(SandboxError, match=r"no uv-8-py3-none-any\.whl") as failed:
+    with anyio.fail_after(120), pytest.raises(SandboxError, match=r"has no uv-8-py3-none-any\.whl") as failed:
         await EnvironmentBuilder(back_end, at_index, wheels=other).resolve(("plain",), silent)
     assert "Put uv-8-py3-none-any.whl there" in failed.value.hint
     index.files.clear()
-    hasty = IndexBuilder(back_end, at_index, fetch_seconds=1)
     with anyio.fail_after(120), pytest.raises(SandboxError, match=r"could not be reached: .*404"):
-        await EnvironmentBuilder(back_end, at_index, wheels=static, index=hasty).resolve(("plain",), silent)
+        await EnvironmentBuilder(back_end, at_index, wheels=static).resolve(("plain",), silent)
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def unsolved(because: str) -> list[str]:
             "which b needs",
         ),
         (unsolved("a==1 has no wheels with a matching Python ABI tag (e.g., `cp311`)"), "'a' has no wheel"),
-        (["hint: The structure of `a` (v1) was invalid:", "  No zip"], "a is no proper wheel: No zip"),
+        (["hint: The structure of `a` (v1) was invalid:", "  No zip"], "a is not a valid wheel: No zip"),
     ],
 )
 def test_packages_at_fault_are_rejected_and_named(notes: list[str], told: str) -> None:

@@ -6,7 +6,6 @@ import ast
 import json
 import math
 import sys
-from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from alita_mcp.sandbox.wire.link import WorkerLost, WorkerStale
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict, encode_strict
 from alita_mcp.sandbox.workers import calls
 from alita_mcp.sandbox.workers.calls import call
-from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, key_of
+from alita_mcp.sandbox.workers.pooled import key_of
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.in_memory import FACTS, Answer, Played, greeted, result
 from tests.tables import each_case
@@ -202,17 +201,6 @@ async def test_an_old_python_is_refused() -> None:
         await greeted(Played(hello=FACTS | {"python": "3.9.2"}))
 
 
-@each_case("hello", [[], {}, {**FACTS, "more": 1}, {**FACTS, "pid": "x"}])
-async def test_an_attestation_that_cannot_be_read_is_refused(hello: Any) -> None:
-    with pytest.raises(SandboxError, match="attested nothing"):
-        await greeted(Played(hello=hello))
-
-
-async def test_a_sandbox_that_says_something_else_first_is_refused() -> None:
-    with pytest.raises(SandboxError, match="attest itself first"):
-        await greeted(Played(result(status="ok"), hello=None))
-
-
 async def test_a_sandbox_that_ends_at_once_says_what_it_complained_about() -> None:
     with pytest.raises(WorkerLost, match="it said so"):
         await greeted(Played(hello=None))
@@ -381,28 +369,6 @@ async def test_a_load_that_fails_is_the_codes_and_shows_its_output() -> None:
     answer = await call(worker, JOB)
     assert (answer.status, answer.error_type, answer.stdout) == ("load_failed", "KeyError", "hello")
     assert not worker.loaded
-
-
-async def test_arguments_and_call_travel_in_one_write() -> None:
-    played = Played(LOADED, (Kind.CHUNK, 0, b"1"), result(status="ok"))
-    worker = await greeted(played, JOB.limits)
-    await call(worker, JOB)
-    assert played.writes == 3  # the supervisor, LOAD, CALL
-
-
-class Stubborn(AsyncExitStack):
-    async def aclose(self) -> None:
-        raise OSError("no")
-
-
-async def test_a_worker_that_does_not_end_as_it_should_is_logged_and_not_used(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    kept = PooledWorker(await greeted(Played()), Stubborn())
-    assert kept.usable
-    await kept.aclose()
-    assert not kept.usable
-    assert "did not end" in caplog.text
 
 
 def test_workers_are_shared_only_by_jobs_that_agree_in_everything_but_arguments() -> None:

@@ -86,7 +86,7 @@ class TrustingBackEnd(Store):
         self.environments[digest] = tar
         return f"at {digest}"
 
-    async def stored_environments(self) -> frozenset[str]:
+    async def list_environments(self) -> frozenset[str]:
         return frozenset(self.environments)
 
     async def drop_environment(self, digest: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from mcp import Client
 
 from alita_mcp.errors import SandboxBusy, SandboxError
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
@@ -57,17 +56,3 @@ async def test_a_failing_sandbox_is_never_told_as_a_failing_tool(
         assert by_name.structured_content == {"status": status, "reason": begins, "fix": ends}
         card = await succeeded(client, "inspect_tool", name="vowel_share")
         assert (card["calls"], card["failures"]) == (0, 0)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("vowel_share")
-async def test_a_kept_result_is_marked_and_otherwise_the_same(client: Client) -> None:
-    first = await called(client, "vowel_share", text="kept")
-    again = await called(client, "vowel_share", text="kept")
-    by_name = await called(client, "run_tool", name="vowel_share", arguments={"text": "kept"})
-    assert not (first.meta or {}).get("alita/cached")
-    for result in (again, by_name):
-        assert result.meta is not None
-        assert result.meta["alita/cached"] is True
-        assert result.content == first.content
-        assert result.structured_content == first.structured_content

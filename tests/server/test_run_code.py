@@ -125,7 +125,7 @@ async def test_a_session_that_ended_says_so_before_a_fresh_one_begins(client: Cl
         await succeeded(client, "run_code", code="1", session=name)
     told = await refused(client, "run_code", code="n", session="sums")
     assert "The session 'sums' has ended: it made room for another session. This step did not run" in told
-    assert "no name for a session" in await refused(client, "run_code", code="1", session="../x")
+    assert "Invalid session name" in await refused(client, "run_code", code="1", session="../x")
 
 
 async def test_two_clients_have_two_sessions_of_one_name(build: Build) -> None:

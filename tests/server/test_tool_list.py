@@ -11,11 +11,11 @@ from alita_mcp.server.client.tool_list import ClientToolList
 
 def test_a_list_after_a_hint_follows_it_however_late() -> None:
     client = ClientToolList(0, is_one=True)
-    client.record_page(["a"], 0, 0.0, first=True)
+    client.record_list(["a"], 0, 0.0)
     assert not client.follows
     with client.listen():
         client.ignores_hints = True
-        client.record_page(["a", "b"], 1, 0.0, first=True)
+        client.record_list(["a", "b"], 1, 0.0)
     assert client.has_tool("b")
     assert client.has_change(1)
     assert (client.follows, client.ignores_hints) == (True, False)
@@ -39,22 +39,10 @@ def test_of_strangers_so_many_are_remembered_and_those_that_listen_longest() -> 
         assert met("silent") is not silent
 
 
-def test_further_pages_add_to_the_list_and_a_new_list_replaces_it() -> None:
-    client = ClientToolList(0, is_one=True)
-    client.record_page(["a"], 0, 0.0, first=True)
-    client.record_page(["b"], 0, 0.0, first=False)
-    assert client.has_tool("a")
-    assert client.has_tool("b")
-    client.record_page(["c"], 0, 0.0, first=True)
-    assert not client.has_tool("b")
-
-
 def test_of_clients_alike_a_tool_is_in_hand_only_when_every_list_held_it() -> None:
     client = ClientToolList(0, is_one=False)
-    client.record_page(["a"], 0, 0.0, first=True)
-    client.record_page(["a", "b"], 1, 0.0, first=True)
-    client.record_page(["c"], 1, 0.0, first=False)
+    client.record_list(["a"], 0, 0.0)
+    client.record_list(["a", "b"], 1, 0.0)
     assert client.has_tool("a")
     assert not client.has_tool("b")
-    assert not client.has_tool("c")
     assert not client.has_change(1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.extras import EXTRAS, find_problem
+from alita_mcp.extras import EXTRAS, find_extra_problem
 from alita_mcp.library.opening import open_library
 from alita_mcp.research.reading.readers import read_file
 from alita_mcp.sandbox.interface import RunResult
@@ -18,7 +18,7 @@ from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.in_memory import Build, connected, names_of, refused, succeeded
 
 pytestmark = pytest.mark.skipif(
-    any(find_problem(extra) is None for extra in EXTRAS),
+    any(find_extra_problem(extra) is None for extra in EXTRAS),
     reason="tests/test_core_install.py runs this where no extra is installed",
 )
 AGENTS = {"solve_task", "research_web"}

@@ -16,7 +16,7 @@ from tests.toolsmith.authors import PLAIN, REQUEST, SPEC, coded
 
 GOLDEN = Path(__file__).parent / "golden"
 SPECIFIED = Specification.model_validate(SPEC)
-ASKED = Brief(request=REQUEST, sandbox=abilities().lacking())
+ASKED = Brief(request=REQUEST, sandbox=abilities().summary_of_lacks())
 BRIEF = ASKED.model_copy(update={"specification": SPECIFIED})
 FULL = BRIEF.model_copy(
     update={

@@ -46,12 +46,12 @@ def asked_of_all(brief: Brief) -> dict[str, str]:
 
 
 def test_every_writer_is_told_what_the_sandbox_lacks_and_in_few_words() -> None:
-    (sentence,) = abilities().lacking()
+    (sentence,) = abilities().summary_of_lacks()
     assert "threads" in sentence
     assert "lzma" in sentence
     assert len(sentence) < 600
     assert all(sentence in text for text in asked_of_all(BRIEF).values())
-    assert whole_cpython("bubblewrap", "3.12").lacking() == ()
+    assert whole_cpython("bubblewrap", "3.12").summary_of_lacks() == ()
 
 
 def test_no_prompt_asks_for_thinking_aloud_and_for_nothing_but_json() -> None:

@@ -42,9 +42,6 @@ def make_recipe(episode: Episode) -> KeptRecipe | None:
             task=general.task,
             steps=general.steps,
             successes=1,
-            seconds=episode.seconds,
-            cost_usd=episode.cost_usd or 0.0,
-            calls=episode.calls,
         ),
         wordings=(episode.task,),
     )
@@ -75,23 +72,10 @@ def find_repeated(new: KeptRecipe, known: Mapping[str, KeptRecipe]) -> str | Non
 
 
 def merge(known: KeptRecipe, new: KeptRecipe) -> KeptRecipe:
-    """Merges two recipes: the newer steps under the older id, with averages over all successes."""
+    """Merges two recipes: the newer steps under the older id, with the outcomes of both."""
     old, recent = known.recipe, new.recipe
-    count = old.successes + recent.successes
-
-    def average(one: float, other: float) -> float:
-        return (one * old.successes + other * recent.successes) / max(1, count)
-
-    merged = recent.model_copy(
-        update={
-            "id": old.id,
-            "successes": count,
-            "failures": old.failures + recent.failures,
-            "seconds": average(old.seconds, recent.seconds),
-            "cost_usd": average(old.cost_usd, recent.cost_usd),
-            "calls": round(average(old.calls, recent.calls)),
-        }
-    )
+    outcomes = {"successes": old.successes + recent.successes, "failures": old.failures + recent.failures}
+    merged = recent.model_copy(update={"id": old.id, **outcomes})
     wordings = dict.fromkeys((*new.wordings, *known.wordings))
     return KeptRecipe(recipe=merged, wordings=tuple(wordings)[:MOST_WORDINGS])
 

@@ -15,7 +15,7 @@ from alita_mcp.agent.interface import Episode, Fact, RecipeStep
 from alita_mcp.library.private_text import KEYS, NAMED_SECRET
 from alita_mcp.models.redaction import without_keys
 from alita_mcp.sandbox.broker.redaction import REDACTED, SHORTEST, redact
-from alita_mcp.settings import keys_in_the_environment
+from alita_mcp.settings import environment_keys
 from alita_mcp.texts import clip
 
 TASK_CHARACTERS, ANSWER_CHARACTERS, ARGUMENT_CHARACTERS, NEED_CHARACTERS = 4_000, 2_000, 2_000, 300
@@ -55,7 +55,7 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         """`secrets` are values that must not be kept, besides the keys of the environment."""
-        self._secrets = {each for each in secrets if len(each) >= SHORTEST} | keys_in_the_environment()
+        self._secrets = {each for each in secrets if len(each) >= SHORTEST} | environment_keys()
 
     def text(self, text: str, most: int) -> str:
         """The text without secrets and control characters, of at most so many characters."""

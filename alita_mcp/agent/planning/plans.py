@@ -123,23 +123,20 @@ class PlanAnswer(BaseModel):
 
 
 class PlansAnswer(BaseModel):
-    """The candidate plans as a model writes them, the most promising first: what `models.asking.ask` reads."""
+    """The candidate plans as a model writes them, the most promising first: what `ask_model` reads."""
 
     model_config = ConfigDict(extra="ignore")
 
     plans: list[PlanAnswer] = Field(min_length=1)
 
 
-PLANS_SHAPE = (
-    """{"plans": [{"steps": [{"need": "what this step finds out or makes", "way": \""""
-    + "|".join(_WAYS)
-    + """", "tool": "name of a tool that you were shown, or empty", "reason": "why this way", "after": [1]}], """
-    + """"estimate": 0.7, "note": "one sentence"}]}
-The most promising plan first, at most """
-    + f"{MAX_PLANS} plans of at most {MAX_STEPS} steps. Steps are numbered from 1; `after` lists those whose results "
-    + """a step needs, so that the others may run side by side. Use the same words for the same step in every plan. """
-    + """`estimate` is the probability, 0 to 1, that the plan gives the right answer."""
-)
+PLANS_SHAPE = f"""\
+{{"plans": [{{"steps": [{{"need": "what this step finds out or makes", "way": "{"|".join(_WAYS)}", \
+"tool": "name of a tool that you were shown, or empty", "reason": "why this way", "after": [1]}}], \
+"estimate": 0.7, "note": "one sentence"}}]}}
+The most promising plan first, at most {MAX_PLANS} plans of at most {MAX_STEPS} steps. Steps are numbered from 1; \
+`after` lists those whose results a step needs, so that the others may run side by side. Use the same words for the \
+same step in every plan. `estimate` is the probability, 0 to 1, that the plan gives the right answer."""
 """The JSON that a prompt asks for, with what its fields mean."""
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from statistics import median
 
+from alita_mcp.agent.memory.wording.likeness import task_similarity
 from alita_mcp.agent.values import Estimate, RunSummary
 
 FEWEST = 3
 """An estimate from fewer runs would be a guess."""
 ALIKE = 0.5
 MOST = 0.9
-_WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 def estimate(task: str, past: Sequence[RunSummary]) -> Estimate | None:
@@ -26,7 +25,7 @@ def estimate(task: str, past: Sequence[RunSummary]) -> Estimate | None:
         for run in past
         if run.status in ("finished", "stopped") and run.stopped not in ("cancelled", "model")
     ]
-    nearest = [run for run in whole if word_similarity(task, run.task) >= ALIKE]
+    nearest = [run for run in whole if task_similarity(task, run.task) >= ALIKE]
     taken = nearest if len(nearest) >= FEWEST else whole
     if len(taken) < FEWEST:
         return None
@@ -47,9 +46,3 @@ def upper_end(numbers: Sequence[float], share: float = MOST) -> float:
     """The smallest of the numbers that is at least as large as `share` of them."""
     ordered = sorted(numbers)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
-
-
-def word_similarity(one: str, other: str) -> float:
-    """Jaccard similarity of two texts' words, without numbers and short words."""
-    first, second = ({*_WORD.findall(text.casefold())} for text in (one, other))
-    return len(first & second) / len(first | second) if first | second else 0.0

@@ -25,13 +25,12 @@ def demo(*, sandbox: Literal["wasm", "bubblewrap", "docker", "auto"] = "wasm", o
     """
     import anyio
 
-    from alita_mcp.cli.demo.scene import Scene, expect
-    from alita_mcp.cli.demo.steps import STEPS, play
+    from alita_mcp.cli.demo.steps import Scene, expect, play
     from alita_mcp.settings import read_settings
 
     settings = read_settings()
     prepared_s = anyio.run(prepare_once, settings.model_copy(update={"sandbox": sandbox}), output)
-    started, scene = time.monotonic(), Scene(steps=STEPS, to_stderr=output.as_json)
+    started, scene = time.monotonic(), Scene(to_stderr=output.as_json)
     with tempfile.TemporaryDirectory(prefix="alita-demo-") as folder:
         anyio.run(play, Path(folder).resolve(), settings, sandbox, scene)
     expect(not Path(folder).exists(), f"{folder} is still there")
@@ -45,7 +44,8 @@ def demo(*, sandbox: Literal["wasm", "bubblewrap", "docker", "auto"] = "wasm", o
     }
     output.print_result(value, "")
     kept = f" except the compiled Python for this machine, made once in {prepared_s} s" if prepared_s else ""
-    scene.end(f"All {len(scene.steps)} steps held, in {seconds} s; nothing is left behind{kept}.")
+    end = f"All {len(scene.steps)} steps held, in {seconds} s; nothing is left behind{kept}."
+    scene.print_line(end, "bold green")
 
 
 async def prepare_once(settings: Settings, output: Output) -> float:

@@ -1,30 +1,76 @@
-"""Script of the demo: an MCP client against the server process, every step checked."""
+"""Script of the demo: an MCP client against the server process, every step checked and printed."""
 
 from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import anyio
 import mcp_types as types
 from anyio.abc import SocketAttribute, SocketStream
 from mcp import Client, StdioServerParameters
+from rich.console import Console
+from rich.text import Text
 
 from alita_mcp.cli.demo import tools as demo_tools
-from alita_mcp.cli.demo.scene import Scene, expect, fail
-from alita_mcp.cli.output import compact_json
+from alita_mcp.cli.output import compact_json, printable
+from alita_mcp.errors import AlitaError
 from alita_mcp.exception_groups import unwrap_groups
-from alita_mcp.settings import Settings, inherited_environment
+from alita_mcp.settings import Settings, child_environment
 from alita_mcp.values import META_TOOLS
 
 STEPS = 10
 PATIENCE_S = 60.0
 """How long any one answer may take."""
-_KEPT_SETTINGS = ("docker_image", "allow_weak_limits", "log_level")
+KEPT_SETTINGS = ("docker_image", "allow_weak_limits", "log_level")
+STYLES = {"→": "", "←": "green", "·": "dim", "✗": "yellow"}
+"""Marks of a request, of its result, of an event between the two, and of an expected refusal."""
+
+
+class DemoFailed(AlitaError):
+    """A step did not do what it says."""
+
+
+def fail(what: str) -> NoReturn:
+    """Ends the demo with status 1."""
+    raise DemoFailed(f"This step did not do what it says: {what}")
+
+
+def expect(claim: bool, otherwise: str) -> None:
+    """Ends the demo with status 1 when a claim does not hold."""
+    if not claim:
+        fail(otherwise)
+
+
+class Scene:
+    """Prints numbered steps, coloured on a terminal, and keeps them for `--json`."""
+
+    def __init__(self, *, to_stderr: bool = False) -> None:
+        self.console = Console(file=sys.stderr if to_stderr else sys.stdout, highlight=False)
+        self.steps: list[dict[str, Any]] = []
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[None]:
+        """Prints the title of a step and keeps its lines; one that ends without an error is marked as passed."""
+        started = time.monotonic()
+        self.steps.append({"title": title, "told": [], "ok": False})
+        self.print_line(f"[{len(self.steps)}/{STEPS}] {title}", "bold cyan")
+        yield
+        self.steps[-1] |= {"ok": True, "seconds": round(time.monotonic() - started, 2)}
+
+    def tell(self, mark: str, text: str) -> None:
+        """Prints a line of the step; `mark` says what it is."""
+        self.steps[-1]["told"].append(f"{mark} {text}")
+        self.print_line(f"      {mark} {text}", STYLES[mark])
+
+    def print_line(self, text: str, style: str) -> None:
+        """Prints a line; strangers may have written parts of it."""
+        self.console.print(Text(printable(text), style=style), soft_wrap=True)
 
 
 class Connection:
@@ -35,151 +81,164 @@ class Connection:
         self.changed = changed
         self._scene = scene
 
-    async def names(self) -> list[str]:
+    async def list_names(self) -> list[str]:
         """The tools that the server lists."""
         with anyio.fail_after(PATIENCE_S):
             return [tool.name for tool in (await self.client.list_tools()).tools]
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
-        """One call; progress is shown as it comes."""
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any], types.CallToolResult]:
+        """One call: the structured result, and all of it; progress is shown as it comes."""
 
-        async def show(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+        async def show_progress(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
             if message:
-                self._scene.show_event(message)
+                self._scene.tell("·", message)
 
-        with anyio.fail_after(PATIENCE_S), self._scene.wait(name):
-            return await self.client.call_tool(name, arguments, progress_callback=show)
-
-
-def server_parameters(home: Path, settings: Settings, sandbox: str) -> StdioServerParameters:
-    """How the server is started: as a client's configuration would, on a home of its own."""
-    kept = [name for name in _KEPT_SETTINGS if name in settings.model_fields_set]
-    own = {f"ALITA_{name.upper()}": str(getattr(settings, name)) for name in kept}
-    return StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "alita_mcp.server.transports.entry"],
-        env={**inherited_environment(), **own, "ALITA_HOME": str(home), "ALITA_SANDBOX": sandbox},
-    )
+        console = self._scene.console
+        spinner = console.status(name) if console.is_terminal else nullcontext()
+        with anyio.fail_after(PATIENCE_S), spinner:
+            result = await self.client.call_tool(name, arguments, progress_callback=show_progress)
+        if result.structured_content is None:
+            fail(result.model_dump_json())
+        return result.structured_content, result
 
 
 @asynccontextmanager
-async def connection(parameters: StdioServerParameters, scene: Scene, mode: str) -> AsyncIterator[Connection]:
-    """Starts a server process and connects to it; leaving it ends the process."""
+async def connect(
+    home: Path, settings: Settings, sandbox: str, scene: Scene, mode: str
+) -> AsyncIterator[Connection]:
+    """Starts a server as a client's configuration would, on a home of its own; leaving it ends the process."""
+    kept = [name for name in KEPT_SETTINGS if name in settings.model_fields_set]
+    own = {f"ALITA_{name.upper()}": str(getattr(settings, name)) for name in kept}
+    parameters = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "alita_mcp.server.transports.entry"],
+        env={**child_environment(), **own, "ALITA_HOME": str(home), "ALITA_SANDBOX": sandbox},
+    )
     changed = anyio.Event()
 
-    async def on_message(message: object) -> None:
+    async def hear_changes(message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             changed.set()
 
     with unwrap_groups():
-        async with Client(parameters, mode=mode, message_handler=on_message) as client:
+        async with Client(parameters, mode=mode, message_handler=hear_changes) as client:
+            scene.tell("·", f"connected, protocol {client.protocol_version}")
             yield Connection(client, scene, changed)
 
 
 async def play(
-    folder: Path, settings: Settings, sandbox: str, scene: Scene, *, good: dict[str, Any] = demo_tools.GOOD
+    folder: Path, settings: Settings, sandbox: str, scene: Scene, *, good: Mapping[str, Any] = demo_tools.GOOD
 ) -> None:
     """The whole demo in a folder of its own; `good` is the tool that is to get through.
 
     Raises:
         DemoFailed: a step did not do what it says.
     """
-    server_process = server_parameters(folder / "home", settings, sandbox)
+    home, name = folder / "home", good["name"]
     async with AsyncExitStack() as server:
         with scene.step("An agent's client starts the server"):
-            scene.ask(f"alita-mcp-server, over stdio, with a new library; tools run in {sandbox}")
-            here = await server.enter_async_context(connection(server_process, scene, "legacy"))
-            await _greeting(here, scene)
-        await _nothing_found(here, scene)
-        await _made(here, scene, good)
-        await _announced(here, scene)
+            scene.tell("→", f"alita-mcp-server, over stdio, with a new library; tools run in {sandbox}")
+            here = await server.enter_async_context(connect(home, settings, sandbox, scene, "legacy"))
+            names = await here.list_names()
+            expect(names[: len(META_TOOLS)] == list(META_TOOLS), f"it lists {names}")
+            expect(name not in names, "the library is not empty")
+            scene.tell("←", f"the fixed tools: {', '.join(META_TOOLS)}")
+            scene.tell("←", f"the starter tools: {', '.join(names[len(META_TOOLS) :])}")
+        with scene.step("It looks for a tool, and there is none"):
+            scene.tell("→", f"search_capabilities: {demo_tools.NEED!r}")
+            found, _ = await here.call_tool("search_capabilities", {"query": demo_tools.NEED})
+            expect(found["fit"] == "none", f"the search says {found['fit']!r}: {compact_json(found)}")
+            scene.tell("←", f"fit: none, of {found['total']} tools")
+        with scene.step("It writes one, with tests, and hands it in"):
+            await make_good_tool(here, scene, good)
+        with scene.step("The server tells its clients that the list has changed"):
+            with anyio.fail_after(PATIENCE_S):
+                await here.changed.wait()
+            scene.tell("←", "notifications/tools/list_changed")
+            names = await here.list_names()
+            expect(name in names, f"the list is {names}")
+            scene.tell("←", f"tools/list now has {name}")
         with scene.step("It calls the new tool like any other"):
-            await _calls_the_tool(here, scene)
-        await _wrong_refused(here, scene)
-        await _thief_refused(here, scene, folder)
-        await _caller_refused(here, scene)
+            await call_good_tool(here, scene)
+        with scene.step("It hands in a tool with a mistake: 1900 was no leap year"):
+            refused, _ = await submit_bad_tool(here, scene, demo_tools.WRONG)
+            got = [refused.get(field) for field in ("stage", "case", "expected", "got")]
+            expect(got == ["examples", {"year": 1900}, 28, 29], compact_json(refused))
+            case = compact_json(refused["case"])
+            scene.tell(
+                "✗",
+                f"rejected at examples: case {case}, expected {refused['expected']}, got {refused['got']}",
+            )
+            scene.tell("✗", f"fix: {refused['fix']}")
+        with scene.step("It hands in a tool that reads this machine's files"):
+            await submit_thief(here, scene, folder)
+        with scene.step("It hands in a tool that calls home"):
+            await submit_caller(here, scene)
     async with AsyncExitStack() as server:
         with scene.step("The server is stopped and started again"):
-            scene.show_event("the first process has ended")
-            here = await server.enter_async_context(connection(server_process, scene, "auto"))
-            await _still_there(here, scene)
-        await _found_again(here, scene)
+            scene.tell("·", "the first process has ended")
+            here = await server.enter_async_context(connect(home, settings, sandbox, scene, "auto"))
+            names = await here.list_names()
+            expect(name in names, f"the list is {names}")
+            scene.tell("←", f"{name} is still listed")
+        with scene.step("Another day, it asks in other words and finds it"):
+            need = demo_tools.NEED_IN_OTHER_WORDS
+            scene.tell("→", f"search_capabilities: {need!r}")
+            found, _ = await here.call_tool("search_capabilities", {"query": need})
+            expect(found["fit"] != "none" and found["results"][0]["name"] == name, compact_json(found))
+            scene.tell("←", f"fit: {found['fit']}, {name}, {found['results'][0]['signature']}")
+            await call_good_tool(here, scene)
 
 
-async def _greeting(here: Connection, scene: Scene) -> None:
-    names = await here.names()
-    server = here.client.server_info
-    expect(server is not None and names[: len(META_TOOLS)] == list(META_TOOLS), f"it lists {names}")
-    expect(demo_tools.GOOD["name"] not in names, "the library is not empty")
-    scene.show_event(f"connected, protocol {here.client.protocol_version}")
-    scene.show_answer(f"the fixed tools: {', '.join(META_TOOLS)}")
-    scene.show_answer(f"the starter tools: {', '.join(names[len(META_TOOLS) :])}")
+async def make_good_tool(here: Connection, scene: Scene, good: Mapping[str, Any]) -> None:
+    """Hands in the good tool and expects it to be published."""
+    tests = len(good["tests"])
+    scene.tell("→", f"synthesize_tool: {good['name']}, {tests} tests")
+    made, _ = await here.call_tool("synthesize_tool", dict(good))
+    if made["status"] != "created":
+        fail(f"{made['status']}: {made.get('reason', compact_json(made))} {made.get('fix', '')}")
+    expect(made["tests"] == f"{tests}/{tests}" and made["version"] == 1, compact_json(made))
+    scene.tell("←", f"created {made['tool']} v{made['version']}: {made['trust']}, {made['tests']} tests pass")
 
 
-async def _nothing_found(here: Connection, scene: Scene) -> None:
-    with scene.step("It looks for a tool, and there is none"):
-        scene.ask(f"search_capabilities: {demo_tools.NEED!r}")
-        found = _structured(await here.call("search_capabilities", {"query": demo_tools.NEED}))
-        expect(found["fit"] == "none", f"the search says {found['fit']!r}: {compact_json(found)}")
-        scene.show_answer(f"fit: none, of {found['total']} tools")
+async def call_good_tool(here: Connection, scene: Scene) -> None:
+    """Calls the good tool, and expects the right results."""
+    name = demo_tools.GOOD["name"]
+    for arguments, right in demo_tools.CALLS:
+        scene.tell("→", f"{name} {compact_json(arguments)}")
+        result, answer = await here.call_tool(name, arguments)
+        expect(not answer.is_error and result == {"result": right}, answer.model_dump_json())
+        scene.tell("←", compact_json(result))
 
 
-async def _made(here: Connection, scene: Scene, good: dict[str, Any]) -> None:
-    with scene.step("It writes one, with tests, and hands it in"):
-        scene.ask(f"synthesize_tool: {good['name']}, {len(good['tests'])} tests")
-        made = _structured(await here.call("synthesize_tool", good))
-        if made["status"] != "created":
-            fail(f"{made['status']}: {made.get('reason', compact_json(made))} {made.get('fix', '')}")
-        whole = f"{len(good['tests'])}/{len(good['tests'])}"
-        expect(made["tests"] == whole and made["version"] == 1, compact_json(made))
-        scene.show_answer(
-            f"created {made['tool']} v{made['version']}: {made['trust']}, {made['tests']} tests pass"
-        )
+async def submit_bad_tool(
+    here: Connection, scene: Scene, tool: dict[str, Any]
+) -> tuple[dict[str, Any], types.CallToolResult]:
+    """Hands in a tool and expects an error that says how it was refused, and that nothing was published."""
+    scene.tell("→", f"synthesize_tool: {tool['name']}")
+    refused, answer = await here.call_tool("synthesize_tool", tool)
+    expect(answer.is_error and refused.get("status") in ("rejected", "failed"), compact_json(refused))
+    expect(tool["name"] not in await here.list_names(), "it was published")
+    return refused, answer
 
 
-async def _announced(here: Connection, scene: Scene) -> None:
-    with scene.step("The server tells its clients that the list has changed"):
-        with anyio.fail_after(PATIENCE_S):
-            await here.changed.wait()
-        scene.show_answer("notifications/tools/list_changed")
-        names = await here.names()
-        expect(demo_tools.GOOD["name"] in names, f"the list is {names}")
-        scene.show_answer(f"tools/list now has {demo_tools.GOOD['name']}")
-
-
-async def _wrong_refused(here: Connection, scene: Scene) -> None:
-    wrong = demo_tools.WRONG
-    with scene.step("It hands in a tool with a mistake: 1900 was no leap year"):
-        scene.ask(f"synthesize_tool: {wrong['name']}")
-        answer = await here.call("synthesize_tool", wrong)
-        refused = _structured(answer)
-        expect(answer.is_error is True and refused.get("status") == "rejected", compact_json(refused))
-        expect(
-            (refused["stage"], refused["case"], refused["expected"], refused["got"])
-            == ("examples", {"year": 1900}, 28, 29),
-            compact_json(refused),
-        )
-        scene.show_refusal(
-            f"rejected at {refused['stage']}: case {compact_json(refused['case'])}, "
-            f"expected {refused['expected']}, got {refused['got']}"
-        )
-        scene.show_refusal(f"fix: {refused['fix']}")
-        expect(wrong["name"] not in await here.names(), "it was published")
-
-
-async def _thief_refused(here: Connection, scene: Scene, folder: Path) -> None:
-    secret, harmless = folder / "secret.txt", folder / "note.txt"
+async def submit_thief(here: Connection, scene: Scene, folder: Path) -> None:
+    """Hands in a tool that reads a secret file, and expects that nothing of the file comes back."""
     key = secrets.token_hex(16)
+    secret, harmless = folder / "secret.txt", folder / "note.txt"
     secret.write_text(key, encoding="utf-8")
     harmless.write_text("buy milk", encoding="utf-8")
     tool = demo_tools.thief(str(secret), str(harmless))
-    with scene.step("It hands in a tool that reads this machine's files"):
-        answer = await _refused(here, scene, tool)
-        expect(key not in answer.model_dump_json(), "the tool has read the file")
-        scene.show_event("the file's content is nowhere in the answer")
+    refused, answer = await submit_bad_tool(here, scene, tool)
+    tell_refusal(scene, refused)
+    expect(key not in answer.model_dump_json(), "the tool has read the file")
+    scene.tell("·", "the file's content is nowhere in the answer")
 
 
-async def _caller_refused(here: Connection, scene: Scene) -> None:
+async def submit_caller(here: Connection, scene: Scene) -> None:
+    """Hands in a tool that connects to a port where we listen, and expects that nobody comes."""
     heard: list[bytes] = []
 
     async def answer(visitor: SocketStream) -> None:
@@ -187,59 +246,18 @@ async def _caller_refused(here: Connection, scene: Scene) -> None:
             heard.append(await visitor.receive())
             await visitor.send(b"heard " + heard[-1])
 
-    with scene.step("It hands in a tool that calls home"):
-        async with (
-            await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
-            anyio.create_task_group() as tasks,
-        ):
-            tasks.start_soon(listener.serve, answer)
-            port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - a socket's attribute, no SQL
-            await _refused(here, scene, demo_tools.caller(port))
-            tasks.cancel_scope.cancel()
-        expect(not heard, "the tool got through")
-        scene.show_event("no request reached the address that it was to call")
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, answer)
+        port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - a socket's attribute, no SQL
+        refused, _ = await submit_bad_tool(here, scene, demo_tools.caller(port))
+        tasks.cancel_scope.cancel()
+    tell_refusal(scene, refused)
+    expect(not heard, "the tool got through")
+    scene.tell("·", "no request reached the address that it was to call")
 
 
-async def _refused(here: Connection, scene: Scene, tool: dict[str, Any]) -> types.CallToolResult:
-    """Hands in a hostile tool and expects a refusal that says how."""
-    scene.ask(f"synthesize_tool: {tool['name']}")
-    answer = await here.call("synthesize_tool", tool)
-    refused = _structured(answer)
-    expect(answer.is_error is True and refused.get("status") in ("rejected", "failed"), compact_json(refused))
+def tell_refusal(scene: Scene, refused: Mapping[str, Any]) -> None:
+    """Prints how a hostile tool was refused."""
     stage = f" at {refused['stage']}" if "stage" in refused else ""
-    scene.show_refusal(f"{refused['status']}{stage}: {refused['reason']}")
-    expect(tool["name"] not in await here.names(), "it was published")
-    return answer
-
-
-async def _still_there(here: Connection, scene: Scene) -> None:
-    names = await here.names()
-    expect(demo_tools.GOOD["name"] in names, f"the list is {names}")
-    scene.show_event(f"connected, protocol {here.client.protocol_version}")
-    scene.show_answer(f"{demo_tools.GOOD['name']} is still listed")
-
-
-async def _found_again(here: Connection, scene: Scene) -> None:
-    words = demo_tools.NEED_IN_OTHER_WORDS
-    with scene.step("Another day, it asks in other words and finds it"):
-        scene.ask(f"search_capabilities: {words!r}")
-        found = _structured(await here.call("search_capabilities", {"query": words}))
-        best = found["results"][0]["name"] if found["results"] else None
-        expect(found["fit"] != "none" and best == demo_tools.GOOD["name"], compact_json(found))
-        scene.show_answer(f"fit: {found['fit']}, {best}, {found['results'][0]['signature']}")
-        await _calls_the_tool(here, scene)
-
-
-async def _calls_the_tool(here: Connection, scene: Scene) -> None:
-    for arguments, right in demo_tools.CALLS:
-        scene.ask(f"{demo_tools.GOOD['name']} {compact_json(arguments)}")
-        answer = await here.call(demo_tools.GOOD["name"], arguments)
-        expect(not answer.is_error and _structured(answer) == {"result": right}, answer.model_dump_json())
-        scene.show_answer(compact_json(_structured(answer)))
-
-
-def _structured(answer: types.CallToolResult) -> dict[str, Any]:
-    if answer.structured_content is None:
-        fail(answer.model_dump_json())
-    content: dict[str, Any] = answer.structured_content
-    return content
+    scene.tell("✗", f"{refused['status']}{stage}: {refused['reason']}")

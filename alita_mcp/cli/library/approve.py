@@ -82,14 +82,14 @@ async def show_for_approval(library: Library, stored: StoredVersion, output: Out
         UsageError: there is no terminal to print it on.
     """
     from alita_mcp.cli.library.card import version_text
-    from alita_mcp.library.grants.approving import approved_last, difference
+    from alita_mcp.library.grants.approving import difference, last_approved_version
 
     manifest = stored.manifest
     require_terminal(
         f"Read `alita show {manifest.name} v{manifest.version} --source`, then run "
         f"`alita approve {manifest.name} DIGEST`."
     )
-    before = await approved_last(library, manifest.name)
+    before = await last_approved_version(library, manifest.name)
     output.note(f"{manifest.name} v{manifest.version}  {manifest.digest}")
     output.note(
         f"compared with v{before.manifest.version}, approved last:" if before else "never approved before:"

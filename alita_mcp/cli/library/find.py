@@ -103,13 +103,13 @@ async def list_usage(output: Output) -> None:
         spending = spent.get(entry.name, Spending())
         use = {"calls": entry.calls, "failures": entry.failures, "last_used": entry.last_used}
         tools.append({"name": entry.name, **use, **spending.as_json()})
-        lines.append((entry.name, f"{entry.calls} calls", *spending_cells(spending)))
-    lines += [("(no tool)", "", *spending_cells(in_vain)), ("(total)", "", *spending_cells(total))]
+        lines.append((entry.name, f"{entry.calls} calls", *cost_cells(spending)))
+    lines += [("(no tool)", "", *cost_cells(in_vain)), ("(total)", "", *cost_cells(total))]
     value = {"tools": tools, "without_a_tool": in_vain.as_json(), "total": total.as_json()}
     output.print_result(value, columns(lines))
 
 
-def spending_cells(spending: Spending) -> tuple[str, str, str]:
+def cost_cells(spending: Spending) -> tuple[str, str, str]:
     """Calls, tokens and cost of models; empty where there were none."""
     if not spending.syntheses:
         return ("", "", "")
@@ -137,7 +137,7 @@ async def show(
     async with open_library() as library:
         entry = library.entry(name)
         stored = await library.read(name, version)
-        sandboxes = tuple(sorted(library.tools.proved_in(name, stored.manifest.version)))
+        sandboxes = tuple(sorted(library.tools.sandboxes_of(name, stored.manifest.version)))
         granted = library.effective_grants.of(stored.manifest)
         wordings = library.tools.wordings(name)
     value: dict[str, Any] = {
@@ -158,11 +158,12 @@ async def show(
         "report": stored.report,
         "evidence": evidence_of(stored.report, sandboxes),
     }
+    text = evidence_card(entry, stored, sandboxes, granted, wordings)
     if source:
         value["source"] = stored.code
         value["tests"] = [example.as_json() for example in stored.examples]
-    card = evidence_card(entry, stored, sandboxes, granted, wordings=wordings, source=source)
-    output.print_result(value, card.as_text(), card.draw)
+        text += "\n".join(["", "", stored.code.rstrip("\n"), "", *map(compact_json, value["tests"])])
+    output.print_result(value, text)
     for reason in not_here(stored.manifest):
         output.hint(f"{name} is {reason}.")
 

@@ -20,6 +20,19 @@ if TYPE_CHECKING:
     from alita_mcp.toolsmith.requests.outcomes import Outcome
 
 MAX_FILE_BYTES = 64 << 20
+EXIT_STATUSES = {
+    "created": 0,
+    "exists": 0,
+    "needs_approval": ToolUnavailable.exit_status,
+    "needs_code": UsageError.exit_status,
+}
+"""Those of the outcomes that are not failures."""
+DETAILS = {
+    "to_raise_trust": "to raise", "case": "case", "expected": "expected", "got": "got", "trace": "|",
+    "breaks": "breaks", "kept": "kept", "assumed": "assumed", "differs": "not", "questions": "question",
+    "fix": "fix",
+}  # fmt: skip
+"""What an outcome may say besides, in this order → its label."""
 COMMAND_LINE = "the command line"
 """Who made a tool that came in through `alita`."""
 
@@ -118,7 +131,7 @@ async def make_tools(requests: Sequence[Mapping[str, Any]], output: Output) -> i
             if isinstance(problem, ExtraMissing):  # a model is set, and would have written the code
                 output.note(str(problem))
             outcomes.append(outcome)
-            worst = max(worst, exit_status_of(outcome))
+            worst = max(worst, EXIT_STATUSES.get(outcome.status, AlitaError.exit_status))
     if output.as_json:
         output.print_result(outcomes[0] if len(outcomes) == 1 else outcomes, "")
     return worst
@@ -137,72 +150,38 @@ async def make_tool(app: App, request: Mapping[str, Any], output: Output) -> Out
     return outcome
 
 
-def exit_status_of(outcome: Outcome) -> int:
-    """The exit status of an outcome: 0 made, 1 rejected or failed, 2 code is missing, 3 approval is missing."""
-    statuses = {
-        "created": 0,
-        "exists": 0,
-        "needs_approval": ToolUnavailable.exit_status,
-        "needs_code": UsageError.exit_status,
-    }
-    return statuses.get(outcome.status, AlitaError.exit_status)
-
-
 def describe_outcome(outcome: Outcome) -> str:
-    """An outcome for a person."""
-    from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, NeedsCode, Rejected
+    """An outcome for a person: what became of the request, then what the outcome says besides."""
     from alita_mcp.toolsmith.requests.template import format_template
 
-    match outcome:
-        case Created():
-            lines = [
-                f"created {outcome.tool} v{outcome.version}: {outcome.trust}, {outcome.tests} tests pass"
-            ]
-            lines += [f"  {outcome.to_raise_trust}"] if outcome.to_raise_trust else []
-            lines += describe_version(outcome)
-            lines += [f"  question  {question}" for question in outcome.questions]
-        case Exists():
-            lines = [f"exists {outcome.tool} v{outcome.version}: {outcome.why}"]
-            lines += [f"  {outcome.to_raise_trust}"] if outcome.to_raise_trust else []
-        case Rejected():
-            lines = [f"rejected at {outcome.stage}: {outcome.reason}"]
-            if outcome.case is not None:
-                lines.append(f"  case      {compact_json(outcome.case)}")
-            if outcome.expected is not None or outcome.got is not None:
-                lines.append(f"  expected  {compact_json(outcome.expected)}")
-                lines.append(f"  got       {compact_json(outcome.got)}")
-            lines += [f"  | {line}" for line in outcome.trace]
-            lines += [f"  breaks    {compact_json(case)}" for case in outcome.breaks]
-            lines.append(f"  fix       {outcome.fix}")
-        case NeedsApproval():
-            grants = ", ".join(outcome.grants)
-            lines = [
-                f"{outcome.tool} v{outcome.version} passed and needs approval for {grants}.",
-                outcome.how,
-            ]
-            lines += describe_version(outcome)
-        case NeedsCode():
-            lines = ["The code is missing. Fill in this template, then run `alita synthesize FILE`:"]
-            lines += [
-                format_template(outcome.template),
-                *(f"- {rule}" for rule in (*outcome.rules, *outcome.sandbox)),
-            ]
+    fields = outcome.model_dump(mode="json")
+    match outcome.status:
+        case "created":
+            head = "created {tool} v{version}: {trust}, {tests} tests pass"
+        case "exists":
+            head = "exists {tool} v{version}: {why}"
+        case "rejected":
+            head = "rejected at {stage}: {reason}"
+        case "needs_approval":
+            fields["grants"] = ", ".join(fields["grants"])
+            head = "{tool} v{version} passed and needs approval for {grants}.\n{how}"
+        case "needs_code":
+            rules = [f"- {rule}" for rule in (*outcome.rules, *outcome.sandbox)]
+            head = "The code is missing. Fill in this template, then run `alita synthesize FILE`:"
+            return "\n".join([head, format_template(outcome.template), *rules])
         case _:
-            lines = [outcome.status]
-    return "\n".join(lines)
-
-
-def describe_version(outcome: Any) -> list[str]:
-    """What an update breaks, why it is not current, what its writer assumed, and tools that only sound alike."""
-    lines = [
-        f"  breaks    {compact_json(each.arguments)}: was {compact_json(each.expected)}, "
-        f"is {compact_json(each.got)}"
-        for each in outcome.breaks
+            head = "{status}"
+    lines = [head.format_map(fields)]
+    others = fields.get("similar", [])[1:]  # the first is the tool itself
+    fields["differs"] = [
+        f"{name}: {how}" for name, how in zip(others, fields.get("differs", ()), strict=False)
     ]
-    lines += [f"  kept      {outcome.kept}"] if outcome.kept else []
-    lines += [f"  assumed   {rule}" for rule in outcome.assumed]
-    different = zip(outcome.similar[1:], outcome.differs, strict=False)
-    return lines + [f"  not {name}  {how}" for name, how in different]
+    for field, label in DETAILS.items():
+        found = fields.get(field)
+        values = [each for each in (found if isinstance(found, list) else [found]) if each not in (None, "")]
+        texts = [each if isinstance(each, str) else compact_json(each) for each in values]
+        lines += [f"  {label:<10}{text}".rstrip() for text in texts]
+    return "\n".join(lines)
 
 
 def read_tool_folder(folder: Path) -> dict[str, Any]:

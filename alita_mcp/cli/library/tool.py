@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from difflib import unified_diff
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from alita_mcp.cli.application import open_library
 from alita_mcp.cli.library.approve import print_entry
 from alita_mcp.cli.library.synthesize import import_tool
 from alita_mcp.cli.output import Output, Printer, columns, printable
 from alita_mcp.cli.parameters import Version
-from alita_mcp.errors import SandboxError, UsageError
+from alita_mcp.errors import SandboxError
 
 if TYPE_CHECKING:
     from alita_mcp.sandbox.packages.uses import Use
@@ -100,44 +100,6 @@ async def forget(name: str, words: list[str] | None = None, /, *, output: Printe
         output.note(f"{name} has no learned requests.")
 
 
-async def cache(
-    action: Literal["show", "on", "off", "clear"] = "show", name: str | None = None, /, *, output: Printer
-) -> None:
-    """Show, keep or clear the results of deterministic tools.
-
-    Args:
-        action: on and off switch keeping for one tool; clear drops results of one tool or of all.
-        name: The tool.
-
-    Examples:
-        alita tool cache
-        alita tool cache off calculate
-        alita tool cache clear
-    """
-    from alita_mcp.library.results import MAX_BYTES, open_result_cache
-    from alita_mcp.settings import read_settings
-
-    if name is None and action in ("on", "off"):
-        raise UsageError(
-            f"`alita tool cache {action}` needs a tool.", hint=f"`alita tool cache {action} NAME`"
-        )
-    async with open_library() as library, open_result_cache(read_settings()) as results:
-        if name is not None and action in ("on", "off"):
-            await library.set_caching(name, on=action == "on")
-        elif name is not None:
-            library.entry(name)
-        removed = await results.clear(name) if action in ("off", "clear") else 0
-        kept, size = await results.size()
-        off = library.tools.uncached()
-    value = {"kept": kept, "bytes": size, "limit_mb": MAX_BYTES >> 20, "removed": removed, "off": off}
-    parts = [f"{kept} results kept, {size:,} bytes of {MAX_BYTES >> 20} MB."]
-    if removed:
-        parts.append(f"{removed} cleared.")
-    if off:
-        parts.append(f"Off for {', '.join(off)}.")
-    output.print_result(value, " ".join(parts))
-
-
 async def environments(*, prune: bool = False, output: Printer) -> int:
     """List the packages that were built for tools.
 
@@ -152,7 +114,7 @@ async def environments(*, prune: bool = False, output: Printer) -> int:
     from alita_mcp.settings import read_settings
 
     settings = read_settings()
-    kept = stored_environments.kept_environments(settings)
+    kept = stored_environments.environments_by_kind(settings)
     if not prune:
         print_environments(
             "environments", [(kind, use) for kind, uses in kept.items() for use in uses], output
@@ -221,7 +183,7 @@ async def reindex(*, output: Printer) -> None:
 
 ACTIONS: dict[str, Callable[..., Any]] = {
     **{action: change_command(action) for action in CHANGES},
-    "rollback": rollback, "diff": diff, "forget": forget, "cache": cache, "environments": environments,
+    "rollback": rollback, "diff": diff, "forget": forget, "environments": environments,
     "export": export, "import": import_tool, "reindex": reindex,
 }  # fmt: skip
 """The actions in the order of `alita tool --help`."""

@@ -41,7 +41,7 @@ async def doctor(
     from alita_mcp.event_loop import LoopLag
     from alita_mcp.library.background import background
     from alita_mcp.sandbox.choose import probe_all
-    from alita_mcp.settings import read_settings, retired_settings
+    from alita_mcp.settings import find_retired_settings, read_settings
 
     settings = read_settings()
     if sandbox is not None:
@@ -74,7 +74,7 @@ async def doctor(
         "library": library,
         "policy": settings.policy,
         "model": settings.model,
-        "retired_settings": retired_settings(),
+        "retired_settings": find_retired_settings(),
         "event_loop": {"worst_lag_s": round(lag.worst_s, 3)},
     }
     output.print_result(findings, "\n".join(describe_findings(findings, reports)))
@@ -107,17 +107,17 @@ async def check_library(settings: Settings, *, clean: bool) -> dict[str, Any]:
 
 def check_extras() -> dict[str, Any]:
     """Whether each extra can be used, by importing its packages; if not, why, and the command that adds it."""
-    from alita_mcp.extras import EXTRAS, FEATURES, find_installation, import_problem
-    from alita_mcp.settings import keep_litellm_to_itself
+    from alita_mcp.extras import EXTRAS, FEATURES, find_import_problem, find_installation
+    from alita_mcp.settings import isolate_litellm
 
-    keep_litellm_to_itself()
+    isolate_litellm()
     installation = find_installation()
     found: dict[str, Any] = {}
     for extra in EXTRAS:
         found[extra] = {"here": True, "for": FEATURES[extra]}
-        if problem := import_problem(extra):
+        if problem := find_import_problem(extra):
             command = installation.command(extra, repair=problem.is_broken)
-            found[extra] |= {"here": False, "problem": problem.said, "command": command}
+            found[extra] |= {"here": False, "problem": problem.reason, "command": command}
     absent = [extra for extra in EXTRAS if not found[extra]["here"]]
     if len(absent) > 1:
         found["all"] = {"command": installation.command(*absent)}

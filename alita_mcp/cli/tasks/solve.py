@@ -177,7 +177,7 @@ async def agrees_to_cost(
     estimate = await flow.estimate(request)
     if estimate is None:
         return not always or await person.agrees("There are too few earlier runs for an estimate.")
-    exceeded = exceeded_limits(estimate, request.budget)
+    exceeded = likely_overruns(estimate, request.budget)
     if exceeded:
         return await person.agrees(
             f"{describe_estimate(estimate)}\nThat is more than its budget: {exceeded}."
@@ -198,7 +198,7 @@ def describe_estimate(found: Estimate) -> str:
     )
 
 
-def exceeded_limits(estimate: Estimate, budget: TaskBudget) -> str:
+def likely_overruns(estimate: Estimate, budget: TaskBudget) -> str:
     """The limits that a task is likely to reach before its end; empty for none."""
     pairs = (
         (estimate.tokens, budget.tokens, f"{budget.tokens} tokens"),

@@ -16,7 +16,6 @@ from alita_mcp.cli.tasks.text import event_line, plan_lines
 from alita_mcp.texts import one_line
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.status import Status
 
     from alita_mcp.agent.values import TaskEvent
@@ -28,10 +27,9 @@ MAX_LINE_BYTES = 65_536
 class TaskView:
     """Shows the events of one task, and asks the person at the terminal."""
 
-    def __init__(self, output: Output, console: Console | None = None, status: Status | None = None) -> None:
-        """`console` and its `status` are for a terminal; without them each event is a plain line."""
+    def __init__(self, output: Output, status: Status | None = None) -> None:
+        """`status` is the spinner of a terminal, under the lines."""
         self._output = output
-        self._console = console
         self._status = status
         self._asking = anyio.Lock()
         self._steps = 0
@@ -46,44 +44,32 @@ class TaskView:
 
     async def show_event(self, event: TaskEvent) -> None:
         """Shows what happened; the end is printed as the result instead."""
-        # 1. Without a terminal: a line for each event but the start of a step.
-        if self._console is None or self._status is None:
-            if event.kind not in ("step_started", "finished"):
-                self._output.note(f"solve: {event_line(event)}")
-            return
-        # 2. On a terminal: a step is in the spinner's line until it ends, and all else is a line above it.
         agent = f"[{event.agent}] " if event.agent else ""
         text = f"{agent}{one_line(event.text)}"
-        match event.kind:
-            case "step_started":
-                spent = f", {self._cost_usd:.4f} USD" if self._cost_usd else ""
-                end = f"({self._steps} steps{spent}; Ctrl-C stops with the best answer so far)"
-                self._status.update(f"{printable(text)}  {end}")
-            case "step":
-                self._steps += 1
-                self._cost_usd += read_number(event.data, "cost_usd")
-                has_failed = event.data.get("ok") is False
-                seconds = read_number(event.data, "seconds")
-                took = f"  {seconds:.1f} s" if seconds else ""
-                self._print_line(
-                    f"{'✗' if has_failed else '✓'} {text}{took}", "red" if has_failed else "green"
-                )
-            case "plan":
-                for line in (f"plan: {text}", *(f"  {line}" for line in plan_lines(event.data))):
-                    self._print_line(line, "dim")
-            case "started":
-                self._print_line(text, "bold")
-            case "finished":
-                pass
-            case _:
-                self._print_line(event_line(event), "")
-
-    def _print_line(self, line: str, style: str) -> None:
-        """Prints a line that is cut at the edge of the terminal; strangers wrote parts of it."""
-        from rich.text import Text
-
-        if self._console is not None:
-            self._console.print(Text(printable(line), style, overflow="ellipsis", no_wrap=True))
+        # 1. The end. 2. Without a terminal, a line for each event but the start of a step.
+        # 3. On a terminal, a step is in the spinner's line until it ends, and all else is a line above it.
+        if event.kind == "finished":
+            return
+        if self._status is None:
+            if event.kind != "step_started":
+                self._output.note(f"solve: {event_line(event)}")
+        elif event.kind == "step_started":
+            spent = f", {self._cost_usd:.4f} USD" if self._cost_usd else ""
+            end = f"({self._steps} steps{spent}; Ctrl-C stops with the best answer so far)"
+            self._status.update(f"{printable(text)}  {end}")
+        elif event.kind == "step":
+            self._steps += 1
+            self._cost_usd += read_number(event.data, "cost_usd")
+            seconds = read_number(event.data, "seconds")
+            mark, took = (
+                "✗" if event.data.get("ok") is False else "✓",
+                f"  {seconds:.1f} s" if seconds else "",
+            )
+            self._output.note(f"{mark} {text}{took}")
+        else:
+            self._output.note(event_line(event))
+            for line in plan_lines(event.data) if event.kind == "plan" else ():
+                self._output.note(f"  {line}")
 
     def close(self) -> None:
         """Leaves the terminal to what follows."""
@@ -140,6 +126,6 @@ def open_view(output: Output) -> Iterator[TaskView]:
         console = Console(stderr=True, markup=False, highlight=False, emoji=False)
         if not console.is_dumb_terminal:
             with console.status("") as status:
-                yield TaskView(output, console, status)
+                yield TaskView(output, status)
             return
     yield TaskView(output)

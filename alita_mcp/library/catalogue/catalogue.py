@@ -16,7 +16,7 @@ from typing import Any
 
 from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.catalogue.listing import LISTING
-from alita_mcp.library.catalogue.reader import BUSY_SECONDS, translated
+from alita_mcp.library.catalogue.reader import BUSY_SECONDS, translate_errors
 from alita_mcp.library.catalogue.schema import (
     ADDED_TABLES,
     BIND,
@@ -58,7 +58,7 @@ class Catalogue:
         self.path = path
         self._on_step = on_step
         self._lock = threading.RLock()
-        with translated(self.path):
+        with translate_errors(self.path):
             self._db = sqlite3.connect(
                 path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -69,7 +69,7 @@ class Catalogue:
             raise
 
     def _prepare(self) -> None:
-        with translated(self.path):
+        with translate_errors(self.path):
             self._db.row_factory = sqlite3.Row
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA foreign_keys = ON")
@@ -96,7 +96,7 @@ class Catalogue:
         with self._lock, suppress(sqlite3.Error):
             self._db.close()
 
-    def published(self) -> set[tuple[str, int]]:
+    def list_known_versions(self) -> set[tuple[str, int]]:
         """Name and version of every row and of every claim, whose folders must stay."""
         with self._transaction("DEFERRED") as db:
             rows = db.execute("SELECT name, version FROM version UNION SELECT name, version FROM claim")
@@ -187,7 +187,7 @@ class Catalogue:
                 _journal(db, event, name, version, detail)
         return changed
 
-    def bound(self, name: str, line: str) -> str:
+    def bind_line(self, name: str, line: str) -> str:
         """The digest that was current when this line of the grants file was read first; empty: there was none."""
         if known := self._rows(BOUND, name, line):
             return str(known[0]["digest"])
@@ -224,7 +224,7 @@ class Catalogue:
         rows = map(dict, self._rows(newest, *([event] if event else ()), limit))
         return [JournalRow(**{**row, "detail": json.loads(row["detail"])}) for row in rows]
 
-    def deleted_before(self, moment: str) -> list[tuple[str, tuple[int, ...]]]:
+    def list_tombstones_before(self, moment: str) -> list[tuple[str, tuple[int, ...]]]:
         """Names and versions of tools whose tombstone is older than `moment`."""
         rows = self._rows(
             "SELECT v.name, v.version FROM listing l JOIN tool t USING (name) JOIN version v USING (name)"
@@ -246,13 +246,13 @@ class Catalogue:
             return rebuild(db)
 
     def _rows(self, query: str, *values: str | int) -> list[sqlite3.Row]:
-        with self._lock, translated(self.path):
+        with self._lock, translate_errors(self.path):
             return self._db.execute(query, values).fetchall()
 
     @contextmanager
     def _transaction(self, kind: str = "IMMEDIATE", *, durable: bool = True) -> Iterator[sqlite3.Connection]:
         """One transaction; a durable one survives a power cut once it is committed."""
-        with self._lock, translated(self.path):
+        with self._lock, translate_errors(self.path):
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._db.execute(f"BEGIN {kind}")
             try:

@@ -48,13 +48,13 @@ class Changes(NamedTuple):
 class CatalogueReader:
     """Reads the tools of one catalogue as they stand at that moment."""
 
-    def __init__(self, path: Path, judged: Callable[[CatalogueEntry], CatalogueEntry]) -> None:
-        """Opens a catalogue that is there; `judged` says of an entry whether all that it asks for is granted."""
+    def __init__(self, path: Path, with_approval: Callable[[CatalogueEntry], CatalogueEntry]) -> None:
+        """Opens a catalogue that is there; `with_approval` says of an entry whether all that it asks for is granted."""
         self._path = path
-        self._judged = judged
+        self._with_approval = with_approval
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, tuple[tuple[Any, ...], CatalogueEntry]] = OrderedDict()
-        with translated(path):
+        with translate_errors(path):
             self._db = sqlite3.connect(
                 path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -95,7 +95,7 @@ class CatalogueReader:
             self._kept.move_to_end(name)
             if len(self._kept) > KEPT_ENTRIES:
                 self._kept.popitem(last=False)
-        return self._judged(known)
+        return self._with_approval(known)
 
     def entries(self) -> Iterator[CatalogueEntry]:
         """All tools but the deleted ones, the oldest first, read page by page; damaged ones are logged, not given."""
@@ -103,14 +103,14 @@ class CatalogueReader:
         while page := self._rows(NEXT_PAGE, **last, limit=PAGE):
             last = {key: page[-1][key] for key in last}
             for row in page:
-                with _logged():
-                    yield self._judged(_entry(row))
+                with _skip_damaged():
+                    yield self._with_approval(_entry(row))
 
     def some(self, names: Iterable[str]) -> dict[str, CatalogueEntry]:
         """Those of the named tools that are there and can be read."""
         found = {}
         for name in names:
-            with _logged():
+            with _skip_damaged():
                 entry = self.entry(name)
                 if entry is not None:
                     found[name] = entry
@@ -159,7 +159,7 @@ class CatalogueReader:
         counted = self._rows("SELECT state, count(*) FROM listing WHERE state != 'deleted' GROUP BY state")
         return {row[0]: row[1] for row in counted}
 
-    def proved_in(self, name: str, version: int) -> tuple[str, ...]:
+    def sandboxes_of(self, name: str, version: int) -> tuple[str, ...]:
         """Kinds of sandbox in which a version passed its gates; none for what is unknown."""
         return tuple(self.evidence(name, version))
 
@@ -189,12 +189,12 @@ class CatalogueReader:
         part = rows[0]["part"]
         return Approval(Grants.model_validate_json(part) if part else None)
 
-    def approved_last(self, name: str) -> str | None:
+    def last_approved_digest(self, name: str) -> str | None:
         """The digest of a tool that was approved last; None where none is."""
         query = "SELECT digest FROM approval WHERE name = :name ORDER BY approved_at DESC, rowid DESC LIMIT 1"
         return next(iter(self._names(query, name=name)), None)
 
-    def approved_in_part(self) -> list[str]:
+    def names_approved_in_part(self) -> list[str]:
         """Names of the tools of which a person approved a part of what they ask for."""
         return self._names("SELECT DISTINCT name FROM approval_part")
 
@@ -207,24 +207,16 @@ class CatalogueReader:
         rows = self._rows(query, name=name, version=version)
         return Origin(made_by=rows[0][0], reviewed=bool(rows[0][1])) if rows else Origin()
 
-    def is_cached(self, name: str) -> bool:
-        """Whether results of a tool may be kept."""
-        return not self._rows("SELECT 1 FROM uncached WHERE name = :name", name=name)
-
-    def uncached(self) -> list[str]:
-        """Names of the tools whose results are not to be kept."""
-        return self._names("SELECT name FROM uncached ORDER BY name")
-
     def _names(self, query: str, **values: Any) -> list[str]:
         return [name for (name,) in self._rows(query, **values)]
 
     def _rows(self, query: str, **values: Any) -> list[sqlite3.Row]:
-        with self._lock, translated(self._path):
+        with self._lock, translate_errors(self._path):
             return self._db.execute(query, values).fetchall()
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """Makes errors of SQLite ours."""
     try:
         yield
@@ -234,7 +226,7 @@ def translated(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _logged() -> Iterator[None]:
+def _skip_damaged() -> Iterator[None]:
     """Goes on without a tool that is damaged, and says which it is."""
     try:
         yield

@@ -63,11 +63,6 @@ CREATE INDEX journal_event ON journal (event);
 
 ADDED_TABLES = (
     """
-    CREATE TABLE IF NOT EXISTS uncached (
-        name TEXT PRIMARY KEY REFERENCES tool (name) ON DELETE CASCADE
-    )
-    """,
-    """
     CREATE TABLE IF NOT EXISTS wording (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         name TEXT NOT NULL REFERENCES tool (name) ON DELETE CASCADE,
@@ -186,8 +181,6 @@ CHANGES: dict[str, tuple[str, ...]] = {
         "UPDATE listing_changes SET number = number + 1",
     ),
     "forgot": ("DELETE FROM wording WHERE name = :name AND text = coalesce(:text, text)",),
-    "cache off": ("INSERT OR IGNORE INTO uncached SELECT name FROM tool WHERE name = :name",),
-    "cache on": ("DELETE FROM uncached WHERE name = :name",),
 }
 """Event → statements; where the first one changes no row, the change does not take place."""
 

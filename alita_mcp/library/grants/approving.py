@@ -121,9 +121,9 @@ def difference(now: Manifest, before: Manifest | None) -> list[str]:
     return lines + [f"  {right}" for right in in_words(now.grants) if right in known]
 
 
-async def approved_last(library: Versions, name: str) -> StoredVersion | None:
+async def last_approved_version(library: Versions, name: str) -> StoredVersion | None:
     """The version that was approved last, if its files are as they were."""
-    digest = library.tools.approved_last(name)
+    digest = library.tools.last_approved_digest(name)
     if digest is None:
         return None
     try:
@@ -142,27 +142,22 @@ def question_about(stored: StoredVersion, before: StoredVersion | None, alita: s
     if not may_hold_grants(manifest) or ANY in manifest.grants.network:
         return None
     wanted = "\n".join(f"  {line}" for line in difference(manifest, before.manifest if before else None))
+    compared_with = "Never approved before. It asks for:"
+    if before is not None:
+        lines = unified_diff(before.code.splitlines(), stored.code.splitlines(), lineterm="", n=0)
+        changed = [line[0] for line in lines if line[:3] not in ("---", "+++")]
+        code = (
+            f"{changed.count('+')} lines of code added, {changed.count('-')} removed"
+            if changed
+            else "the same code"
+        )
+        compared_with = f"Compared with v{before.manifest.version}, approved last: {code}."
+        compared_with += " It asks for (+ new, - no longer):"
     digest = manifest.digest[: manifest.digest.index(":") + 1 + SHOWN_DIGITS]
     text = (
         f"May the tool {name} v{number} have what it asks for? An agent had it made on this alita server, "
-        f"where it passed its gates.\nDigest: {digest}…\n{_compared(stored, before)}\n{wanted}\n"
+        f"where it passed its gates.\nDigest: {digest}…\n{compared_with}\n{wanted}\n"
         f"`{alita} show {name} {number} --source` shows its code. Approved, it becomes the current version, and "
         "all clients of the server can call it."
     )
     return text if len(text) <= MAX_QUESTION else None
-
-
-def _compared(stored: StoredVersion, before: StoredVersion | None) -> str:
-    """What the lines of rights are compared with, and whether the code is another."""
-    if before is None:
-        return "Never approved before. It asks for:"
-    old, new = before.code.splitlines(), stored.code.splitlines()
-    changed = [line[0] for line in unified_diff(old, new, lineterm="", n=0) if line[:3] not in ("---", "+++")]
-    lines = (
-        f"{changed.count('+')} lines of code added, {changed.count('-')} removed"
-        if changed
-        else "the same code"
-    )
-    return (
-        f"Compared with v{before.manifest.version}, approved last: {lines}. It asks for (+ new, - no longer):"
-    )

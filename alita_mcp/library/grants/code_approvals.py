@@ -52,7 +52,7 @@ class CodeApprovals:
 
     def is_approved(self, asked: AskedCode) -> bool:
         """Whether a person approved this code with these packages and rights."""
-        return any(known.approved_at and known.digest == asked.digest for _, known in self._known())
+        return any(known.approved_at and known.digest == asked.digest for _, known in self._read_all())
 
     def ask(self, asked: AskedCode) -> str:
         """Keeps code until a person decides; returns its number, the same for the same code.
@@ -60,7 +60,7 @@ class CodeApprovals:
         Raises:
             LibraryError: the disk refuses.
         """
-        known = self._known()
+        known = self._read_all()
         for number, earlier in known:
             if earlier.digest == asked.digest:
                 return number
@@ -77,7 +77,7 @@ class CodeApprovals:
         Raises:
             ToolNotFound: none of that number asked, or it was asked for too long ago.
         """
-        found = dict(self._known()).get(number)
+        found = dict(self._read_all()).get(number)
         if found is None:
             hint = "Call run_code again; its answer says the number."
             raise ToolNotFound(f"No code with the number {number[:20]!r} waits for approval.", hint=hint)
@@ -104,7 +104,7 @@ class CodeApprovals:
         (self._folder / f"{number}.json").unlink(missing_ok=True)
         return asked
 
-    def _known(self) -> list[tuple[str, AskedCode]]:
+    def _read_all(self) -> list[tuple[str, AskedCode]]:
         """All of them, the oldest first; a file that is none of ours approves nothing."""
         found = []
         for place in sorted(self._folder.glob("*.json")):

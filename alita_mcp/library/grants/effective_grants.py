@@ -11,7 +11,6 @@ import json
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.library.grants.grants_file import Bind, GrantsFile
@@ -90,13 +89,13 @@ class EffectiveGrants:
             self._file.refresh()
             return self._file.changes
 
-    def filed(self) -> Iterable[str]:
+    def names_in_file(self) -> Iterable[str]:
         """Names of the tools that the file names."""
         with self._lock:
             self._file.refresh()
             return self._file.names()
 
-    def judged(self, entry: CatalogueEntry) -> CatalogueEntry:
+    def with_approval(self, entry: CatalogueEntry) -> CatalogueEntry:
         """A tool, approved exactly when all that it asks for is granted."""
         if entry.manifest.grants.is_pure:
             return entry
@@ -117,7 +116,7 @@ class EffectiveGrants:
             approval = self._approval(manifest.name, manifest.digest)
             if approval is not None and approval.part is not None:
                 return approval.part
-            filed = self._file.granted_to(manifest)
+            filed = self._file.grants_for(manifest)
         return in_force(manifest.grants, approved=approval is not None, filed=filed)
 
     def is_bound(self, manifest: Manifest) -> bool:
@@ -131,7 +130,7 @@ class EffectiveGrants:
         if not may_hold_grants(manifest):
             return too_thin(manifest, how_to_grant(manifest))
         with self._lock:
-            filed, problem = self._file.granted_to(manifest), self._file.problem
+            filed, problem = self._file.grants_for(manifest), self._file.problem
             approved = self._approval(manifest.name, manifest.digest) is not None
             lacks = missing(manifest.grants, approved=approved, filed=filed)
         said = f" {problem}" if problem else ""
@@ -155,16 +154,11 @@ def how_to_grant(manifest: Manifest) -> str:
     """Hint that says how a person grants what a version asks for."""
     if not may_hold_grants(manifest):
         return f"It has to be verified first. {MORE_TESTS}: inspect_tool, or `alita show {manifest.name}`, says which."
-    line = json.dumps({manifest.name: _as_filed(manifest.grants)}, ensure_ascii=False)
+    asked = manifest.grants.model_dump(mode="json", exclude_defaults=True)
+    if ANY in manifest.grants.network:
+        asked["network"] = [*(host for host in manifest.grants.network if host != ANY), "api.example.org"]
+    line = json.dumps({manifest.name: asked}, ensure_ascii=False)
     file = f"a line in the file that ALITA_GRANTS_FILE names, as in {line}"
     if ANY in manifest.grants.network:
         return f"A person names the hosts: `alita approve {manifest.name} --network HOST`, or {file}."
     return f"A person can approve them: `alita approve {manifest.name}`, or {file}."
-
-
-def _as_filed(grants: Grants) -> dict[str, Any]:
-    asked = grants.model_dump(mode="json", exclude_defaults=True)
-    if ANY in grants.network:
-        named = [host for host in grants.network if host != ANY]
-        asked["network"] = [*named, "api.example.org"]
-    return asked

@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from alita_mcp.errors import LibraryError, UsageError
 from alita_mcp.library.grants.exposure import exposure
-from alita_mcp.library.grants.hosts import MAX_HOSTS, host_problem, written
+from alita_mcp.library.grants.hosts import MAX_HOSTS, canonical_host, host_problem
 from alita_mcp.values import TOOL_NAME, Grants, Manifest
 
 MAX_BYTES = 1 << 20
@@ -69,9 +69,9 @@ class GrantsFile:
             LibraryError: what they are bound to cannot be read or kept.
         """
         self._bind = bind
-        self._granted = self._bound(self._granted)
+        self._granted = self._bind_lines(self._granted)
 
-    def granted_to(self, manifest: Manifest) -> Grants | None:
+    def grants_for(self, manifest: Manifest) -> Grants | None:
         """Grants of the file to this version; None when it does not name it."""
         filed = self._granted.get(manifest.name)
         if filed is None or not (filed.any_version or filed.digest == manifest.digest):
@@ -98,7 +98,7 @@ class GrantsFile:
             return
         self._mark, before = mark, self._granted
         try:
-            self._granted, self.problem = self._bound(read_grants_file(self.path)), ""
+            self._granted, self.problem = self._bind_lines(read_grants_file(self.path)), ""
         except (UsageError, LibraryError) as spoiled:
             self._granted, self.problem = {}, spoiled.message
             if isinstance(spoiled, LibraryError):
@@ -106,7 +106,7 @@ class GrantsFile:
             _log.warning("%s Until it is mended it grants nothing.", spoiled.message)
         self.changes += self._granted != before
 
-    def _bound(self, lines: Mapping[str, FiledGrants]) -> Mapping[str, FiledGrants]:
+    def _bind_lines(self, lines: Mapping[str, FiledGrants]) -> Mapping[str, FiledGrants]:
         """The lines, each that names no version bound to the one that was current when it was read first."""
         if self._bind is None:
             return lines
@@ -140,7 +140,7 @@ def read_grants(fields: Mapping[str, Any]) -> Grants:
     filed = FiledGrants.model_validate(fields)
     for field, value, wrong in _strange(filed):
         raise UsageError(f"{field} {value[:100]!r} cannot be granted: {wrong}.")
-    granted = filed.model_copy(update={"network": tuple(map(written, filed.network))})
+    granted = filed.model_copy(update={"network": tuple(map(canonical_host, filed.network))})
     return Grants.model_validate(granted.model_dump(include=set(Grants.model_fields)))
 
 
@@ -157,7 +157,7 @@ def _entry(path: Path, name: str, given: Any) -> FiledGrants:
         raise _refusal(path, f"tool {name!r}, field {field!r}: {problem['msg']}") from invalid
     for field, value, wrong in _strange(filed):
         raise _refusal(path, f"tool {name!r}, field {field!r}, {value[:100]!r}: {wrong}")
-    return filed.model_copy(update={"network": tuple(map(written, filed.network))})
+    return filed.model_copy(update={"network": tuple(map(canonical_host, filed.network))})
 
 
 def _strange(filed: FiledGrants) -> list[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ ANY = "*"
 MAX_HOSTS = 30
 
 
-def written(text: str) -> str:
+def canonical_host(text: str) -> str:
     """A granted host in the one form in which it is kept.
 
     Raises:

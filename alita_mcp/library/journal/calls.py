@@ -30,7 +30,7 @@ class CallJournal:
         self._uses: dict[str, Use] = {}
 
     @property
-    def waiting(self) -> bool:
+    def has_unwritten(self) -> bool:
         """Whether something is noted and not written."""
         return bool(self._rows)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
@@ -14,7 +13,7 @@ from alita_mcp.values import Trust, Value
 
 Fit = Literal["match", "possible", "none"]
 
-MATCH_FROM, POSSIBLE_FROM = 0.7, 0.3
+MATCH_FROM, POSSIBLE_FROM = 0.7, 0.39
 
 ALWAYS_SHOWN = 3
 """A search shows this many tools even where none fits, so that the asker can judge."""
@@ -23,10 +22,7 @@ COMPARABLE = 0.5
 """Beside a match a tool is shown that has at least this share of its probability."""
 
 NEAR_TIE = 0.9
-"""A tool with this share of another one's probability may stand before it, by its trust and its use."""
-
-FORGOTTEN_DAYS = 30.0
-"""A tool last used this long before another one is out of use beside it."""
+"""A verified tool that works may stand before another one of which it has this share of the probability."""
 
 
 class SearchHit(Value):
@@ -74,11 +70,14 @@ def search_answer(
     matches, `others` are shown if fewer than `ALWAYS_SHOWN` were found.
     """
     likely = {name: found[name] for name in found if name in entries and entries[name].state == "enabled"}
-    # Among nearly as likely ones those stand first that are verified, succeed and are in use.
-    newest = max((entries[name].last_used or "" for name in likely), default="")
-    order = sorted(
-        likely, key=lambda name: -likely[name] * (1 - (1 - NEAR_TIE) * usage_penalty(entries[name], newest))
-    )
+
+    # Among nearly as likely ones those stand first that are verified and succeed. A few failures say little.
+    merits = {}
+    for name, probability in likely.items():
+        entry = entries[name]
+        doubt = 0.9 * entry.failures / (entry.calls + 5) if entry.manifest.trust == "verified" else 1.0
+        merits[name] = probability * (1 - (1 - NEAR_TIE) * doubt)
+    order = sorted(likely, key=lambda name: -merits[name])
     shown = [(entries[name], likely[name]) for name in order]
     fit = band(shown[0][1] if shown else 0.0)
     if fit == "match":
@@ -100,20 +99,3 @@ def search_answer(
         for entry, score in shown[: max(1, limit)]
     ]
     return SearchAnswer(fit=fit, total=total, results=tuple(hits))
-
-
-def usage_penalty(entry: CatalogueEntry, newest: str) -> float:
-    """Penalty of a tool among equally likely ones, from 0 to 1, for low trust, failures and disuse.
-
-    `newest` is when one of those was last used. Trust says more than any use; a few failures say little.
-    """
-    if entry.manifest.trust != "verified":
-        return 1.0
-    failed, last, out_of_use = entry.failures / (entry.calls + 5), entry.last_used or "", 0.0
-    if last < newest:
-        try:
-            behind = datetime.fromisoformat(newest) - datetime.fromisoformat(last)
-            out_of_use = min(behind.total_seconds() / 86_400 / FORGOTTEN_DAYS, 1.0)
-        except (ValueError, TypeError):  # it was never used
-            out_of_use = 1.0
-    return min(0.9, 0.8 * failed + 0.1 * out_of_use)

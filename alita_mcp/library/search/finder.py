@@ -8,10 +8,10 @@ from pathlib import Path
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from alita_mcp.library.search.ranking import Ranking, Score, rank
+from alita_mcp.library.search.ranking import Ranking, rank
 from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.search.vectors import PAUSES, VectorIndex
-from alita_mcp.library.words.text import bounded_query
+from alita_mcp.library.words.text import clean_query
 from alita_mcp.models.embedder_choice import search_embedder
 from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.models.litellm.backoff import Patience
@@ -56,14 +56,16 @@ class Finder:
         Raises:
             LibraryError: the search index is damaged.
         """
-        need = bounded_query(query)
-        has_words = any(letter.isalnum() for letter in need)
-        cosines = await self._vectors.cosines(need) if self._vectors is not None and has_words else None
-        return await anyio.to_thread.run_sync(self._rank, need, cosines)
+        need = clean_query(query)
+        cosines: Mapping[str, float] | None = None
+        if self._vectors is not None and any(letter.isalnum() for letter in need):
+            cosines = await self._vectors.cosines(need)
 
-    def _rank(self, need: str, cosines: Mapping[str, Score] | None) -> Ranking:
-        with self._reader.transaction() as db:
-            return rank(db, need, cosines)
+        def rank_tools() -> Ranking:
+            with self._reader.transaction() as db:
+                return rank(db, need, cosines)
+
+        return await anyio.to_thread.run_sync(rank_tools)
 
     async def vectors_ready(self) -> None:
         """Returns when every tool has its vector; at once without an embedder.

@@ -12,11 +12,9 @@ from alita_mcp.texts import one_line
 from alita_mcp.values import (
     Agreement,
     LookedUp,
-    MutationScore,
     PackageFacts,
     Stage,
     Trust,
-    Usage,
     Value,
     VerificationReport,
 )
@@ -78,29 +76,50 @@ def report_with_evidence(report: VerificationReport, sandboxes: Sequence[str] = 
 def evidence_rows(report: VerificationReport, sandboxes: Sequence[str] = ()) -> list[Row]:
     """The card for a reader, one labelled line each; what an older report does not tell is left out."""
     card = evidence_of(report, sandboxes)
-    repeated = "deterministic" if report.deterministic else "not deterministic"
     rows: list[Row] = [("trust", card.trust)]
-    rows += [(stage.stage, _of_stage(stage)) for stage in card.stages]
+    for stage in card.stages:
+        checks = "1 check" if stage.checks == 1 else f"{stage.checks} checks"
+        line = f"{stage.outcome}, {checks}, {stage.seconds:.3g} s"
+        findings = "; ".join(stage.findings)
+        rows.append((stage.stage, _shorten(f"{line}: {findings}" if findings else line)))
+    repeated = "deterministic" if report.deterministic else "not deterministic"
     rows.append(("passed", f"{report.examples_passed} of {report.examples_total} examples; {repeated}"))
     if report.properties:
         drawn = "" if report.properties_seed is None else f", drawn with seed {report.properties_seed}"
         rows.append(("generated", f"{report.properties} inputs tried{drawn}"))
     if report.mutation:
-        rows += _of_mutants(report.mutation)
+        mutation, survivors = report.mutation, report.mutation.survivors
+        shown = [f"line {each.line}: {each.was} → {each.now}" for each in survivors[:MAX_SURVIVORS]]
+        rows.append(("mutants", f"{mutation.killed} of {mutation.total} noticed by the examples"))
+        rows += [("survivor", _shorten(each)) for each in shown]
+        if len(survivors) > MAX_SURVIVORS:
+            rows.append(("survivor", f"and {len(survivors) - MAX_SURVIVORS} more"))
     if report.agreement:
         rows += _of_agreement(report.agreement)
     if report.usage:
-        rows.append(("models", _of_usage(report.usage)))
+        usage = report.usage
+        cost = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
+        kept = f", {usage.cached} answers kept from before" if usage.cached else ""
+        tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"
+        rows.append(("models", f"{usage.calls} calls{kept}, {tokens}, {cost}, {usage.seconds:.3g} s"))
     if report.written_from:
-        rows += [("assumed", _shown(line)) for line in report.written_from.assumed[:MAX_ASSUMED]]
-    rows += _of_looked_up(report.looked_up or LookedUp())
+        rows += [("assumed", _shorten(line)) for line in report.written_from.assumed[:MAX_ASSUMED]]
+    looked_up = report.looked_up or LookedUp()
+    rows += [
+        ("source", _shorten(f"{source.url} {source.title} {source.retrieved_at[:19]}"))
+        for source in looked_up.sources[:MAX_SOURCES]
+    ]
+    rows += [("package", _shorten(_of_package(facts))) for facts in looked_up.packages[:MAX_SOURCES]]
+    rows += [("not found", _shorten(note)) for note in looked_up.notes[:MAX_FAILED]]
     if report.recorded:
         made = f"{len(report.recorded.runs)} runs of code; {len(report.recorded.examples)} of its examples"
         rows.append(("made of", f"{made} were seen there and confirmed by nobody"))
     rows.append(("sandbox", f"{report.sandbox}; gates passed in {', '.join(card.sandboxes)}"))
     rows.append(("environment", report.environment or "no packages"))
     rows.append(("seeds", ", ".join(map(str, report.seeds)) or "none recorded"))
-    rows.append(("took", _of_time(report)))
+    programs = [f"{name} {version}" for name, version in report.software.items() if name != "sandbox"]
+    took = f"{report.seconds:.3g} s, {report.created_at[:19]}"
+    rows.append(("took", "; ".join([took, *([", ".join(programs)] if programs else [])])))
     if card.to_raise_trust:
         rows.append(("to raise", card.to_raise_trust))
     return rows
@@ -122,21 +141,6 @@ def _stages(report: VerificationReport) -> Iterator[StageEvidence]:
         )
 
 
-def _of_stage(stage: StageEvidence) -> str:
-    checks = "1 check" if stage.checks == 1 else f"{stage.checks} checks"
-    said = f"{stage.outcome}, {checks}, {stage.seconds:.3g} s"
-    return _shown(f"{said}: {'; '.join(stage.findings)}" if stage.findings else said)
-
-
-def _of_mutants(mutation: MutationScore) -> Iterator[Row]:
-    yield "mutants", f"{mutation.killed} of {mutation.total} noticed by the examples"
-    for survivor in mutation.survivors[:MAX_SURVIVORS]:
-        yield "survivor", _shown(f"line {survivor.line}: {survivor.was} → {survivor.now}")
-    more = len(mutation.survivors) - MAX_SURVIVORS
-    if more > 0:
-        yield "survivor", f"and {more} more"
-
-
 def _of_agreement(agreement: Agreement) -> Iterator[Row]:
     said = (
         f"{agreement.candidates} against {agreement.suites} suites; {agreement.share:.0%} behave alike and pass "
@@ -149,17 +153,8 @@ def _of_agreement(agreement: Agreement) -> Iterator[Row]:
         test = json.dumps(each.test, ensure_ascii=False, default=str)
         yield (
             "dropped",
-            _shown(f"{_shown(test)}, but the chosen one gives {json.dumps(each.got, default=str)}"),
+            _shorten(f"{_shorten(test)}, but the chosen one gives {json.dumps(each.got, default=str)}"),
         )
-
-
-def _of_looked_up(looked_up: LookedUp) -> Iterator[Row]:
-    for source in looked_up.sources[:MAX_SOURCES]:
-        yield "source", _shown(" ".join((source.url, source.title, source.retrieved_at[:19])))
-    for facts in looked_up.packages[:MAX_SOURCES]:
-        yield "package", _shown(_of_package(facts))
-    for note in looked_up.notes[:MAX_FAILED]:
-        yield "not found", _shown(note)
 
 
 def _of_package(facts: PackageFacts) -> str:
@@ -170,20 +165,5 @@ def _of_package(facts: PackageFacts) -> str:
     return f"{facts.name} {facts.version}: {known or 'nothing more is known of it'}"
 
 
-def _of_usage(usage: Usage) -> str:
-    cost = "cost unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
-    tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"
-    kept = f", {usage.cached} answers kept from before" if usage.cached else ""
-    return f"{usage.calls} calls{kept}, {tokens}, {cost}, {usage.seconds:.3g} s"
-
-
-def _of_time(report: VerificationReport) -> str:
-    software = ", ".join(
-        f"{name} {version}" for name, version in report.software.items() if name != "sandbox"
-    )
-    took = f"{report.seconds:.3g} s, {report.created_at[:19]}"
-    return f"{took}; {software}" if software else took
-
-
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     return one_line(text, MAX_TEXT)

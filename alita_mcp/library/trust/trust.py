@@ -60,7 +60,7 @@ def is_unproven(report: VerificationReport) -> bool:
     return any(check.message == UNPROVEN.message for check in report.checks)
 
 
-def claimed_less(report: VerificationReport) -> bool:
+def claims_less(report: VerificationReport) -> bool:
     """Whether an unproven version did not even call itself `verified`."""
     return any(check.message == UNPROVEN.message and check.got != "verified" for check in report.checks)
 

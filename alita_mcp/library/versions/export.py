@@ -17,12 +17,11 @@ from alita_mcp.library.versions.testfile import (
     literal,
     render_tests,
 )
-from alita_mcp.values import Manifest, StoredVersion
+from alita_mcp.values import StoredVersion
 
 REQUIREMENTS = ("anyio>=4.9", "jsonschema>=4.23", "mcp>=2.3,<3")
 """What the exported server itself needs."""
 PYTHON = ">=3.11"
-SERVER_SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 
 _SERVER = '''# /// script
 # requires-python = "{python}"
@@ -88,27 +87,6 @@ if __name__ == "__main__":
     anyio.run(main)
 '''
 
-_PROJECT = """[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-
-[project]
-name = {project}
-version = {version}
-description = {summary}
-readme = "README.md"
-requires-python = "{python}"
-dependencies = [
-{dependencies}
-]
-
-[dependency-groups]
-test = ["pytest>=8"]
-
-[tool.hatch.build.targets.wheel]
-only-include = ["tool.py", "server.py"]
-"""
-
 _README = """# {name}
 
 {summary}
@@ -120,9 +98,7 @@ Version {number}, {trust}: {passed} of {total} examples passed in the sandbox `{
 | `tool.py` | the tool: one typed function |
 | `test_tool.py` | the examples it was accepted with; run `pytest` here |
 | `server.py` | an MCP server with this one tool: `uv run server.py` |
-| `pyproject.toml` | its dependencies, for any other installer |
 | `manifest.json` | its schemas and examples as data; `alita tool import` reads them |
-| `server.json` | its public description; put your own namespace before the slash of the name |
 
 To use it in an MCP client, add to its configuration:
 
@@ -163,22 +139,25 @@ def export_version(exports: Path, stored: StoredVersion) -> Path:
 
 def _files(stored: StoredVersion) -> dict[str, str]:
     manifest = stored.manifest
+    document = {  # what `alita tool import` verifies again, with the keys of a version's own folder
+        "manifest": manifest.model_dump(mode="json"),
+        "examples": [example.as_json() for example in stored.examples],
+    }
     return {
         "tool.py": stored.code,
         "test_tool.py": render_tests(manifest.name, stored.code, stored.examples, manifest.varies),
         "server.py": _server(stored),
-        "pyproject.toml": _project(manifest),
         "README.md": _readme(stored),
-        "server.json": _description(manifest),
-        "manifest.json": _manifest(stored),
+        "manifest.json": json.dumps(document, indent=2, ensure_ascii=False) + "\n",
     }
 
 
 def _server(stored: StoredVersion) -> str:
     manifest, code = stored.manifest, stored.code
+    needed = (json.dumps(each, ensure_ascii=False) for each in (*manifest.packages, *REQUIREMENTS))
     return _SERVER.format(
         python=PYTHON,
-        dependencies="\n".join(f"#   {line}" for line in _dependencies(manifest)),
+        dependencies="\n".join(f"#   {requirement}," for requirement in needed),
         name=manifest.name,
         version=f"{manifest.version}.0.0",
         imports="".join(f"import {module}\n" for module in sorted(call_modules(manifest.name, code))),
@@ -188,16 +167,6 @@ def _server(stored: StoredVersion) -> str:
         support=DATACLASS_SUPPORT if has_dataclasses(code) else "",
         call=call_lines(manifest.name, code),
         structured='{"result": result}' if manifest.wraps_result else "result",
-    )
-
-
-def _project(manifest: Manifest) -> str:
-    return _PROJECT.format(
-        project=_toml(f"alita-tool-{manifest.name.replace('_', '-')}"),
-        version=_toml(f"{manifest.version}.0.0"),
-        summary=_toml(manifest.summary),
-        python=PYTHON,
-        dependencies="\n".join(f"  {line}" for line in _dependencies(manifest)),
     )
 
 
@@ -216,31 +185,3 @@ def _readme(stored: StoredVersion) -> str:
         sandbox=report.sandbox,
         config=json.dumps(config, indent=2),
     )
-
-
-def _description(manifest: Manifest) -> str:
-    document = {
-        "$schema": SERVER_SCHEMA,
-        "name": f"local.alita/{manifest.name}",
-        "description": manifest.summary[:100],
-        "version": f"{manifest.version}.0.0",
-    }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-
-def _manifest(stored: StoredVersion) -> str:
-    """What `alita tool import` verifies again, together with `tool.py`; the same keys as in a version's own folder."""
-    document = {
-        "manifest": stored.manifest.model_dump(mode="json"),
-        "examples": [example.as_json() for example in stored.examples],
-    }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-
-def _dependencies(manifest: Manifest) -> list[str]:
-    return [f"{_toml(requirement)}," for requirement in (*manifest.packages, *REQUIREMENTS)]
-
-
-def _toml(text: str) -> str:
-    """A TOML basic string."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -144,21 +144,21 @@ def unpack(files: Folder, name: str, version: int, seal: str | None = None) -> S
     """
     missing = next((file for file in VERSION_FILES if file not in files), None)
     if missing:
-        raise quarantined(name, version, f"{missing} is missing")
+        raise quarantine_error(name, version, f"{missing} is missing")
     if seal is not None and seal_of(files) != seal:
-        raise quarantined(name, version, "manifest.json differs from what was verified")
+        raise quarantine_error(name, version, "manifest.json differs from what was verified")
     try:
         return _parse(files, name, version)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as broken:
         kind = "does not fit" if isinstance(broken, ValidationError) else "cannot be read"
-        raise quarantined(name, version, f"manifest.json {kind}") from broken
+        raise quarantine_error(name, version, f"manifest.json {kind}") from broken
 
 
 def _parse(files: Folder, name: str, version: int) -> StoredVersion:
     document = json.loads(files["manifest.json"])
     changed = next((file for file in SEALED_FILES if document["files"][file] != _sha256(files[file])), None)
     if changed:
-        raise quarantined(name, version, f"{changed} differs from what was verified")
+        raise quarantine_error(name, version, f"{changed} differs from what was verified")
     stored = StoredVersion(
         manifest=Manifest.model_validate(document["manifest"]),
         code=files["tool.py"].decode(),
@@ -170,23 +170,23 @@ def _parse(files: Folder, name: str, version: int) -> StoredVersion:
     )
     manifest = stored.manifest
     if (manifest.name, manifest.version) != (name, version):
-        raise quarantined(name, version, "manifest.json is that of another version")
+        raise quarantine_error(name, version, "manifest.json is that of another version")
     if manifest.digest != digest_of(manifest, stored.code, stored.lock, stored.examples):
-        raise quarantined(name, version, "manifest.json does not agree with its digest")
+        raise quarantine_error(name, version, "manifest.json does not agree with its digest")
     untrue = contradiction(manifest, stored.report)
     if untrue:
-        raise quarantined(name, version, untrue)
+        raise quarantine_error(name, version, untrue)
     return stored
 
 
-def written_example(example: Example) -> str:
+def canonical_example(example: Example) -> str:
     """An example as text that is the same for the same example only: `1`, `1.0` and `true` are three."""
     return json.dumps(example.as_json(), sort_keys=True)
 
 
 def mark_of(example: Example) -> str:
     """Digest that a report identifies an example by."""
-    return hashlib.sha256(written_example(example).encode()).hexdigest()[:16]
+    return hashlib.sha256(canonical_example(example).encode()).hexdigest()[:16]
 
 
 def seal_of(files: Folder) -> str:
@@ -194,7 +194,7 @@ def seal_of(files: Folder) -> str:
     return _sha256(files["manifest.json"])
 
 
-def quarantined(name: str, version: int, what: str) -> ToolQuarantined:
+def quarantine_error(name: str, version: int, what: str) -> ToolQuarantined:
     """The error for a version that is not what was verified."""
     return ToolQuarantined(
         f"{name} v{version} is quarantined and will not run: {what}.",
@@ -213,7 +213,7 @@ def read_version_folder(folder: Path, name: str, version: int) -> dict[str, byte
     try:
         return read_folder(folder, VERSION_FILES)
     except Damaged as damaged:
-        raise quarantined(name, version, damaged.message) from damaged
+        raise quarantine_error(name, version, damaged.message) from damaged
 
 
 def versions_under(root: Path) -> list[tuple[str, int]]:
@@ -247,7 +247,7 @@ class ToolFiles:
         """A place of this process for what is not, or no longer, a version; swept after the process died."""
         return self.root / f".staging-{self._owner}-{secrets.token_hex(4)}"
 
-    def laid_aside(self, owner: str) -> list[Path]:
+    def folders_aside(self, owner: str) -> list[Path]:
         """Folders that a process has put aside."""
         return sorted(self.root.glob(f".staging-{owner}-*")) if owner.isalnum() else []
 

@@ -51,7 +51,7 @@ class LoadedVersions:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def unchanged(self, name: str, version: int) -> StoredVersion | None:
+    def find_unchanged(self, name: str, version: int) -> StoredVersion | None:
         """Cached version whose files are unchanged since; takes microseconds, reads no file."""
         key = (name, version)
         with self._lock:
@@ -69,7 +69,7 @@ class LoadedVersions:
         places = tuple(map(str, (folder.parent, folder, *(folder / file for file in VERSION_FILES))))
         before = _identity(places)
         stored = self._prove(name, version)
-        if before is not None and before == _identity(places) and self._settled(before):
+        if before is not None and before == _identity(places) and self._is_settled(before):
             with self._lock:
                 self._kept[(name, version)] = _Kept(places, before, stored)
                 self._kept.move_to_end((name, version))
@@ -77,7 +77,7 @@ class LoadedVersions:
                     self._kept.popitem(last=False)
         return stored
 
-    def _settled(self, identity: Identity) -> bool:
+    def _is_settled(self, identity: Identity) -> bool:
         newest = max(max(modified, changed) for *_, modified, changed in identity)
         return time.time_ns() - newest >= self._settled_ns
 

@@ -3,44 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
 from alita_mcp.library.rows import CatalogueEntry
-from alita_mcp.library.versions.files import quarantined
+from alita_mcp.library.versions.files import quarantine_error
 
 NEAREST = 3
 NEAR_FROM = 0.6
 """How much of two names must be alike, of 1, for one to be offered in the place of the other."""
-_SAME_STEM = 4
-"""So many letters in common at their beginning make two words one: count, counter, counts."""
 
 
 def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Those known names that are near to `name`, by their letters or by their words: three at most, best first."""
-    said = name[:64].lower()
-    likeness = {other: _likeness(said, other) for other in known}
-    near = [other for other, alike in likeness.items() if alike >= NEAR_FROM]
-    return tuple(sorted(near, key=lambda other: (-likeness[other], other))[:NEAREST])
+    """At most three known names near to `name` by their letters, in whatever order their words stand."""
+    said, names = name[:64].lower(), list(known)
+    by_words = {sort_words(other): other for other in names}
+    near = get_close_matches(said, names, NEAREST, NEAR_FROM)
+    near += (by_words[words] for words in get_close_matches(sort_words(said), by_words, NEAREST, NEAR_FROM))
+    return tuple(dict.fromkeys(near))[:NEAREST]
 
 
-def _likeness(said: str, other: str) -> float:
-    matcher = SequenceMatcher(None, said, other)
-    # both are bounds from above, and cheap
-    near = matcher.real_quick_ratio() >= NEAR_FROM and matcher.quick_ratio() >= NEAR_FROM
-    letters = matcher.ratio() if near else 0.0
-    words, others = (list(filter(None, each.split("_"))) for each in (said, other))
-    shared = sum(any(_is_same_word(word, each) for each in others) for word in words)
-    in_common = shared / max(len(words), len(others), 1)
-    return max(letters, NEAR_FROM if words and shared == len(words) else in_common)
+def sort_words(name: str) -> str:
+    """The words of a name in the order of the alphabet."""
+    return "_".join(sorted(filter(None, name.split("_"))))
 
 
-def _is_same_word(one: str, other: str) -> bool:
-    shorter = min(len(one), len(other))
-    return one == other or (shorter >= _SAME_STEM and one[:shorter] == other[:shorter])
-
-
-def not_found(name: str, known: Sequence[str]) -> ToolNotFound:
+def not_found_error(name: str, known: Sequence[str]) -> ToolNotFound:
     """The error for a name that no tool has."""
     nearest = nearest_names(name, known)
     hint = "A search finds tools by what they do." if known else "There are no tools yet."
@@ -49,19 +37,19 @@ def not_found(name: str, known: Sequence[str]) -> ToolNotFound:
     return ToolNotFound(f"There is no tool {name[:64]!r}.", hint=hint, nearest=nearest)
 
 
-def deleted(name: str) -> ToolUnavailable:
+def deletion_error(name: str) -> ToolUnavailable:
     """The error for a tool with a tombstone."""
     return ToolUnavailable(f"{name} was deleted.", hint=_brings_back(name))
 
 
-def not_as_seen(name: str) -> ToolUnavailable:
+def not_as_seen_error(name: str) -> ToolUnavailable:
     """The error for an approval of what stands otherwise by now."""
     return ToolUnavailable(
         f"{name} is not as it was a moment ago; nothing was approved.", hint="Look at it again."
     )
 
 
-def superseded(name: str, version: int, current: int) -> ToolUnavailable:
+def not_current_error(name: str, version: int, current: int) -> ToolUnavailable:
     """The error for a version that was given grants and is not the current one any more."""
     return ToolUnavailable(
         f"{name} v{version} asks for grants, which only the current version holds: v{current}.",
@@ -77,10 +65,10 @@ def not_callable(entry: CatalogueEntry) -> ToolUnavailable:
     """The error for a disabled or quarantined tool; the hint says how it comes back."""
     if entry.state == "disabled":
         return ToolUnavailable(f"{entry.name} is disabled.", hint=_brings_back(entry.name))
-    return quarantined(entry.name, entry.manifest.version, "a file differs from what was verified")
+    return quarantine_error(entry.name, entry.manifest.version, "a file differs from what was verified")
 
 
-def existing_version(entry: CatalogueEntry, version: int | None) -> int:
+def find_version(entry: CatalogueEntry, version: int | None) -> int:
     """The version that is meant, the current one when none is named.
 
     Raises:

@@ -13,7 +13,7 @@ from pathlib import Path
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.disk import OnStep, no_step, read_folder, sync_folder, unreadable
 from alita_mcp.library.trust.trust import is_lower
-from alita_mcp.library.versions.files import VERSION_FILES, ToolFiles, seal_of, written_example
+from alita_mcp.library.versions.files import VERSION_FILES, ToolFiles, canonical_example, seal_of
 from alita_mcp.values import StoredVersion
 
 
@@ -51,7 +51,7 @@ def put_right(files: ToolFiles, owner: str, name: str, version: int, seal: str) 
     place = files.folder(name, version)
     if _seal_in(place) == seal:
         return
-    true = next((aside for aside in files.laid_aside(owner) if _seal_in(aside) == seal), None)
+    true = next((aside for aside in files.folders_aside(owner) if _seal_in(aside) == seal), None)
     if true is None:
         return
     try:
@@ -84,7 +84,7 @@ def refuse_other_or_less(raised: StoredVersion, known: StoredVersion) -> None:
             f"{name} is {known.manifest.trust} and stays so: {raised.manifest.trust} is less.",
             hint="Publish a new version if the tool is wrong.",
         )
-    if not set(map(written_example, known.examples)) <= set(map(written_example, raised.examples)):
+    if not set(map(canonical_example, known.examples)) <= set(map(canonical_example, raised.examples)):
         raise LibraryError(f"{name} would lose examples that it was accepted with.", hint="Keep them all.")
 
 

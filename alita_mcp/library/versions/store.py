@@ -32,7 +32,7 @@ from alita_mcp.library.versions.files import (
     Folder,
     ToolFiles,
     pack,
-    quarantined,
+    quarantine_error,
     read_version_folder,
     seal_of,
     unpack,
@@ -81,27 +81,27 @@ class Store:
     def _open(self, starters: Path | None) -> None:
         self.files = ToolFiles(self.home, self._owner.name, self._on_step)
         self.catalogue = Catalogue(self.home / "library.sqlite3", self._on_step)
-        self.reader = CatalogueReader(self.catalogue.path, self.effective_grants.judged)
+        self.reader = CatalogueReader(self.catalogue.path, self.effective_grants.with_approval)
         try:
             self._sweep()
             if not self.catalogue.journal(1, "created"):
                 self._adopt()
                 self.set_strangers_aside()
                 self.catalogue.record("created", None, None, {})
-            self._purge()
-            self._drop_old_index()
+            for name, versions in self.catalogue.list_tombstones_before(_tombstone_limit()):
+                for version in versions:
+                    self.files.discard(name, version)
+                self.catalogue.purge(name)
+            # the index of words that version 0.1.0 kept beside the catalogue
+            shutil.rmtree(self.home / "index.lance", ignore_errors=True)
+            with suppress(OSError):
+                (self.home / "index.lock").unlink()
             self._install(starters)
-            self.effective_grants.bind_with(self.catalogue.bound)
+            self.effective_grants.bind_with(self.catalogue.bind_line)
         except BaseException:
             self.reader.close()
             self.catalogue.close()
             raise
-
-    def _drop_old_index(self) -> None:
-        """Removes the index of words that an earlier alita kept beside the catalogue."""
-        shutil.rmtree(self.home / "index.lance", ignore_errors=True)
-        with suppress(OSError):
-            (self.home / "index.lock").unlink()
 
     def mark(self) -> tuple[int, ...]:
         """Another value whenever anything was committed, or a person changed the grants file."""
@@ -178,7 +178,7 @@ class Store:
                 f"There is no {name} v{version}.", hint="inspect_tool names the versions there are."
             )
         if row.quarantined is not None:
-            raise quarantined(name, version, row.quarantined)
+            raise quarantine_error(name, version, row.quarantined)
         return self._check(name, version, row.seal)
 
     def enable(self, name: str, version: int) -> None:
@@ -189,7 +189,9 @@ class Store:
             ToolUnavailable: it was deleted too long ago.
         """
         row = self.reader.version_row(name, version)
-        if row is None or name in {gone for gone, _ in self.catalogue.deleted_before(_tombstone_limit())}:
+        if row is None or name in {
+            gone for gone, _ in self.catalogue.list_tombstones_before(_tombstone_limit())
+        }:
             raise ToolUnavailable(
                 f"{name} was deleted more than {TOMBSTONE_DAYS} days ago.", hint="Synthesize it."
             )
@@ -265,26 +267,20 @@ class Store:
 
     def set_strangers_aside(self) -> None:
         """Moves unpublished version folders away; looks at every folder there is."""
-        known = self.catalogue.published()
+        known = self.catalogue.list_known_versions()
         for name, version in versions_under(self.files.root):
             if (name, version) not in known:
                 refuge = self.files.set_aside(name, version)
                 self.catalogue.record("set aside", name, version, {"folder": str(refuge)})
 
-    def _purge(self) -> None:
-        for name, versions in self.catalogue.deleted_before(_tombstone_limit()):
-            for version in versions:
-                self.files.discard(name, version)
-            self.catalogue.purge(name)
-
     def _adopt(self) -> None:
         """Enters the versions that a lost catalogue left behind, if their files agree; their word proves nothing."""
-        known = self.catalogue.published()
+        known = self.catalogue.list_known_versions()
         for name, version in versions_under(self.files.root):
             if (name, version) in known:
                 continue
             with self._refusal_journalled(name, version):
-                files = _proved(self.files.root, name, version)
+                files = _read_proved(self.files.root, name, version)
                 manifest = unproven(unpack(files, name, version)).manifest
                 self.catalogue.publish((manifest, seal_of(files), ""), event="adopted")
 
@@ -294,11 +290,11 @@ class Store:
             return
         if self.catalogue.has_tools_besides("starter installed"):
             return
-        known = self.catalogue.published()
+        known = self.catalogue.list_known_versions()
         for name, version in versions_under(starters):
             if (name, version) not in known:
                 with self._refusal_journalled(name, version):
-                    self._place(name, version, _proved(starters, name, version), "starter installed")
+                    self._place(name, version, _read_proved(starters, name, version), "starter installed")
         self.catalogue.record("starter tools installed", None, None, {})
 
     def _place(self, name: str, version: int, files: Folder, event: str, made_by: str = "") -> Manifest:
@@ -335,7 +331,7 @@ def _remove(folders: Iterable[Path]) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _proved(root: Path, name: str, version: int) -> Folder:
+def _read_proved(root: Path, name: str, version: int) -> Folder:
     files = read_version_folder(root / name / f"v{version}", name, version)
     unpack(files, name, version)
     return files

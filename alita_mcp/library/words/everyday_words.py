@@ -42,9 +42,6 @@ full main
 top general common special specific particular appropriate correct proper
 """.strip()
 
-SHARE = 0.4
-"""What such a word says of a need, compared with another that as many tools have."""
-
 
 @lru_cache(maxsize=2)
 def everyday(stem: Callable[[str], Iterable[str]]) -> frozenset[str]:

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import re
 
-MAX_QUERY_CHARACTERS = 2_000
+from alita_mcp.library.words.stems import STOP_WORDS
 
-_STOP_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "a an and are as at be but by for from i if in into is it my no not of on or such that the their then"
-        " there these they this to was will with you your",
-    )
-)
+MAX_QUERY_CHARACTERS = 2_000
 
 
 def split_words(identifier: str) -> str:
@@ -22,7 +16,7 @@ def split_words(identifier: str) -> str:
     return re.sub(r"[_.\-/]+", " ", text)
 
 
-def bounded_query(query: str) -> str:
+def clean_query(query: str) -> str:
     """The query as any model can take it: bounded, no lone surrogates, no control characters."""
     text = query[:MAX_QUERY_CHARACTERS].encode("utf-8", "replace").decode()
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
@@ -34,7 +28,7 @@ def plain_tokens(text: str) -> list[str]:
     return [
         word[:-1] if len(word) > 3 and word.endswith("s") else word
         for word in words
-        if word not in _STOP_WORDS
+        if word not in STOP_WORDS
     ]
 
 

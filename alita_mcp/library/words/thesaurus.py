@@ -1,4 +1,4 @@
-"""Thesaurus of words that mean nearly the same where people ask for tools."""
+"""Thesaurus of formats, files and verbs that mean nearly the same where people ask for tools."""
 
 from __future__ import annotations
 
@@ -56,91 +56,6 @@ clean tidy normalize strip
 summarize summary condense shorten brief abstract
 translate translation language
 transcribe transcript caption subtitle
-speak speech read aloud voice say
-read open parse load
-draw plot chart graph visualize diagram
-map route direction navigation
-distance far length
-location place position coordinate geocode
-latitude longitude coordinate
-city town
-country nation
-weather forecast rain
-hot warm cold temperature
-time clock hour
-date day calendar
-schedule plan appointment meeting event
-timezone time zone
-buy purchase shop order
-price cost
-cheap discount deal coupon
-sell sale
-money currency dollar euro exchange
-stock share market finance invest
-loan mortgage credit
-tax income
-flight airline plane airport
-hotel accommodation lodging stay
-trip travel journey vacation holiday itinerary
-restaurant food eat dining
-recipe cook meal dish
-job career work employment vacancy
-resume cv
-home house property apartment real estate
-car vehicle auto automobile
-doctor medical health
-medicine drug medication
-exercise workout fitness gym
-child kid
-learn study teach lesson education course
-paper article research publication study
-book novel literature
-author writer
-news headline article
-post tweet social
-chat conversation talk dialogue
-question answer quiz
-game play
-joke funny humor
-person people user
-customer client
-company business firm corporation
-password credential login
-encrypt cipher secret
-hash checksum digest
-random dice shuffle
-background backdrop
-resize scale size
-crop trim cut
-rotate turn flip
-color colour
-equation formula solve
-derivative differentiate
-integral integrate
-matrix linear
-probability chance odds
-triangle geometry
-area surface
-speed velocity fast
-weight mass
-angle degree
-element chemical
-molecule compound
-gene dna sequence
-species animal
-plant flower garden
-star planet astronomy space
-rhyme poem poetry
-synonym thesaurus
-definition dictionary meaning define
-spelling spell typo
-grammar proofread
-regex pattern regular expression
-duplicate same twice repeat
-barcode qr
-logo brand design icon
-advertisement ad marketing campaign
-statistic analytics metric
 """.strip()
 
 

@@ -35,7 +35,7 @@ class Embedder(Protocol):
         ...
 
 
-def checked(name: str, answer: Any, texts: int) -> list[Vector]:
+def check_vectors(name: str, answer: Any, texts: int) -> list[Vector]:
     """Vectors as they must be.
 
     Raises:
@@ -74,7 +74,7 @@ def _are_numbers(vector: Sequence[Any]) -> bool:
 _HINT = "Use another ALITA_EMBEDDER."
 
 
-def same_length(name: str, vector: Vector, length: int) -> Vector:
+def check_length(name: str, vector: Vector, length: int) -> Vector:
     """The vector, if it is of that length.
 
     Raises:
@@ -108,5 +108,5 @@ class CheckedEmbedder:
                 f"The embedder {self.name!r} failed: {type(failure).__name__}.", hint=_HINT
             ) from failure
         if len(texts) == 1:
-            return checked(self.name, answer, 1)
-        return await anyio.to_thread.run_sync(checked, self.name, answer, len(texts))
+            return check_vectors(self.name, answer, 1)
+        return await anyio.to_thread.run_sync(check_vectors, self.name, answer, len(texts))

@@ -13,8 +13,8 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import ModelError, UsageError
-from alita_mcp.extras import importing
-from alita_mcp.models.embedding.interface import Vector, checked
+from alita_mcp.extras import extra_imports
+from alita_mcp.models.embedding.interface import Vector, check_vectors
 from alita_mcp.models.redaction import presentable
 
 WEIGHTS = "model.safetensors"
@@ -46,32 +46,21 @@ class Model2vecEmbedder:
         return await anyio.to_thread.run_sync(self._embed, list(texts), abandon_on_cancel=True)
 
     def _embed(self, texts: list[str]) -> list[Vector]:
-        with self._loading:
-            if self._model is None:
-                self._model = self._load()
-        return checked(self.name, self._encoded(texts), len(texts))
-
-    def _encoded(self, texts: list[str]) -> Any:
-        try:
-            return self._model.encode(texts).tolist()
-        except Exception as failure:
-            raise self._broken(failure) from failure
-
-    def _load(self) -> Any:
-        with importing("search"):
+        with extra_imports("search"):
             from model2vec import StaticModel
-        cards = logging.getLogger("huggingface_hub.repocard")
-        cards.setLevel(logging.ERROR)  # it warns of cards without a header
         try:
-            return StaticModel.from_pretrained(str(Path(self._source).expanduser()))
+            with self._loading:
+                if self._model is None:
+                    # it warns of cards without a header
+                    logging.getLogger("huggingface_hub.repocard").setLevel(logging.ERROR)
+                    self._model = StaticModel.from_pretrained(str(Path(self._source).expanduser()))
+            vectors = self._model.encode(texts).tolist()
         except Exception as failure:
-            raise self._broken(failure) from failure
-
-    def _broken(self, failure: Exception) -> ModelError:
-        return ModelError(
-            f"The embedder {self._source!r} cannot be used: {presentable(str(failure))}.",
-            hint="Name a folder in model2vec's format, or a model that it can fetch.",
-        )
+            raise ModelError(
+                f"The embedder {self._source!r} cannot be used: {presentable(str(failure))}.",
+                hint="Name a folder in model2vec's format, or a model that it can fetch.",
+            ) from failure
+        return check_vectors(self.name, vectors, len(texts))
 
 
 def is_folder(source: str) -> bool:

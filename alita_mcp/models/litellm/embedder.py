@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.embedding.interface import Vector, checked, same_length, wrong_answer
+from alita_mcp.models.embedding.interface import Vector, check_length, check_vectors, wrong_answer
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.litellm.failures import call_with_retries
 from alita_mcp.models.litellm.loading import load_litellm
@@ -60,7 +60,7 @@ class LitellmEmbedder:
         async def answer(number: int) -> None:
             async with at_once:
                 try:
-                    found[number] = await self._answered(litellm, batches[number])
+                    found[number] = await self._request(litellm, batches[number])
                 except ModelError as failure:
                     failures.append(failure)
                     tasks.cancel_scope.cancel()
@@ -71,28 +71,27 @@ class LitellmEmbedder:
         if failures:
             raise failures[0]
         vectors = [vector for number in range(len(batches)) for vector in found[number]]
-        return [same_length(self._chosen.name, vector, len(vectors[0])) for vector in vectors]
+        return [check_length(self._chosen.name, vector, len(vectors[0])) for vector in vectors]
 
-    async def _answered(self, litellm: Any, texts: Sequence[str]) -> list[Vector]:
-        answer = await call_with_retries(
-            lambda: self._asked(litellm, texts), self._patience, self._chosen, texts
-        )
+    async def _request(self, litellm: Any, texts: Sequence[str]) -> list[Vector]:
+        chosen = self._chosen
+
+        async def ask() -> Any:
+            with anyio.fail_after(chosen.timeout_s):  # for some providers litellm sets no limit at all
+                return await litellm.aembedding(
+                    model=chosen.name,
+                    input=list(texts),
+                    api_base=chosen.base_url,
+                    api_key=chosen.key_to_send,
+                    timeout=chosen.timeout_s,
+                    max_retries=0,
+                    num_retries=0,
+                )
+
+        answer = await call_with_retries(ask, self._patience, chosen, texts)
         tokens = getattr(getattr(answer, "usage", None), "total_tokens", None)
         _log.debug("%s: %d texts, usage %s", self.name, len(texts), tokens)
-        return _vectors(self._chosen.name, getattr(answer, "data", None), len(texts))
-
-    async def _asked(self, litellm: Any, texts: Sequence[str]) -> Any:
-        chosen = self._chosen
-        with anyio.fail_after(chosen.timeout_s):  # for some providers litellm sets no limit at all
-            return await litellm.aembedding(
-                model=chosen.name,
-                input=list(texts),
-                api_base=chosen.base_url,
-                api_key=chosen.key_to_send,
-                timeout=chosen.timeout_s,
-                max_retries=0,
-                num_retries=0,
-            )
+        return _vectors(chosen.name, getattr(answer, "data", None), len(texts))
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
@@ -121,9 +120,6 @@ def _vectors(name: str, rows: Any, texts: int) -> list[Vector]:
     if all(place is None for place in places):
         places = list(range(len(rows)))
     if not all(type(place) is int for place in places) or sorted(places) != list(range(texts)):
-        raise ModelError(
-            f"The embedder {name!r} did not answer one vector for each of {texts} texts.",
-            hint="Use another ALITA_EMBEDDER.",
-        )
+        raise wrong_answer(name, f"not one vector for each of {texts} texts")
     by_place = dict(zip(places, rows, strict=True))
-    return checked(name, [by_place[place].get("embedding") for place in range(texts)], texts)
+    return check_vectors(name, [by_place[place].get("embedding") for place in range(texts)], texts)

@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
-from alita_mcp.extras import importing
-from alita_mcp.settings import keep_litellm_to_itself
+from alita_mcp.extras import extra_imports
+from alita_mcp.settings import isolate_litellm
 
 MAX_REPLY_BYTES = 16 << 20
 """No answer of a model comes near."""
@@ -26,9 +26,9 @@ def load_litellm() -> Any:
     Raises:
         ExtraMissing: it is not installed, or damaged.
     """
-    keep_litellm_to_itself()
+    isolate_litellm()
     _silence_loggers()
-    with importing("models"):
+    with extra_imports("models"):
         litellm: Any = import_module("litellm")
         handlers = import_module("litellm.llms.custom_httpx.http_handler")
     _silence_loggers()  # the import gave them handlers that write to stdout

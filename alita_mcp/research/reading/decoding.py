@@ -51,8 +51,8 @@ def charset_of(body: bytes, content_type: str) -> str:
     for match in _DECLARATION.finditer(content_type.encode("ascii", "replace") + b"\n" + body[:_HEAD]):
         try:
             codec = codecs.lookup(match[1].decode("ascii", "replace"))
-            b"".decode(codec.name)  # `rot13` and the like are known, and are no text encodings
-        except LookupError:
+            b"x".decode(codec.name, "replace")  # `rot13` and the like are known, and are no text encodings
+        except (LookupError, ValueError):
             continue
         if codec.name not in _NO_CHARSETS:
             return _SUPERSETS.get(codec.name, codec.name)

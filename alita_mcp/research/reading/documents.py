@@ -11,7 +11,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from alita_mcp.errors import UsageError
-from alita_mcp.extras import importing
+from alita_mcp.extras import extra_imports
 from alita_mcp.research.reading.decoding import decode
 from alita_mcp.research.values import Document, Link
 
@@ -50,12 +50,12 @@ def read_document(body: bytes, content_type: str, url: str) -> Document:
         declared = _TYPES_BY_SUFFIX.get(PurePosixPath(path).suffix.lower(), by_content)
     kind = kind_of(declared, body, content_type)
     if kind == "pdf":
-        with importing("web", "Reading a PDF file"):
+        with extra_imports("web", "Reading a PDF file"):
             from alita_mcp.research.reading.pdf import pdf_document
 
         document = pdf_document(body, url)
     elif kind == "html":
-        with importing("web", "Reading HTML"):
+        with extra_imports("web", "Reading HTML"):
             from alita_mcp.research.reading.html import html_document
 
         document = html_document(decode(body, content_type), url)

@@ -1,10 +1,13 @@
-"""Search back ends that the settings name, opened as one search."""
+"""Search back ends that the settings name, asked at once and merged into one search."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+import anyio
 
 from alita_mcp.errors import UsageError
 from alita_mcp.research.addresses import parse_web_allow
@@ -21,8 +24,9 @@ from alita_mcp.research.search.apis import (
     JsonSearch,
     SearchApi,
 )
-from alita_mcp.research.search.merged_search import MergedSearch
 from alita_mcp.research.search.package_index import PackageIndexSearch
+from alita_mcp.research.texts import MAX_QUERY, one_line
+from alita_mcp.research.values import FailedBackend, Found, SearchHit
 from alita_mcp.settings import SEARCH_KEYS, Settings, key_from
 
 BACKENDS = ("package_index", "github", "searxng", "tavily", "brave")
@@ -30,6 +34,14 @@ BACKENDS = ("package_index", "github", "searxng", "tavily", "brave")
 KEYLESS = ("package_index", "github")
 """They work without a key or an address."""
 APIS = {"github": GITHUB, "searxng": SEARXNG, "tavily": TAVILY, "brave": BRAVE}
+TIMEOUT_S = 12.0
+"""For one back end; ours end by themselves before it."""
+MAX_HITS = 50
+_FLATTENING = 60
+"""Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): how little the first ranks stand out."""
+_TRACKING = re.compile(
+    r"utm_.*|(?:fb|g|d|y|tw)clid|[gw]braid|msclkid|igshid|mc_[ce]id|_hs(?:enc|mi)|srsltid", re.IGNORECASE
+)
 
 
 def backend_names(settings: Settings, *, has_model: bool) -> tuple[str, ...]:
@@ -71,6 +83,94 @@ def api_endpoint(name: str, api: SearchApi, setting: str, value: str) -> Endpoin
         advice = f"Check {setting}, and that search.formats in the server's settings.yml names json."
         return endpoint(name, value, setting=setting, advice=advice)
     return endpoint(name, api.url, setting=setting, key=value, key_header=api.key_header)
+
+
+class MergedSearch:
+    """Search over several back ends, of which some may have the same name."""
+
+    def __init__(self, backends: Sequence[SearchBackend], *, timeout_s: float = TIMEOUT_S) -> None:
+        self._backends = tuple(backends)
+        self._timeout_s = timeout_s
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """Names of the back ends, in their order."""
+        return tuple(dict.fromkeys(each.name for each in self._backends))
+
+    async def search(self, query: str, limit: int = 8) -> Found:
+        """Merged hits of all back ends, once each; never raises for one that fails."""
+        plain, limit = one_line(query, MAX_QUERY), max(1, min(limit, MAX_HITS))
+        if not plain:
+            return Found()
+        hits: list[Sequence[SearchHit]] = [()] * len(self._backends)
+        failed: dict[int, str] = {}
+
+        async def ask_backend(number: int, backend: SearchBackend) -> None:
+            try:
+                with anyio.fail_after(self._timeout_s):
+                    hits[number] = (await backend.search(plain, limit))[:limit]
+            except UsageError as refused:
+                failed[number] = str(refused)
+            except TimeoutError:
+                failed[number] = f"{backend.name} did not answer within {self._timeout_s:g} s."
+            except Exception as error:  # noqa: BLE001 - an extension's back end may raise anything
+                failed[number] = f"{backend.name} failed: {type(error).__name__}."
+
+        async with anyio.create_task_group() as tasks:
+            for number, backend in enumerate(self._backends):
+                tasks.start_soon(ask_backend, number, backend)
+        reasons = [
+            FailedBackend(backend=self._backends[number].name, reason=failed[number])
+            for number in sorted(failed)
+        ]
+        names = [each.name for each in self._backends]
+        merged = merge_hits(zip(names, hits, strict=True))
+        return Found(hits=merged[:limit], failed=tuple(dict.fromkeys(reasons)))
+
+
+def merge_hits(hits_by_backend: Iterable[tuple[str, Sequence[SearchHit]]]) -> tuple[SearchHit, ...]:
+    """The hits of all back ends, once each, by the sum of their reciprocal ranks."""
+    ranked: dict[str, dict[str, tuple[int, SearchHit]]] = {}
+    for backend, hits in hits_by_backend:
+        for rank, hit in enumerate(hits, 1):
+            if key := canonical_url(hit.url):
+                ranked.setdefault(key, {}).setdefault(backend, (rank, hit))
+
+    def sort_key(found: Mapping[str, tuple[int, SearchHit]]) -> tuple[float, int]:
+        ranks = [rank for rank, _ in found.values()]
+        return -sum(1 / (_FLATTENING + rank) for rank in ranks), min(ranks)
+
+    merged = []
+    for found in sorted(ranked.values(), key=sort_key):
+        # The best-ranked hit counts; the others fill up what it lacks.
+        by_rank = sorted(found.items(), key=lambda item: item[1][0])
+        same = [hit for _, (_, hit) in by_rank]
+        changes = {
+            "backends": tuple(backend for backend, _ in by_rank),
+            "snippet": next((hit.snippet for hit in same if hit.snippet), ""),
+            "published": next((hit.published for hit in same if hit.published), ""),
+        }
+        merged.append(same[0].model_copy(update=changes))
+    return tuple(merged)
+
+
+def canonical_url(url: str) -> str:
+    """The URL without scheme, default port, fragment, tracking parameters and final slash; query sorted.
+
+    Empty where it is not an http(s) URL. It is a key to compare, not an address to read.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return ""
+    if not host or parts.scheme not in ("http", "https"):
+        return ""
+    place = host if port in (None, 80, 443) else f"{host}:{port}"
+    path = quote(unquote(parts.path), safe="/:@!$&'()*+,;=~").rstrip("/")
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    kept = [pair for pair in pairs if not _TRACKING.fullmatch(pair[0])]
+    return f"{place}{path}?{urlencode(sorted(kept))}" if kept else f"{place}{path}"
 
 
 @asynccontextmanager

@@ -105,7 +105,6 @@ def _row(project: Project) -> Row:
         ),
         "withdrawn by its authors (yanked)" if newest and newest.is_yanked else "",
         *project.warnings,
-        project.home,
     ]
     title = f"{project.name} {newest.version if newest else '(only pre-releases)'}"
     return project.url, title, "; ".join(filter(None, facts)), newest.date if newest else ""

@@ -90,7 +90,7 @@ class OpenFolder:
         return found
 
     @contextmanager
-    def reading(self, name: str) -> Iterator[tuple[int, os.stat_result]]:
+    def open_file(self, name: str) -> Iterator[tuple[int, os.stat_result]]:
         """A file's descriptor and what it is.
 
         Raises:
@@ -106,7 +106,7 @@ class OpenFolder:
         try:
             found = os.fstat(fd)
             if not stat.S_ISREG(found.st_mode) or not os.path.samestat(found, looked):
-                raise PermissionError(errno.EPERM, "swapped while it was opened", name)
+                raise PermissionError(errno.EPERM, "replaced while it was opened", name)
             yield fd, found
         finally:
             os.close(fd)

@@ -22,8 +22,7 @@ from alita_mcp.sandbox.broker.requests import (
     parse_request,
 )
 from alita_mcp.sandbox.broker.workspace import SETTING, Workspace
-from alita_mcp.sandbox.broker_events import MAX_TARGET, BrokerEvent
-from alita_mcp.sandbox.interface import Broker, EgressPolicy, RunResult
+from alita_mcp.sandbox.interface import MAX_TARGET, Broker, BrokerEvent, EgressPolicy, RunResult
 from alita_mcp.sandbox.network.egress_policies import GrantedHosts
 from alita_mcp.sandbox.runner.tool.grants import lacks
 from alita_mcp.sandbox.runner.tool.workspace import READ_ONLY
@@ -97,7 +96,7 @@ class GrantedBroker(Broker):
         values = [
             self._services.secrets[name] for name in self._grants.secrets if name in self._services.secrets
         ]
-        spent = self._hosts.budget.spent
+        spent = self._hosts.budget.limit_message
         message = f"{result.message} (the call moved {spent})" if spent and not result.ok else result.message
         if not values and message == result.message:
             return result
@@ -143,12 +142,12 @@ class GrantedBroker(Broker):
         if request.name not in self._grants.tools:
             raise PermissionError(lacks("call_tool", request.name if self._grants.tools else ""))
         if self._services.call_tool is None:
-            raise RuntimeError("alita_tool.call_tool is granted, but no library is open here")
+            raise RuntimeError("alita_tool.call_tool is granted, but no library is open")
         chain = (*self._services.chain, request.name)
         if request.name in self._services.chain:
-            raise RuntimeError(f"tools may not call themselves: {' → '.join(chain)}")
+            raise RuntimeError(f"tools cannot call themselves: {' → '.join(chain)}")
         if len(chain) > MAX_CHAIN:
-            raise RuntimeError(f"more than {MAX_CHAIN} tools that call one another: {' → '.join(chain)}")
+            raise RuntimeError(f"more than {MAX_CHAIN} nested tool calls: {' → '.join(chain)}")
         value = await _from_app(self._services.call_tool(request.name, request.arguments, chain=chain))
         return value, _size(request.arguments), _size(value)
 
@@ -162,23 +161,23 @@ class GrantedBroker(Broker):
         return self._services.secrets[request.name], 0, 0
 
     async def _list(self, request: ListRequest) -> _Reply:
-        names = await to_thread.run_sync(self._entered("read").names, request.path)
+        names = await to_thread.run_sync(self._open_workspace("read").names, request.path)
         return names, 0, 0
 
     async def _read(self, request: ReadRequest) -> _Reply:
         piece = await to_thread.run_sync(
-            self._entered("read").read, request.path, request.offset, request.length
+            self._open_workspace("read").read, request.path, request.offset, request.length
         )
         return piece, 0, len(piece["data"]) * 3 // 4
 
     async def _change(self, request: ChangeRequest) -> _Reply:
-        workspace = self._entered("write")
+        workspace = self._open_workspace("write")
         workspace.stage(request.operations)
         # abandoning the thread would leave half of the changes to nobody's knowledge
         written = await to_thread.run_sync(workspace.commit) if request.last else 0
         return None, written, 0
 
-    def _entered(self, what: str) -> Workspace:
+    def _open_workspace(self, what: str) -> Workspace:
         if self._grants.workspace == "none":
             raise PermissionError(lacks("workspace"))
         if what == "write" and self._grants.workspace != "write":

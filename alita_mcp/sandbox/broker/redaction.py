@@ -25,7 +25,7 @@ def check_secret(name: str, value: str) -> None:
     """
     if len(value) < SHORTEST:
         raise UsageError(
-            f"The secret {name!r} is shorter than {SHORTEST} characters, so it could not be kept out of results."
+            f"The secret {name!r} is shorter than {SHORTEST} characters, too short to be redacted reliably."
         )
 
 

@@ -59,7 +59,7 @@ class Operation(BrokerRequest):
 
     path: Path
     stamp: str = Field(default="", max_length=100)
-    """What the tool knew of the file; empty for what was not there."""
+    """That of the file when the tool read it; empty for one that it did not read."""
     data: str = ""
     """A piece of the file, in base64."""
     more: bool = False

@@ -10,7 +10,6 @@ import binascii
 import errno
 import os
 import stat
-from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,14 +20,13 @@ from alita_mcp.sandbox.broker.requests import Operation
 from alita_mcp.sandbox.runner.tool.workspace import CHUNK, MAX_FILE
 
 SETTING = "ALITA_WORKSPACE"
-MAX_NAMES = 2_000
-"""How many names one listing holds; folders that do not fit are listed when they are looked at."""
+MAX_NAMES = 10_000
+"""How many names one listing holds."""
 MAX_LISTING_BYTES = 512 << 10
 MAX_DEPTH = 32
 MAX_CHANGED_BYTES = 32 << 20
 """How much one call may write in all."""
 MAX_OPERATIONS = 4_000
-Listing = list[list[Any]]
 
 
 class Workspace:
@@ -41,37 +39,28 @@ class Workspace:
         self._operations: list[Operation] = []
         self._bytes = 0
 
-    def names(self, path: str) -> Listing:
-        """All names below a folder, level by level: path, `file`, `folder` or `unlisted`, stamp.
+    def names(self, path: str) -> list[str]:
+        """Paths of all files in and below a folder; none where there is no such folder.
 
         Raises:
-            OSError: it is no folder, is not there, or holds too many names.
+            OSError: they are too many for one listing.
         """
-        found: Listing = []
-        waiting = deque([path])
+        found: list[str] = []
         size = 0
+        waiting = [path]
         while waiting:
-            folder = waiting.popleft()
-            with self._folder(parts_of(folder) if folder else []) as opened, _named(folder):
-                entries = [
-                    [
-                        f"{folder}/{name}" if folder else name,
-                        "folder" if stat.S_ISDIR(entry.st_mode) else "file",
-                        stamp_of(entry),
-                    ]
-                    for name, entry in opened.names()
-                    if _is_text(name)
-                ]
-            size += sum(len(os.fsencode(entry[0])) + 100 for entry in entries)
-            if len(found) + len(entries) > MAX_NAMES or size > MAX_LISTING_BYTES:
-                if folder == path:
-                    raise OSError(errno.EFBIG, f"more than {MAX_NAMES} names in one folder", path)
-                unlisted = {folder, *waiting}
-                return [
-                    [entry[0], "unlisted", entry[2]] if entry[0] in unlisted else entry for entry in found
-                ]
-            found += entries
-            waiting += [entry[0] for entry in entries if entry[1] == "folder"]
+            folder = waiting.pop()
+            try:
+                with self._folder(parts_of(folder) if folder else []) as opened, _path_in_errors(folder):
+                    entries = [entry for entry in opened.names() if _is_text(entry[0])]
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            for name, entry in entries:
+                inner = f"{folder}/{name}" if folder else name
+                (waiting if stat.S_ISDIR(entry.st_mode) else found).append(inner)
+                size += len(os.fsencode(inner)) + 8
+            if len(found) + len(waiting) > MAX_NAMES or size > MAX_LISTING_BYTES:
+                raise OSError(errno.EFBIG, f"more than {MAX_NAMES} names: list a folder below", path)
         return found
 
     def read(self, path: str, offset: int, length: int) -> dict[str, Any]:
@@ -80,11 +69,15 @@ class Workspace:
         Raises:
             OSError: nothing that may be read, or too large.
         """
-        with self._holding(path) as (folder, name), _named(path), folder.reading(name) as (fd, found):
+        with (
+            self._open_parent(path) as (folder, name),
+            _path_in_errors(path),
+            folder.open_file(name) as (fd, found),
+        ):
             if found.st_size > MAX_FILE:
                 raise OSError(
                     errno.EFBIG,
-                    f"{found.st_size} bytes are more than the {MAX_FILE} that a tool may read",
+                    f"{found.st_size} bytes are more than the {MAX_FILE} that a tool can read",
                     path,
                 )
             os.lseek(fd, offset, os.SEEK_SET)
@@ -112,11 +105,14 @@ class Workspace:
             OSError: something changed on the host since the tool looked at it; then nothing is done.
         """
         if any(operation.more for operation in self._operations):
-            raise ValueError("a file was not handed in to its end")
+            raise ValueError("a file is incomplete")
         for operation in self._operations:
             self._check(operation)
         for operation in self._operations:
-            with self._holding(operation.path, make=True) as (folder, name), _named(operation.path):
+            with (
+                self._open_parent(operation.path, make=True) as (folder, name),
+                _path_in_errors(operation.path),
+            ):
                 folder.write(name, bytes(self._staged[operation.path]))
         self._operations.clear()
         return self._bytes
@@ -125,10 +121,10 @@ class Workspace:
         try:
             data = base64.b64decode(operation.data, validate=True)
         except binascii.Error as broken:
-            raise ValueError("data that is no base64") from broken
+            raise ValueError("data is not base64") from broken
         started = operation.path in self._staged
         if started and not self._operations[-1].more:
-            raise ValueError("a file was handed in twice")
+            raise ValueError("a file was written twice")
         if started:
             self._operations.pop()
         self._operations.append(operation)
@@ -141,21 +137,21 @@ class Workspace:
             raise OSError(errno.EFBIG, f"more than {MAX_CHANGED_BYTES} bytes in all", operation.path)
 
     def _check(self, operation: Operation) -> None:
-        """That the host still has what the tool knew; folders that are to be made are not there yet."""
+        """That the host still has the file that the tool read; folders that are to be made are not there yet."""
         try:
-            with self._holding(operation.path) as (folder, name), _named(operation.path):
+            with self._open_parent(operation.path) as (folder, name), _path_in_errors(operation.path):
                 found = folder.look(name)
         except FileNotFoundError:
             if operation.stamp:
                 raise
             return
-        if not operation.stamp:
-            raise FileExistsError(errno.EEXIST, "made by somebody else meanwhile", operation.path)
-        if stamp_of(found) != operation.stamp:
-            raise OSError(errno.ESTALE, "changed by somebody else meanwhile", operation.path)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "a folder", operation.path)
+        if operation.stamp not in {"", stamp_of(found)}:
+            raise OSError(errno.ESTALE, "changed by someone else in the meantime", operation.path)
 
     @contextmanager
-    def _holding(self, path: str, *, make: bool = False) -> Iterator[tuple[OpenFolder, str]]:
+    def _open_parent(self, path: str, *, make: bool = False) -> Iterator[tuple[OpenFolder, str]]:
         """The folder that holds what a path names, and its name there."""
         *way, name = parts_of(path)
         with self._folder(way, make=make) as folder:
@@ -170,7 +166,7 @@ class Workspace:
                 why = f"the folder that {SETTING} names cannot be used: {problem.strerror}"
                 raise RuntimeError(why) from None
             folder = opened.enter_context(root)
-            with _named("/".join(way)):
+            with _path_in_errors("/".join(way)):
                 for name in way:
                     if make:
                         folder.make_folder(name)
@@ -189,7 +185,7 @@ def parts_of(path: str) -> list[str]:
     if path.startswith("/") or ".." in parts:
         raise PermissionError(errno.EPERM, "outside the workspace", path[:200])
     if len(parts) > MAX_DEPTH or not all(map(_is_name, parts)):
-        raise ValueError(f"{path[:200]!r} is no path below the workspace")
+        raise ValueError(f"{path[:200]!r} is not a path in the workspace")
     return parts
 
 
@@ -215,7 +211,7 @@ def stamp_of(found: os.stat_result) -> str:
 
 
 @contextmanager
-def _named(path: str) -> Iterator[None]:
+def _path_in_errors(path: str) -> Iterator[None]:
     """Errors of the system name the path below the workspace, never where that lies on the host."""
     try:
         yield

@@ -60,7 +60,7 @@ class Cgroup(NamedTuple):
         """Kills all processes in the group and removes its folders."""
         with anyio.move_on_after(_REMOVE_SECONDS):
             for folder in self.folders:
-                while not _removed(folder):
+                while not _remove_folder(folder):
                     for pid in _words(folder / "cgroup.procs"):
                         with suppress(ProcessLookupError, PermissionError):
                             os.kill(int(pid), signal.SIGKILL)
@@ -96,7 +96,7 @@ class Cgroups:
                     write_setting(folder / setting.file, setting)
         except (OSError, CgroupMissing) as refused:
             for folder in made:
-                _removed(folder)
+                _remove_folder(folder)
             raise CgroupMissing(str(refused)) from refused
         return Cgroup(tuple(made))
 
@@ -136,18 +136,18 @@ class Cgroups:
             for folder in (*parent.glob("alita-*"), *(parent.parent.glob("*/alita-*") if inside else ())):
                 owner = ProcessOwner.parse(folder.name.removeprefix("alita-").rpartition("-")[0])
                 if owner is not None and owner.is_gone():
-                    _removed(folder)
+                    _remove_folder(folder)
 
     def _plan(self, limits: Limits) -> list[tuple[Path, tuple[Setting, ...]]]:
         if self._is_v2():
-            return [(self._delegated(), _v2_settings(limits))]
+            return [(self._find_delegated_group(), _v2_settings(limits))]
         places = [(self._v1_parent(name), settings) for name, settings in _v1_settings(limits).items()]
         return [(parent, settings) for parent, settings in places if parent.is_dir()]
 
     def _parents(self) -> list[Path]:
         try:
             return (
-                [self._delegated()]
+                [self._find_delegated_group()]
                 if self._is_v2()
                 else [self._v1_parent(name) for name in ("memory", "pids", "cpu")]
             )
@@ -157,7 +157,7 @@ class Cgroups:
     def _is_v2(self) -> bool:
         return (self._root / "cgroup.controllers").exists()
 
-    def _delegated(self) -> Path:
+    def _find_delegated_group(self) -> Path:
         """The nearest group above ours that hands memory and processes down and lets us make children."""
         folder = self._root / self._path_of("")
         for candidate in (folder, *folder.parents):
@@ -249,7 +249,7 @@ def _words(file: Path) -> set[str]:
         return set()
 
 
-def _removed(folder: Path) -> bool:
+def _remove_folder(folder: Path) -> bool:
     with suppress(OSError):
         folder.rmdir()
     return not folder.exists()

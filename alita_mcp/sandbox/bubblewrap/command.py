@@ -63,7 +63,7 @@ def bwrap_command(bwrap: str, python: Interpreter, limits: Limits, packages: str
     ]  # fmt: skip
 
 
-def unprivileged(argv: list[str]) -> list[str]:
+def command_without_privileges(argv: list[str]) -> list[str]:
     """The command with root's rights dropped; other users run it as themselves.
 
     bubblewrap started as root would map the sandbox's user to root outside, who may write /proc/sys without any
@@ -74,7 +74,7 @@ def unprivileged(argv: list[str]) -> list[str]:
 
 def waiting_command(argv: list[str]) -> list[str]:
     """Command that starts `argv` once a line arrives on stdin."""
-    return unprivileged(["/bin/sh", "-c", WAIT, "sh", *argv])
+    return command_without_privileges(["/bin/sh", "-c", WAIT, "sh", *argv])
 
 
 def mounting_command(python: Interpreter, bwrap: str, limits: Limits, packages: str) -> list[str]:

@@ -21,13 +21,13 @@ _DRAIN_SECONDS = 5.0
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-class BubblewrapTransport:
+class BubblewrapTransport(Polled):
     """Transport over the pipes of a bubblewrap process."""
 
-    def __init__(self, duplex: Polled, complaints: IO[bytes], cgroup: Cgroup | None) -> None:
-        self._duplex = duplex
+    def __init__(self, source: int, sink: int, complaints: IO[bytes]) -> None:
+        super().__init__(source, sink)
+        self.cgroup: Cgroup | None = None
         self._complaints = complaints
-        self._cgroup = cgroup
         self._oom_kills = 0
 
     @property
@@ -36,35 +36,22 @@ class BubblewrapTransport:
         # pread: the process writes at the same offset that a seek here would move
         return os.pread(self._complaints.fileno(), MAX_COMPLAINTS, 0).decode("utf-8", "replace").strip()
 
-    @property
-    def is_whole(self) -> bool:
-        """False once bytes that were to be sent are lost."""
-        return self._duplex.is_whole
-
     async def send(self, data: bytes) -> None:
         """Writes all of it."""
         try:
-            await self._duplex.send(data)
+            await super().send(data)
         except OSError as broken:
             raise WorkerLost(f"The sandbox takes no input. {self.complaints}".strip()) from broken
-
-    async def receive(self) -> bytes:
-        """The next bytes of stdout; empty when the supervisor is gone."""
-        return await self._duplex.receive()
-
-    def is_silent(self) -> bool:
-        """Whether nothing waits to be received."""
-        return self._duplex.is_silent()
 
     async def ran_out_of_memory(self, *, ended: bool) -> bool:  # noqa: ARG002 - a group outlives its processes
         """Whether the control group counts an OOM kill that was not reported before."""
         before = self._oom_kills
-        self._oom_kills = self._cgroup.oom_kills() if self._cgroup is not None else 0
+        self._oom_kills = self.cgroup.oom_kills() if self.cgroup is not None else 0
         return self._oom_kills > before
 
 
 @asynccontextmanager
-async def confined_process(
+async def start_confined_process(
     argv: list[str], confine: Callable[[int], Awaitable[Cgroup | None]]
 ) -> AsyncIterator[BubblewrapTransport]:
     """Starts a command that waits for a line on stdin; `confine(pid)` runs before it and gives the control group.
@@ -74,18 +61,24 @@ async def confined_process(
         SandboxError: it cannot be put under its limits.
     """
     with tempfile.TemporaryFile() as complaints:
-        process, duplex = await _start(argv, complaints)
+        process, transport = await _start(argv, complaints)
         try:
-            cgroup = await confine(process.pid)
-            transport = BubblewrapTransport(duplex, complaints, cgroup)
+            transport.cgroup = await confine(process.pid)
             await transport.send(b"go\n")
             yield transport
         finally:
             with anyio.CancelScope(shield=True):
-                await _end(process, duplex)
+                with suppress(ProcessLookupError):
+                    process.kill()
+                # the supervisor dies with bubblewrap, and the kernel kills the rest with it; the pipe's end shows it
+                with anyio.move_on_after(_DRAIN_SECONDS):
+                    while await transport.receive():
+                        continue
+                transport.close()
+                await process.aclose()
 
 
-async def _start(argv: list[str], complaints: IO[bytes]) -> tuple[Process, Polled]:
+async def _start(argv: list[str], complaints: IO[bytes]) -> tuple[Process, BubblewrapTransport]:
     environment = {"PATH": _PATH}
     if os.geteuid() != 0:
         environment["XDG_RUNTIME_DIR"] = f"/run/user/{os.geteuid()}"  # where systemd-run finds its manager
@@ -107,15 +100,4 @@ async def _start(argv: list[str], complaints: IO[bytes]) -> tuple[Process, Polle
     finally:
         os.close(stdin)
         os.close(stdout)
-    return process, Polled(from_it, to_it)
-
-
-async def _end(process: Process, duplex: Polled) -> None:
-    with suppress(ProcessLookupError):
-        process.kill()
-    # the supervisor dies with bubblewrap, and the kernel kills the rest with it; the pipe's end shows that it did
-    with anyio.move_on_after(_DRAIN_SECONDS):
-        while await duplex.receive():
-            continue
-    duplex.close()
-    await process.aclose()
+    return process, BubblewrapTransport(from_it, to_it, complaints)

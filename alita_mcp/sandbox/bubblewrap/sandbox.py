@@ -23,12 +23,12 @@ from alita_mcp.sandbox.bubblewrap.command import (
     OLDEST,
     Interpreter,
     bwrap_command,
+    command_without_privileges,
     mounting_command,
     scratch_bytes,
-    unprivileged,
     waiting_command,
 )
-from alita_mcp.sandbox.bubblewrap.process import confined_process
+from alita_mcp.sandbox.bubblewrap.process import start_confined_process
 from alita_mcp.sandbox.interface import Environment
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.packages.folders import Folders
@@ -42,7 +42,7 @@ INSTALL = (
 )
 UTIL_LINUX = "Install util-linux, or start the server as another user than root."
 DELEGATE = (
-    "Start it in a systemd user session, where control groups are delegated, or accept weaker limits with"
+    "Start the server in a systemd user session, which delegates control groups, or accept weaker limits with"
     " ALITA_ALLOW_WEAK_LIMITS=true."
 )
 _SETTLE_SECONDS = 10.0
@@ -84,7 +84,7 @@ class BubblewrapSandbox(IsolatedSandbox):
         # never a folder that somebody else named, because it is mounted
         packages = self._folders.find(environment.digest) if environment else ""
         if environment and packages != environment.location:
-            raise SandboxError(f"The environment {environment.digest!r} is not here any more.")
+            raise SandboxError(f"The environment {environment.digest!r} no longer exists.")
         scope = self._new_scope(limits)
         try:
             if packages and os.geteuid() == 0:
@@ -92,7 +92,7 @@ class BubblewrapSandbox(IsolatedSandbox):
             else:
                 words = waiting_command(bwrap_command(bwrap, python, limits, packages or ""))
             confine = partial(self._confine, scope, limits)
-            async with confined_process([*scope.prefix, *words], confine) as transport:
+            async with start_confined_process([*scope.prefix, *words], confine) as transport:
                 yield transport, scope.confinement
         finally:
             if scope.cgroup is not None:
@@ -130,7 +130,7 @@ class BubblewrapSandbox(IsolatedSandbox):
                 if _at_most(memory, limits.memory_bytes) and _at_most(processes, limits.processes):
                     return group
                 await anyio.sleep(0.01)
-        raise SandboxError("systemd put no limits on the sandbox.", hint=DELEGATE)
+        raise SandboxError("systemd applied no limits to the sandbox.", hint=DELEGATE)
 
 
 def _confinement(limits: Limits) -> Confinement:
@@ -151,12 +151,12 @@ def _at_most(found: int | None, limit: int) -> bool:
 
 def _find_tools() -> tuple[str, Interpreter]:
     if sys.platform != "linux":
-        raise SandboxUnavailable("bubblewrap runs on Linux alone.", hint="Docker runs here, too.")
+        raise SandboxUnavailable("bubblewrap runs on Linux only.", hint="Use Docker here.")
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise SandboxUnavailable("bubblewrap is not installed.", hint=INSTALL)
     if os.geteuid() == 0 and shutil.which(DROP[0]) is None:
-        raise SandboxUnavailable(f"{DROP[0]}, by which root drops its rights, is missing.", hint=UTIL_LINUX)
+        raise SandboxUnavailable(f"{DROP[0]}, which drops root's privileges, is missing.", hint=UTIL_LINUX)
     answer = _output([bwrap, "--version"])
     version = tuple(int(part) for part in re.findall(r"\d+", answer)[:2])
     if version < OLDEST:
@@ -185,7 +185,13 @@ def _output(argv: list[str]) -> str:
     """What a program says, as the sandbox's user; empty when it cannot be started or fails."""
     try:
         done = subprocess.run(
-            unprivileged(argv), capture_output=True, text=True, check=True, cwd="/", env={}, timeout=30
+            command_without_privileges(argv),
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd="/",
+            env={},
+            timeout=30,
         )
     except (OSError, subprocess.SubprocessError):
         return ""

@@ -57,7 +57,7 @@ class Engine:
 
         return await self._in_thread(ask)
 
-    async def blocking(self, action: Callable[[], T]) -> T:
+    async def run_blocking(self, action: Callable[[], T]) -> T:
         """Runs a blocking read or write of a container's stream in a thread; cancelling does not wait for it."""
         return await anyio.to_thread.run_sync(action, limiter=self._limiter(), abandon_on_cancel=True)
 
@@ -123,13 +123,13 @@ class Engine:
                     await progress(f"pulling {self.image}: {done} of {len(layers)} layers")
         except SandboxError as problem:
             raise SandboxUnavailable(
-                f"The image {self.image!r} is not here and cannot be pulled: {problem.message}",
-                hint="Pull it where there is a network, or name another image with Python 3.11 or newer"
+                f"The image {self.image!r} is missing and cannot be pulled: {problem.message}",
+                hint="Pull it while you have a network, or set another image with Python 3.11 or newer"
                 " in ALITA_DOCKER_IMAGE.",
             ) from problem
 
     async def _in_thread(self, action: Callable[[], T]) -> T:
-        return await anyio.to_thread.run_sync(lambda: _translated(action), limiter=self._limiter())
+        return await anyio.to_thread.run_sync(lambda: _translate_errors(action), limiter=self._limiter())
 
     def _limiter(self) -> anyio.CapacityLimiter:
         # no bound of its own: `max_workers` bounds the containers, and each reads in one thread
@@ -203,7 +203,7 @@ def _try_socket(url: str) -> None:
         ) from refused
 
 
-def _translated(action: Callable[[], T]) -> T:
+def _translate_errors(action: Callable[[], T]) -> T:
     import docker.errors
     import requests.exceptions
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from alita_mcp.sandbox.docker.engine import OWNER_LABEL, START_DOCKER, Engine
-from alita_mcp.sandbox.docker.transport import running_container
+from alita_mcp.sandbox.docker.transport import open_container
 from alita_mcp.sandbox.docker.volumes import Volumes, volume_name
 from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.isolated import IsolatedSandbox
@@ -50,7 +50,7 @@ class DockerSandbox(IsolatedSandbox):
         if is_gvisor(runtime):
             await self._engine.require_limits()
         parameters = self.parameters(limits, environment) | runtime_parameters(runtime, limits)
-        async with running_container(self._engine, parameters) as transport:
+        async with open_container(self._engine, parameters) as transport:
             yield transport, confinement(limits, runtime)
 
     def parameters(self, limits: Limits, environment: Environment | None) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class DockerTransport:
         self._engine = engine
         self._name = name
         self._attached = attached
-        self._duplex = duplex_of(attached, engine.blocking)
+        self._duplex = duplex_of(attached, engine.run_blocking)
         self._created = created
         self._buffer = bytearray()
         self._complaints = bytearray()
@@ -110,7 +110,7 @@ def _time(moment: datetime) -> str:
 
 
 @asynccontextmanager
-async def running_container(engine: Engine, parameters: dict[str, Any]) -> AsyncIterator[DockerTransport]:
+async def open_container(engine: Engine, parameters: dict[str, Any]) -> AsyncIterator[DockerTransport]:
     """A started container and its stream; killed and removed at the end, also when the task is cancelled.
 
     Raises:

@@ -74,15 +74,9 @@ def _holder(volume: str) -> str:
 def _fill(client: Any, engine: Engine, volume: str, tar: bytes) -> None:
     remove_container(client, _holder(volume))  # of a builder that was killed
     client.volumes.create(volume, labels={_LABEL: volume})
-    client.api.create_container(
-        engine.image,
-        ["true"],
-        name=_holder(volume),
-        host_config=_mount(client, volume),
-        labels={OWNER_LABEL: str(engine.owner)},
-    )
-    client.api.put_archive(_holder(volume), PACKAGES, tar)
-    client.api.put_archive(_holder(volume), PACKAGES, tar_of_file(MARKER, b"", 0o444))
+    holder = _create_container(client, engine, volume, _holder(volume))
+    client.api.put_archive(holder, PACKAGES, tar)
+    client.api.put_archive(holder, PACKAGES, tar_of_file(MARKER, b"", 0o444))
 
 
 def _is_complete(client: Any, engine: Engine, volume: str) -> bool:
@@ -91,9 +85,7 @@ def _is_complete(client: Any, engine: Engine, volume: str) -> bool:
     if not client.volumes.list(filters={"name": volume}):
         return False
     # unnamed: anybody may look at the same time
-    reader = client.api.create_container(
-        engine.image, ["true"], host_config=_mount(client, volume), labels={OWNER_LABEL: str(engine.owner)}
-    )["Id"]
+    reader = _create_container(client, engine, volume)
     try:
         parts, _ = client.api.get_archive(reader, f"{PACKAGES}/{MARKER}")
         parts.close()
@@ -121,7 +113,10 @@ def _drop(client: Any, volume: str) -> bool:
     return True
 
 
-def _mount(client: Any, volume: str) -> Any:
-    return client.api.create_host_config(
-        binds={volume: {"bind": PACKAGES, "mode": "rw"}}, network_mode="none"
-    )
+def _create_container(client: Any, engine: Engine, volume: str, name: str | None = None) -> str:
+    """A container that is never started and has the volume mounted; its name."""
+    binds = {volume: {"bind": PACKAGES, "mode": "rw"}}
+    mount = client.api.create_host_config(binds=binds, network_mode="none")
+    labels = {OWNER_LABEL: str(engine.owner)}
+    created = client.api.create_container(engine.image, ["true"], name=name, host_config=mount, labels=labels)
+    return str(created["Id"])

@@ -9,17 +9,13 @@ from contextlib import suppress
 import anyio
 from anyio.abc import ByteStream
 
-from alita_mcp.sandbox.broker_events import MAX_TARGET, BrokerEvent
-from alita_mcp.sandbox.interface import EgressRefused
+from alita_mcp.sandbox.interface import MAX_TARGET, BrokerEvent, EgressRefused
 from alita_mcp.sandbox.network.host_patterns import read_pattern
-from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream, Pace
+from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream
 from alita_mcp.sandbox.network.public_addresses import NotPublic, Resolve, addresses_of, public_addresses
 from alita_mcp.values import Limits
 
 CONNECT_SECONDS = 20.0
-BURST, PER_SECOND = 32, 20.0
-"""So many connections of one call at once, then so many in a second."""
-MAX_DELAY = 10.0
 
 
 class AllowList:
@@ -58,14 +54,13 @@ class GrantedHosts:
         """Reads the grants.
 
         Raises:
-            UsageError: one of them is no host that can be granted.
+            UsageError: one of them is not a host that can be granted.
         """
         self.budget = ByteBudget(limits.network_bytes)
         self._patterns = tuple(read_pattern(text) for text in granted)
         self._record = record
         self._resolve = resolve or addresses_of
         self._reachable = reachable
-        self._pace = Pace(PER_SECOND, BURST)
 
     async def open(self, host: str, port: int) -> ByteStream:
         """Opens a connection to a granted host; see the interface."""
@@ -75,10 +70,6 @@ class GrantedHosts:
             if not any(pattern.covers(host, port) for pattern in self._patterns):
                 raise EgressRefused(403, not_granted(host, port))  # noqa: TRY301 - noted below as any refusal
             self.budget.check()
-            delay = self._pace.delay(anyio.current_time())
-            if delay > MAX_DELAY:
-                raise EgressRefused(429, f"more than {PER_SECOND:g} connections in a second")  # noqa: TRY301
-            await anyio.sleep(delay)
             inner = await self._connect(host, port)
             status = "ok"
         except EgressRefused as closed:

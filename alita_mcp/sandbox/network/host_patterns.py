@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 from alita_mcp.errors import UsageError
@@ -45,9 +46,9 @@ def read_pattern(text: str) -> HostPattern:
         or (colon and not re.fullmatch(r"[1-9][0-9]{0,4}", port))
         or int(port or 0) > 65535
     ):
-        raise UsageError(f"{text[:100]!r} is no host that can be granted.", hint=_HINT)
+        raise UsageError(f"{text[:100]!r} is not a host that can be granted.", hint=_HINT)
     if below and _is_everybodys(name):
-        raise UsageError(f"{text[:100]!r} stands for names of everybody.", hint=_HINT)
+        raise UsageError(f"{text[:100]!r} covers names of different owners.", hint=_HINT)
     return HostPattern(host=name, below=below, port=int(port) if colon else None)
 
 
@@ -67,7 +68,11 @@ def _is_everybodys(name: str) -> bool:
 
     labels = name.split(".")
     node: Any = get_tld_names()[MozillaTLDSourceParser.local_path].root
-    for label in map(_letters, reversed(labels)):
+    for written in reversed(labels):
+        label = written
+        if written.startswith("xn--"):  # the list has it decoded
+            with suppress(UnicodeError):
+                label = written[4:].encode().decode("punycode")
         if label == node.exception:
             return False
         below = node.children or {}
@@ -75,13 +80,3 @@ def _is_everybodys(name: str) -> bool:
         if node is None:
             return len(labels) == 1
     return True
-
-
-def _letters(label: str) -> str:
-    """A label as the list writes it: `xn--` decoded."""
-    if not label.startswith("xn--"):
-        return label
-    try:
-        return label[4:].encode().decode("punycode")
-    except UnicodeError:
-        return label

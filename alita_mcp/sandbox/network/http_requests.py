@@ -121,19 +121,21 @@ class HttpRequests:
             raise RequestFailed(
                 "OSError", f"more than {MAX_RESPONSES} responses are open: read or close them"
             )
+        # A request fails in one of two phases, which a program inside tells apart as with `http.client` itself:
+        # 1. no connection: an error of `request`, which urllib wraps into URLError;
+        # 2. no response, or a broken one: handed in as a value, and raised where the response is asked for.
         try:
             with _errors(), anyio.fail_after(_patience(question)):
                 stream = await self._connect(question)
         except EgressRefused as refusal:
-            return _refused(question, refusal)
-        # A failure from here on is one of the response: inside it is raised where that is asked for.
+            return _refusal_response(question, refusal)
         connection = httpcore.AsyncHTTP11Connection(request.url.origin, _Stream(stream))
         try:
             with _errors(), anyio.fail_after(_patience(question)):
                 return await self._exchange(connection, request)
         except EgressRefused as refusal:
             await connection.aclose()
-            return _refused(question, refusal)
+            return _refusal_response(question, refusal)
         except RequestFailed as failed:
             await connection.aclose()
             return {"failed": [failed.name, str(failed)]}
@@ -163,6 +165,7 @@ class HttpRequests:
         """Sends a request; the head of its response, and a short body."""
         found = await connection.handle_async_request(request)
         pieces = _pieces(found)
+        # A body of a known, small length comes with the head: one question for most requests.
         lengths = [int(value) for name, value in found.headers if name.lower() == b"content-length"]
         is_short = request.method == b"HEAD" or (lengths and lengths[0] <= SHORT_BODY)
         body = b"".join([piece async for piece in pieces]) if is_short else b""
@@ -282,7 +285,7 @@ async def _pieces(response: httpcore.Response) -> AsyncIterator[bytes]:
             raise
 
 
-def _refused(question: HttpQuestion, refusal: EgressRefused) -> dict[str, Any]:
+def _refusal_response(question: HttpQuestion, refusal: EgressRefused) -> dict[str, Any]:
     """A refusal as a program behind the proxy of the other sandboxes meets it: a response, or no TLS.
 
     Raises:

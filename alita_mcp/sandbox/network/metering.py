@@ -1,4 +1,4 @@
-"""Network limits of one call: a budget of bytes, a rate of connections, and a stream that counts bytes."""
+"""Network limits of one call: a budget of bytes, and a stream that counts them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ByteBudget:
         self._left = limit
 
     @property
-    def spent(self) -> str:
+    def limit_message(self) -> str:
         """Message for the tool's author once nothing is left; empty before."""
         return f"more than {self._limit} bytes over the network (network_bytes)" if self._left < 0 else ""
 
@@ -37,25 +37,8 @@ class ByteBudget:
         Raises:
             EgressRefused: nothing is left.
         """
-        if self.spent:
-            raise EgressRefused(403, self.spent)
-
-
-class Pace:
-    """Token bucket: `burst` connections at once, then `per_second`."""
-
-    def __init__(self, per_second: float, burst: int) -> None:
-        self._per_second = per_second
-        self._burst = burst
-        self._tokens = float(burst)
-        self._then = 0.0
-
-    def delay(self, now: float) -> float:
-        """Takes a token; seconds to wait until it is there. `now` is in seconds and never goes back."""
-        self._tokens = min(self._burst, self._tokens + (now - self._then) * self._per_second)
-        self._then = now
-        self._tokens -= 1
-        return max(0.0, -self._tokens / self._per_second)
+        if self.limit_message:
+            raise EgressRefused(403, self.limit_message)
 
 
 class MeteredStream(ByteStream):

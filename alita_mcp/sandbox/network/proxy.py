@@ -72,7 +72,7 @@ async def serve(client: Client, policy: EgressPolicy, clocks: Clocks = USUAL_CLO
         await copying.run(request, data, clocks)
     if copying.refusal is not None and not copying.response_started:
         return await _refuse(client, copying.refusal, clocks)
-    return copying.whole and await _discarded(client, clocks)
+    return copying.whole and await _discard_rest(client, clocks)
 
 
 async def _tunnel(
@@ -201,10 +201,10 @@ async def _refuse(client: Client, refusal: EgressRefused, clocks: Clocks) -> boo
     head = f"HTTP/1.1 {refusal.status} {reason}\r\nContent-Type: text/plain\r\nConnection: close\r\n"
     await client.send(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
     await client.end()
-    return await _discarded(client, clocks)
+    return await _discard_rest(client, clocks)
 
 
-async def _discarded(client: Client, clocks: Clocks) -> bool:
+async def _discard_rest(client: Client, clocks: Clocks) -> bool:
     """Discards what a client still sends: many read no response before they have sent all. False when it never ends."""
     with anyio.move_on_after(clocks.idle_seconds):
         while await client.receive():

@@ -57,7 +57,7 @@ class ProxyRequest:
         while not self.is_complete:
             event = self._inside.next_event()
             if isinstance(event, h11.Request):
-                yield self._opening(event)
+                yield self._rewrite_head(event)
                 if self.is_tunnel:
                     yield self._inside.trailing_data[0]
                     return
@@ -69,7 +69,7 @@ class ProxyRequest:
             else:
                 return
 
-    def _opening(self, head: h11.Request) -> bytes:
+    def _rewrite_head(self, head: h11.Request) -> bytes:
         """The head for the server; empty for CONNECT."""
         if head.http_version not in {b"1.0", b"1.1"}:
             raise EgressRefused(400, "no HTTP request")
@@ -79,15 +79,15 @@ class ProxyRequest:
             self.is_tunnel = True
             return b""
         if not where.lower().startswith(_PLAIN):
-            raise EgressRefused(400, "only CONNECT and absolute http:// URLs are served")
+            raise EgressRefused(400, "only CONNECT and absolute http:// URLs are supported")
         authority = re.split("[/?#]", where[len(_PLAIN) :], maxsplit=1)[0]
         path = where[len(_PLAIN) + len(authority) :].partition("#")[0]
         self.host, self.port = _host_and_port(authority, 80)
-        headers = [(b"host", authority.encode()), (b"connection", b"close"), *self._kept_headers(head)]
+        headers = [(b"host", authority.encode()), (b"connection", b"close"), *self._headers_to_keep(head)]
         path = path if path.startswith("/") else f"/{path}"
         return self._outside.send(h11.Request(method=head.method, target=path, headers=headers)) or b""
 
-    def _kept_headers(self, head: h11.Request) -> list[tuple[bytes, bytes]]:
+    def _headers_to_keep(self, head: h11.Request) -> list[tuple[bytes, bytes]]:
         """Headers without those that are meant for this hop, what `Connection` names included."""
         headers = list(head.headers)
         for name, value in headers:
@@ -103,7 +103,7 @@ class ProxyRequest:
 
 def _host_and_port(authority: str, default_port: int | None) -> tuple[str, int]:
     if "@" in authority:
-        raise EgressRefused(400, "user names in URLs are not served")
+        raise EgressRefused(400, "user names in URLs are not supported")
     match = _AUTHORITY.fullmatch(authority)
     if match is None:
         raise EgressRefused(400, "no host, or no port")

@@ -1,8 +1,8 @@
-"""Program that resolves packages, installs them or fetches a file, by uv.
+"""Program that resolves packages or installs them, by uv.
 
 Standard library only, and complete in itself: the host sends this file as the code of a call. The result is one line of
-JSON, followed by a tar where an environment was built, or by the wheel that was fetched. Nothing of the packages is
-executed: uv unpacks wheels, their modules are compiled.
+JSON, followed by a tar where an environment was built. Nothing of the packages is executed: uv unpacks wheels, their
+modules are compiled.
 
 For a sandbox that cannot run uv it runs on the host (`on_host` in the request): for another Python than its own, within
 bounds of its own, and without compiling.
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import compileall
-import hashlib
 import io
 import json
 import os
@@ -24,19 +23,15 @@ import tarfile
 import threading
 import time
 import tomllib
-import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import urlsplit
 
 MAX_NOTES = 60
 MAX_NOTE = 500
-MAX_PAGE = 32 << 20
-MAX_WHEEL = 128 << 20
 PIECE = 700 << 10
 """Of a result, in one question to the broker; base64 makes a third more of it."""
 MAX_FILES = 40_000
@@ -111,7 +106,7 @@ def main(payload: str, result: str) -> None:
 def _carry_out(request: dict[str, Any], work: Path, output: Output) -> None:
     if request["authorities"]:
         (work / "ca.pem").write_text(request["authorities"], "utf-8")
-    tasks = {"fetch": _fetch, "resolve": _resolve, "install": _install}
+    tasks = {"resolve": _resolve, "install": _install}
     tasks[request["task"]](request, work, output)
 
 
@@ -262,70 +257,6 @@ def _environment(request: dict[str, Any], work: Path) -> dict[str, str]:
     if (work / "ca.pem").exists():
         environment["SSL_CERT_FILE"] = str(work / "ca.pem")
     return environment
-
-
-def _fetch(request: dict[str, Any], work: Path, output: Output) -> None:
-    """One file of the index by its exact name and hash: uv itself, where the host has none that fits."""
-    try:
-        wheel = _wheel_of(request, work)
-    except OSError as problem:
-        output.complain(f"error: Failed to fetch: {request['filename']}: {problem}")
-        return
-    found = hashlib.sha256(wheel).hexdigest()
-    if not wheel or found != request["sha256"]:
-        what = f"Hash mismatch for {request['filename']}: {found}" if wheel else f"no {request['filename']}"
-        output.complain(f"error: {what}")
-        return
-    output.say({"status": 0})
-    output.file.write(wheel)
-
-
-def _wheel_of(request: dict[str, Any], work: Path) -> bytes:
-    """The bytes of the file, empty where the index does not have it."""
-    proxies = {scheme: request["proxy"] for scheme in ("http", "https") if request["proxy"]}
-    handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler(proxies)]
-    if (work / "ca.pem").exists():
-        import ssl
-
-        context = ssl.create_default_context(cafile=str(work / "ca.pem"))
-        handlers.append(urllib.request.HTTPSHandler(context=context))
-    opener = urllib.request.build_opener(*handlers)
-    page, headers = _without_user(f"{request['index_url'].rstrip('/')}/{request['project']}/")
-
-    def get(url: str, limit: int) -> bytes:
-        same = urlsplit(url).netloc == urlsplit(page).netloc
-        wanted = urllib.request.Request(url, headers=headers if same else {})  # noqa: S310 - by the proxy alone
-        with opener.open(wanted, timeout=request["fetch_seconds"]) as answer:
-            return bytes(answer.read(limit))
-
-    links = _Links(request["filename"])
-    links.feed(get(page, MAX_PAGE).decode("utf-8", "replace"))
-    return get(urljoin(page, links.target), MAX_WHEEL) if links.target else b""
-
-
-def _without_user(url: str) -> tuple[str, dict[str, str]]:
-    """The URL as servers see it, and the header that carries its user and password."""
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
-    if not at:
-        return url, {}
-    word = base64.b64encode(unquote(user).encode()).decode()
-    return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {word}"}
-
-
-class _Links(HTMLParser):
-    """Finds the link to one file on a project's page."""
-
-    def __init__(self, filename: str) -> None:
-        super().__init__()
-        self.target = ""
-        self._filename = filename
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Looks at each link."""
-        target = dict(attrs).get("href") or ""
-        if tag == "a" and urlsplit(target).path.rpartition("/")[2] == self._filename:
-            self.target = target
 
 
 def _pack(output: Output, target: Path) -> None:

@@ -15,8 +15,7 @@ from anyio import to_thread
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Environment
-from alita_mcp.sandbox.packages.collector import Bounds, Collected, choose
-from alita_mcp.sandbox.packages.uses import Use, Uses
+from alita_mcp.sandbox.packages.uses import Bounds, Collected, Use, Uses, environments_to_drop
 
 HOLD_SECONDS = 3600.0
 """How long this process holds an environment after its last use."""
@@ -45,7 +44,7 @@ class Store(Protocol):
         """
         ...
 
-    async def stored_environments(self) -> frozenset[str]:
+    async def list_environments(self) -> frozenset[str]:
         """Digests of what is stored for this home alone; empty where the place is shared."""
         return frozenset()
 
@@ -78,7 +77,7 @@ class EnvironmentCache:
     async def home_id(self) -> str:
         """Identifier of this home."""
         if not self._home_id:
-            async with self._uses.locked():
+            async with self._uses.lock_records():
                 self._home_id = await to_thread.run_sync(self._uses.home_id)
         return self._home_id
 
@@ -91,13 +90,13 @@ class EnvironmentCache:
                 # held from the start: what a killed process leaves half done has a lock file and no record
                 await self._uses.hold(digest)
                 if digest not in self._locations:
-                    self._locations[digest] = await self._found_or_made(digest, packages, make)
+                    self._locations[digest] = await self._find_or_make(digest, packages, make)
                 return Environment(digest=digest, location=self._locations[digest])
             finally:
                 self._release_unknown(digest)
 
     @asynccontextmanager
-    async def held(self, environment: Environment | None) -> AsyncIterator[None]:
+    async def hold_environment(self, environment: Environment | None) -> AsyncIterator[None]:
         """Keeps an environment from being collected while a worker has it.
 
         Raises:
@@ -113,7 +112,7 @@ class EnvironmentCache:
             # always looked at: an engine gives a worker an empty volume where a person removed the one it had
             if await self._store.has_environment(digest) != environment.location:
                 self._locations.pop(digest, None)
-                raise EnvironmentGone(f"The environment {digest!r} is not here any more.")
+                raise EnvironmentGone(f"The environment {digest!r} no longer exists.")
             self._locations[digest] = environment.location
             yield
         finally:
@@ -133,13 +132,13 @@ class EnvironmentCache:
             elif self._uses.idle_seconds(digest) > HOLD_SECONDS:
                 del self._locations[digest]
                 self._release_unknown(digest)
-        known = await self._settled()
-        chosen = choose(known, bounds, time.time())
+        known = await self._settle_unfinished()
+        chosen = environments_to_drop(known, bounds, time.time())
         dropped = []
         for use in chosen:
-            async with self._uses.locked():
+            async with self._uses.lock_records():
                 if not self._uses.is_in_use(use.digest) and await self._store.drop_environment(use.digest):
-                    await to_thread.run_sync(self._uses.forget, use.digest)
+                    await to_thread.run_sync(self._uses.forget_environment, use.digest)
                     dropped.append(use)
         return Collected(dropped=tuple(dropped), kept=tuple(use for use in known if use not in dropped))
 
@@ -153,10 +152,10 @@ class EnvironmentCache:
                 _log.warning("environments are not tended: %s", problem)
             await anyio.sleep(self._tend_seconds)
 
-    async def _found_or_made(
+    async def _find_or_make(
         self, digest: str, packages: tuple[str, ...], make: Callable[[], Awaitable[bytes]]
     ) -> str:
-        async with self._uses.building(digest):
+        async with self._uses.lock_build(digest):
             location = await self._store.has_environment(digest)
             if location is None:
                 tar = await make()
@@ -164,20 +163,20 @@ class EnvironmentCache:
                 await to_thread.run_sync(self._uses.note, digest, packages, len(tar))
             return location
 
-    async def _settled(self) -> tuple[Use, ...]:
+    async def _settle_unfinished(self) -> tuple[Use, ...]:
         """What is known once everything half done or unknown is either noted or gone."""
-        listed = await to_thread.run_sync(self._uses.listed)
+        listed = await to_thread.run_sync(self._uses.list_uses)
         recorded = {use.digest for use in listed if use.record}
-        begun = {use.digest for use in listed} | await self._store.stored_environments()
+        begun = {use.digest for use in listed} | await self._store.list_environments()
         for digest in sorted(begun - recorded):
-            async with self._uses.locked():
+            async with self._uses.lock_records():
                 if self._uses.is_in_use(digest):
                     continue
                 if await self._store.has_environment(digest) is not None:
                     await to_thread.run_sync(self._uses.note, digest, (), 0)
                 elif await self._store.drop_environment(digest):
-                    await to_thread.run_sync(self._uses.forget, digest)
-        return await to_thread.run_sync(self._uses.listed)
+                    await to_thread.run_sync(self._uses.forget_environment, digest)
+        return await to_thread.run_sync(self._uses.list_uses)
 
     def _release_unknown(self, digest: str) -> None:
         """Releases what no worker has and is not known to be complete."""

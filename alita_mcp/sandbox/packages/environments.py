@@ -8,22 +8,22 @@ from collections.abc import Mapping
 from anyio import to_thread
 from packaging.version import InvalidVersion
 
-from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
+from alita_mcp.errors import PackagesRejected, SandboxRefused
 from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.packages.cache import EnvironmentCache
-from alita_mcp.sandbox.packages.collector import KEPT
 from alita_mcp.sandbox.packages.index_builder import BackEnd, IndexBuilder
 from alita_mcp.sandbox.packages.lockfile import environment_digest, read_lock, read_requirements
+from alita_mcp.sandbox.packages.package_index import package_index
 from alita_mcp.sandbox.packages.tar import PROGRAM_MODE, tar_of_file
-from alita_mcp.sandbox.packages.uses import Uses
+from alita_mcp.sandbox.packages.uses import KEPT, Uses
 from alita_mcp.sandbox.packages.uv_binary import (
     NAME_INSIDE,
     PINNED,
     UvBinary,
     Wheel,
+    fetch_program,
     find_uv,
     own_uv,
-    program_in,
 )
 from alita_mcp.sandbox.wire.link import PACKAGES
 from alita_mcp.settings import Settings
@@ -43,6 +43,7 @@ class EnvironmentBuilder(EnvironmentCache):
     ) -> None:
         super().__init__(back_end.store, Uses(settings.home, back_end.kind), KEPT)
         self._back_end = back_end
+        self._settings = settings
         self._index = index or IndexBuilder(back_end, settings)
         self._wheels = wheels
         self._uv_binary: UvBinary | None = None
@@ -60,7 +61,7 @@ class EnvironmentBuilder(EnvironmentCache):
             lines = sorted(package.line for package in answer.packages)
         except InvalidVersion as strange:
             raise PackagesRejected(
-                f"The index offers a package with no proper version: {strange}."
+                f"The index offers a package with an invalid version: {strange}."
             ) from strange
         return Lock(requirements=tuple(lines), python=python)
 
@@ -71,7 +72,7 @@ class EnvironmentBuilder(EnvironmentCache):
         if lock.python != python:
             raise SandboxRefused(
                 f"The packages are locked for {lock.python!r}, the {self._back_end.kind} sandbox has {python!r}.",
-                hint="Make the tool anew with update=true, or use the sandbox that it was made in.",
+                hint="Submit the tool again with update=true, or use the sandbox it was made in.",
             )
 
         async def install() -> bytes:
@@ -100,22 +101,10 @@ class EnvironmentBuilder(EnvironmentCache):
             if binary.file is not None:
                 program = await to_thread.run_sync(binary.file.read_bytes)
             else:
-                program = await self._fetch(binary, progress)
+                assert binary.wheel is not None  # noqa: S101 - find_uv gives a file or a wheel
+                await progress("fetching uv")
+                program = await fetch_program(binary.wheel, package_index(self._settings))
             return await to_thread.run_sync(tar_of_file, NAME_INSIDE, program, PROGRAM_MODE)
 
         words = f"uv {binary.identity}\n{self._back_end.kind}\n{await self.home_id()}\n"
         return await self.obtain(hashlib.sha256(words.encode()).hexdigest(), ("uv",), make)
-
-    async def _fetch(self, binary: UvBinary, progress: Progress) -> bytes:
-        wheel = binary.wheel
-        assert wheel is not None  # noqa: S101 - find_uv gives a file or a wheel
-        await progress("fetching uv")
-        request = {"task": "fetch"} | wheel.model_dump(include={"project", "filename", "sha256"})
-        try:
-            _, content = await self._index.ask(request, [wheel.filename], progress)
-        except PackagesRejected as absent:
-            raise SandboxError(
-                f"The package index does not give the uv that this sandbox needs: {absent.message}",
-                hint=f"Put {wheel.filename} there, or name another index in ALITA_PACKAGE_INDEX.",
-            ) from absent
-        return await to_thread.run_sync(program_in, content, wheel)

@@ -41,7 +41,7 @@ class Folders(Store):
         """Unpacks a tar; a folder that is there already stays."""
         return await to_thread.run_sync(self._unpack, digest, tar)
 
-    async def stored_environments(self) -> frozenset[str]:
+    async def list_environments(self) -> frozenset[str]:
         """Digests of all stored environments: only this home stores any in the folder."""
 
         def names() -> frozenset[str]:
@@ -67,9 +67,7 @@ class Folders(Store):
             partial.rename(folder)
         except OSError as problem:
             if not folder.is_dir():
-                raise SandboxError(
-                    f"The environment cannot be stored in {self._root}: {problem}."
-                ) from problem
+                raise SandboxError(f"Cannot store the environment in {self._root}: {problem}.") from problem
         finally:
             shutil.rmtree(partial, ignore_errors=True)
         return str(folder)

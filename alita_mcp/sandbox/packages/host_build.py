@@ -62,7 +62,7 @@ def confine(work: Path, uv: Path, port: int) -> None:
     drop_capabilities()
     restrict_files(work, uv, port)
     with suppress(KeyError):  # a machine whose system calls are not in the tables
-        hardening.install_filter(hardening.assembled(os.uname().machine, _filter_rules))
+        hardening.install_filter(hardening.assemble(os.uname().machine, _filter_rules))
 
 
 def drop_capabilities() -> None:
@@ -126,10 +126,10 @@ def _filter_rules(column: int) -> Iterator[tuple[int, int, int, int]]:
         (_AND, 0, 0, 0xF),
         (hardening.EQUAL, 0, 1, socket.SOCK_STREAM),
         hardening.ALLOW,
-        hardening.refused(errno.EACCES),
+        hardening.refuse(errno.EACCES),
     )
     # nor at these; they seem to succeed, because uv sets modes and times of what it unpacks
-    yield from hardening.each_of(_ATTRIBUTES, column, hardening.refused(0))
+    yield from hardening.each_of(_ATTRIBUTES, column, hardening.refuse(0))
     yield from hardening.tool_rules(column)
 
 

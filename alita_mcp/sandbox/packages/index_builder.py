@@ -17,7 +17,7 @@ from alita_mcp.sandbox.network.proxy import PROXY
 from alita_mcp.sandbox.packages.builder import BuilderFailed
 from alita_mcp.sandbox.packages.cache import Store
 from alita_mcp.sandbox.packages.lockfile import MAX_HASHES, MAX_LOCKED
-from alita_mcp.sandbox.packages.package_index import package_index, trusted_authorities
+from alita_mcp.sandbox.packages.package_index import authorities_to_trust, package_index
 from alita_mcp.sandbox.packages.uv_failure import failure_of
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value
@@ -102,7 +102,7 @@ class IndexBuilder:
             SandboxError: the sandbox or the index is.
         """
         index = package_index(self._settings)
-        authorities = await to_thread.run_sync(trusted_authorities)
+        authorities = await to_thread.run_sync(authorities_to_trust)
         whole = request | {
             "index_url": index.url,
             "proxy": PROXY,
@@ -128,7 +128,7 @@ class IndexBuilder:
             report = BuilderReport.model_validate_json(head)
         except ValidationError as broken:
             raise SandboxError(
-                f"The builder gave no proper answer: {broken.error_count()} errors."
+                f"The builder gave an invalid answer: {broken.error_count()} errors."
             ) from broken
         if report.status:
             raise failure_of(report.notes, packages)

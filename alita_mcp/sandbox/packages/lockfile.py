@@ -45,7 +45,7 @@ def _read_requirement(text: str) -> str:
     except InvalidRequirement as invalid:
         raise PackagesRejected(f"{text!r} is not a package requirement.", hint=hint) from invalid
     if requirement.url:
-        raise PackagesRejected(f"{text!r} names a URL; only packages of the index are taken.", hint=hint)
+        raise PackagesRejected(f"{text!r} names a URL; only packages from the index are allowed.", hint=hint)
     return str(requirement)
 
 
@@ -59,7 +59,7 @@ def read_lock(lock: Lock) -> list[str]:
     for line in lock.requirements:
         found = _LOCK_LINE.fullmatch(line)
         if not found or found[1] in names or len(names) >= MAX_LOCKED:
-            raise PackagesRejected(f"{line[:100]!r} is not a line of a lock.")
+            raise PackagesRejected(f"{line[:100]!r} is not a valid lock line.")
         names.append(found[1])
     return names
 
@@ -77,5 +77,5 @@ def digest_name(digest: str) -> str:
     """
     name = digest.replace(":", "-")
     if not _DIGEST.fullmatch(name):
-        raise SandboxError(f"{digest!r} is no digest of an environment.")
+        raise SandboxError(f"{digest!r} is not a digest of an environment.")
     return name

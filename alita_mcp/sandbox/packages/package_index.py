@@ -42,7 +42,7 @@ def package_index(settings: Settings) -> PackageIndex:
     return PackageIndex(url=settings.package_index, hosts=frozenset({f"{parts.hostname}:{port}"}))
 
 
-def trusted_authorities() -> bytes:
+def authorities_to_trust() -> bytes:
     """PEM of the authorities that OpenSSL trusts: those of SSL_CERT_FILE, else the system's; empty: there are none."""
     paths = ssl.get_default_verify_paths()
     if paths.cafile:

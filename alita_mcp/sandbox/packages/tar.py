@@ -33,7 +33,7 @@ def plain_entries(tar: bytes) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | Non
                     raise tarfile.ReadError("it ends too soon")
                 yield entry, archive.extractfile(member) if member.isreg() else None
     except (tarfile.TarError, EOFError) as broken:
-        raise SandboxError(f"The environment is no tar: {broken}.") from broken
+        raise SandboxError(f"The environment is not a valid tar: {broken}.") from broken
 
 
 def plain_tar(tar: bytes) -> bytes:
@@ -59,7 +59,7 @@ def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
     path = PurePosixPath(member.name)
     plain = member.isdir() or (member.isreg() and not member.issparse())  # a sparse one grows when it is read
     if path.is_absolute() or ".." in path.parts or not plain:
-        raise SandboxError(f"The environment holds {member.name!r}, which is no plain file below it.")
+        raise SandboxError(f"The environment holds {member.name!r}, which is not a plain file inside it.")
     entry = tarfile.TarInfo(str(path))
     entry.mtime = member.mtime
     if member.isdir():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,6 +60,38 @@ class Use(Value):
         return self.record.size_bytes if self.record else 0
 
 
+class Bounds(Value):
+    """Limits of the stored environments: age in seconds and size in bytes."""
+
+    keep_seconds: float
+    max_bytes: int
+
+
+KEPT = Bounds(keep_seconds=30 * 86_400.0, max_bytes=4 << 30)
+"""Thirty days without use, or 4 GiB together."""
+NOTHING_KEPT = Bounds(keep_seconds=0.0, max_bytes=0)
+"""Drops all unused environments."""
+
+
+class Collected(Value):
+    """Report of a collection."""
+
+    dropped: tuple[Use, ...]
+    kept: tuple[Use, ...]
+
+
+def environments_to_drop(uses: Sequence[Use], bounds: Bounds, now: float) -> tuple[Use, ...]:
+    """The environments to drop, least recently used first; never one in use."""
+    size = sum(use.size_bytes for use in uses)
+    chosen: list[Use] = []
+    for use in sorted(uses, key=lambda use: use.last_used):
+        expired = now - use.last_used >= bounds.keep_seconds
+        if not use.in_use and (expired or size > bounds.max_bytes):
+            chosen.append(use)
+            size -= use.size_bytes
+    return tuple(chosen)
+
+
 class Uses:
     """Records of one kind of sandbox's environments in one home; several processes write here."""
 
@@ -73,19 +105,19 @@ class Uses:
         self._kind = kind
         self._locks: dict[str, FileLock] = {}
 
-    def locked(self) -> AbstractAsyncContextManager[None]:
+    def lock_records(self) -> AbstractAsyncContextManager[None]:
         """Holds the lock of the records; for short work only.
 
         Raises:
             SandboxError: another process holds the lock for too long, or the home cannot be written.
         """
-        return self._locked(
+        return self._lock_file(
             self._root / f"{self._kind}.lock", self._lock_seconds, f"has locked {self._folder}"
         )
 
-    def building(self, digest: str) -> AbstractAsyncContextManager[None]:
+    def lock_build(self, digest: str) -> AbstractAsyncContextManager[None]:
         """Holds the lock of the build of an environment; errors as `locked`."""
-        return self._locked(self._build_lock(digest), self._build_seconds, f"has been building {digest}")
+        return self._lock_file(self._build_lock(digest), self._build_seconds, f"has been building {digest}")
 
     def home_id(self) -> str:
         """Identifier of this home, unique because engines may be shared; call it under the lock."""
@@ -105,7 +137,7 @@ class Uses:
             SandboxError: as `locked`.
         """
         if digest not in self._locks:
-            async with self.locked():
+            async with self.lock_records():
                 await to_thread.run_sync(self._take, digest)
         with suppress(OSError):  # not recorded yet, or another user's
             os.utime(self._record(digest))
@@ -128,7 +160,7 @@ class Uses:
         try:
             self._record(digest).write_text(record.model_dump_json(), "utf-8")
         except OSError as problem:
-            raise SandboxError(f"The use of an environment cannot be noted: {problem}.") from problem
+            raise SandboxError(f"The use of an environment cannot be recorded: {problem}.") from problem
 
     def idle_seconds(self, digest: str) -> float:
         """Seconds since the last use that was noted."""
@@ -138,12 +170,12 @@ class Uses:
         """Whether a living process holds it."""
         return any(map(is_lock_held, self._holders(digest)))
 
-    def forget(self, digest: str) -> None:
+    def forget_environment(self, digest: str) -> None:
         """Removes the record and all lock files of an environment that no process holds; call it under the lock."""
         for file in (self._record(digest), *self._holders(digest), self._build_lock(digest)):
             file.unlink(missing_ok=True)
 
-    def listed(self) -> tuple[Use, ...]:
+    def list_uses(self) -> tuple[Use, ...]:
         """All environments made or begun in this home."""
         files = [file for file in self._folder.glob("*") if file.is_file()]
         names = {file.name.partition("@")[0].removesuffix(_RECORD) for file in files}
@@ -158,7 +190,7 @@ class Uses:
         )
 
     @asynccontextmanager
-    async def _locked(self, file: Path, seconds: float, what: str) -> AsyncIterator[None]:
+    async def _lock_file(self, file: Path, seconds: float, what: str) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             try:
                 for folder in (self._folder, file.parent):

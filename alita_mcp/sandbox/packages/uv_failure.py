@@ -58,7 +58,7 @@ def failure_of(notes: Sequence[str], packages: Sequence[str]) -> AlitaError:
     """PackagesRejected when the packages are at fault, SandboxError when the index or the sandbox is."""
     told = _without_urls("\n".join(notes))
     asked = ", ".join(packages)[:200]
-    for judge in (_known, _unreachable, _unsolvable):
+    for judge in (_failure_by_complaint, _unreachable, _unsolvable):
         if (failure := judge(told, asked)) is not None:
             return failure
     causes = [
@@ -70,7 +70,7 @@ def failure_of(notes: Sequence[str], packages: Sequence[str]) -> AlitaError:
     return PackagesRejected(f"{asked} could not be installed: {reason[:300].rstrip('. ')}.", hint=_WHEELS)
 
 
-def _known(told: str, asked: str) -> AlitaError | None:
+def _failure_by_complaint(told: str, asked: str) -> AlitaError | None:
     """Failures that one complaint tells."""
     for pattern, error, message, hint in _KNOWN:
         if found := re.search(pattern, told, re.MULTILINE):
@@ -97,16 +97,16 @@ def _unsolvable(told: str, asked: str) -> AlitaError | None:
         name = _INVALID.search(told)
         what = (name[1] or name[2]) if name else asked
         return PackagesRejected(
-            f"{what} is no proper wheel: {found[1].strip().rstrip('.')[:200]}.", hint=_WHEELS
+            f"{what} is not a valid wheel: {found[1].strip().rstrip('.')[:200]}.", hint=_WHEELS
         )
     because = _BECAUSE.search(told)
     if because is None:
         return None
     if found := _ABSENT.search(told):
-        what = f"{found[1]!r}{_wanted_by(found[1], told)}"
+        what = f"{found[1]!r}{_dependent_of(found[1], told)}"
         return PackagesRejected(f"{what} does not exist in the package index.", hint="Check its name.")
     if found := _NO_WHEEL.search(told):
-        what = f"{found[1]!r}{_wanted_by(found[1], told)}"
+        what = f"{found[1]!r}{_dependent_of(found[1], told)}"
         return PackagesRejected(f"{what} has no wheel for the sandbox's Python.", hint=_WHEELS)
     return _conflict(" ".join(because[1].split()), asked)
 
@@ -116,17 +116,17 @@ def _conflict(reason: str, asked: str) -> AlitaError:
         r"(?:only .+ (?:is|are) available|there (?:is|are) no versions? of .+) and you require (\S+)", reason
     ):
         return PackagesRejected(
-            f"{found[1]!r} matches no version that the index has: {reason}.", hint=_OTHER_VERSIONS
+            f"{found[1]!r} matches no version in the index: {reason}.", hint=_OTHER_VERSIONS
         )
     if found := _PYTHON.search(reason):
         return PackagesRejected(
-            f"{found[1]} needs Python {found[2]}, which the sandbox does not have: {reason[:300]}.",
+            f"{found[1]} needs Python {found[2]}, which is not the sandbox's: {reason[:300]}.",
             hint=_OTHER_VERSIONS,
         )
     return PackagesRejected(f"{asked} conflict: {reason[:500]}.", hint=_OTHER_VERSIONS)
 
 
-def _wanted_by(name: str, told: str) -> str:
+def _dependent_of(name: str, told: str) -> str:
     """Which package asks for it, where that is not the person."""
     found = re.search(
         rf"(?:all versions of )?(\S+?)(?:==\S+)? depends? on {re.escape(name)}(?![A-Za-z0-9_-])", told

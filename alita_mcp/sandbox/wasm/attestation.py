@@ -52,7 +52,7 @@ def check_attestation(payload: bytes, compiled: str) -> WorkerAttestation:
     """Checks the attestation in the HELLO frame of a worker that was to load the file of that name.
 
     Raises:
-        SandboxError: it is none, or the worker is weaker than it must be.
+        SandboxError: it is none, or the worker is weaker than required.
     """
     try:
         found = WorkerAttestation.model_validate(decode_strict(payload))
@@ -62,9 +62,7 @@ def check_attestation(payload: bytes, compiled: str) -> WorkerAttestation:
     if found.system == "linux":
         weak += _weaknesses_on_linux(found.linux)
     if weak:
-        raise SandboxError(
-            f"The worker of the embedded sandbox is weaker than it must be: {'; '.join(weak)}."
-        )
+        raise SandboxError(f"The worker of the embedded sandbox is weaker than required: {'; '.join(weak)}.")
     return found
 
 
@@ -98,7 +96,7 @@ def _weaknesses_on_linux(found: LinuxFacts | None) -> Iterator[str]:
         yield f"it holds capabilities ({', '.join(held)})"
     for name, wanted, words in (
         ("Seccomp", "2", "it has no seccomp filter"),
-        ("NoNewPrivs", "1", "it may gain new privileges"),
+        ("NoNewPrivs", "1", "it can gain new privileges"),
         ("Threads", "1", "it had threads before it dropped its rights"),
     ):
         if status.get(name) != wanted:

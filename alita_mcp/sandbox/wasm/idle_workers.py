@@ -11,7 +11,7 @@ import anyio
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.wire.link import Worker
-from alita_mcp.sandbox.workers.pooled_worker import PooledWorker
+from alita_mcp.sandbox.workers.pooled import PooledWorker
 from alita_mcp.values import Limits
 
 MOST_IDLE = 4

@@ -141,7 +141,7 @@ class PackageStore(Folders):
             await self.drop_environment(
                 environment.digest
             )  # damaged: it is built again when it is prepared again
-        raise EnvironmentGone(f"The environment {environment.digest!r} is not here any more.")
+        raise EnvironmentGone(f"The environment {environment.digest!r} no longer exists.")
 
     def _is_whole(self, location: str) -> bool:
         """Looks at the archive's bytes once, and again where its name, size or time changed."""

@@ -19,9 +19,8 @@ from alita_mcp.sandbox.wasm.packages import PYTHON_TAG, Archive, HostEnvironment
 from alita_mcp.sandbox.wasm.process import worker_process
 from alita_mcp.sandbox.wire.frames import Kind, encode
 from alita_mcp.sandbox.wire.link import Confinement, Worker
-from alita_mcp.sandbox.workers.bounds import IDLE_SECONDS
-from alita_mcp.sandbox.workers.pooled import PooledSandbox
-from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, WorkerKey
+from alita_mcp.sandbox.workers.pool import IDLE_SECONDS
+from alita_mcp.sandbox.workers.pooled import PooledSandbox, PooledWorker, WorkerKey
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 
@@ -105,7 +104,7 @@ class WasmSandbox(HostBuilder, PooledSandbox):
 
     async def _start(self, key: WorkerKey) -> PooledWorker:
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self.environments.held(key.environment))
+            await stack.enter_async_context(self.environments.hold_environment(key.environment))
             archive = await self.store.archive_of(key.environment)
             lease = await self._lease(key.limits, archive)
             lease.at_end = stack.pop_all()

@@ -59,11 +59,15 @@ def read_attestation(payload: bytes) -> Attestation:
     try:
         return Attestation.model_validate(decode_strict(payload))
     except (NotJson, ValidationError) as problem:
-        raise SandboxError(f"The sandbox attested nothing that can be read: {problem}") from problem
+        raise SandboxError(f"The sandbox's attestation cannot be read: {problem}") from problem
 
 
 def weaknesses(found: Attestation, demanded: Demands) -> tuple[str, ...]:
     """Each way in which the sandbox is weaker than required; empty: it may run code."""
+
+    def is_within(limit: int | None, demand: int | None, slack: int = _SLACK) -> bool:
+        return demand is None or (limit is not None and 0 < limit <= demand + slack)
+
     status = found.status
     shown = [name for name in _CAPABILITIES if name in status or name != "CapAmb" or demanded.ambient_set]
     held = [name for name in shown if set(status.get(name, "?")) != {"0"}]
@@ -73,32 +77,19 @@ def weaknesses(found: Attestation, demanded: Demands) -> tuple[str, ...]:
         (found.pid == 1, f"the supervisor has pid {found.pid}, not 1"),
         (not is_root, f"it runs as root (Uid {status.get('Uid')}, Gid {status.get('Gid')})"),
         (not held, f"it holds capabilities ({', '.join(held)})"),
-        (found.no_new_privileges, "it may gain new privileges"),
-        (not demanded.engine_filter or status.get("Seccomp") == "2", "the engine set no seccomp filter"),
+        (found.no_new_privileges, "it can gain new privileges"),
+        (not demanded.engine_filter or status.get("Seccomp") == "2", "the engine applied no seccomp filter"),
         (not strange, f"it has network interfaces ({', '.join(sorted(strange))})"),
         (found.root_read_only, "its root file system is writable"),
-        (found.core_limit in {0, 1} or not demanded.engine_filter, "it may dump core"),
-        (
-            _within(found.scratch_bytes, demanded.scratch_bytes),
-            f"its scratch holds {found.scratch_bytes} bytes",
-        ),
-        (
-            _within(found.scratch_files, demanded.scratch_files),
-            f"its scratch holds {found.scratch_files} files",
-        ),
-        (_within(found.memory_limit, demanded.memory_bytes), f"its memory limit is {found.memory_limit}"),
-        (
-            _within(found.process_limit, demanded.processes, slack=0),
-            f"its process limit is {found.process_limit}",
-        ),
-    )
+        (found.core_limit in {0, 1} or not demanded.engine_filter, "it can dump core"),
+        (is_within(found.scratch_bytes, demanded.scratch_bytes), f"its scratch holds {found.scratch_bytes} bytes"),
+        (is_within(found.scratch_files, demanded.scratch_files), f"its scratch holds {found.scratch_files} files"),
+        (is_within(found.memory_limit, demanded.memory_bytes), f"its memory limit is {found.memory_limit}"),
+        (is_within(found.process_limit, demanded.processes, 0), f"its process limit is {found.process_limit}"),
+    )  # fmt: skip
     return tuple(weakness for holds, weakness in claims if not holds)
 
 
 def is_old_python(found: Attestation) -> bool:
     """Whether the Python inside is older than the oldest supported one."""
     return tuple(int(part) for part in found.python.split(".")[:2]) < OLDEST_PYTHON
-
-
-def _within(found: int | None, demanded: int | None, slack: int = _SLACK) -> bool:
-    return demanded is None or (found is not None and 0 < found <= demanded + slack)

@@ -124,10 +124,10 @@ class Worker:
             await self.hear(supervisor_bundle(self.token, egress=egress))
         )
         if is_old_python(found):
-            raise SandboxError(f"Python 3.11 or newer is needed in the sandbox; it has {found.python}.")
+            raise SandboxError(f"The sandbox needs Python 3.11 or newer; it has {found.python}.")
         demands = self._confinement.demands
         if weak := weaknesses(found, demands) if demands else ():
-            raise SandboxError(f"The sandbox is weaker than it must be: {'; '.join(weak)}.")
+            raise SandboxError(f"The sandbox is weaker than required: {'; '.join(weak)}.")
 
     async def hear(self, first_words: bytes) -> bytes:
         """Says the first words on the wire; the attestation that answers them.
@@ -184,9 +184,7 @@ class Worker:
             SandboxRefused: the payload is too large.
         """
         if len(payload) > MAX_ORDER_BYTES:
-            raise SandboxRefused(
-                f"{len(payload)} bytes of input are more than the {MAX_ORDER_BYTES} that fit."
-            )
+            raise SandboxRefused(f"{len(payload)} bytes of input exceed the limit of {MAX_ORDER_BYTES}.")
         *before, last = [encode(Kind.PAYLOAD, 0, piece) for piece in pieces(payload)] or [b""]
         async with self._sending:
             for frame in before:
@@ -229,6 +227,6 @@ class Worker:
                     raise WorkerStale("The sandbox could not be cleaned.")
                 self.owes_clean = False
         except (SandboxError, TimeoutError) as broken:
-            raise WorkerStale(f"The kept sandbox is of no use any more: {broken}") from broken
+            raise WorkerStale(f"The idle sandbox cannot be reused: {broken}") from broken
         if self._arrived or not self.transport.is_silent():
-            raise WorkerStale("The kept sandbox ended or spoke without being asked.")
+            raise WorkerStale("The idle sandbox ended or sent data on its own.")

@@ -73,7 +73,7 @@ class Outbox:
                 with anyio.move_on_after(self._frame_seconds, shield=True) as scope:
                     await worker.send(kind, number, payload)
                 if scope.cancelled_caught:
-                    raise SandboxError("The sandbox takes no frames any more.")
+                    raise SandboxError("The sandbox stopped reading.")
 
 
 class Stream:
@@ -223,7 +223,7 @@ class CallSession:
             try:
                 answer = await reply(frame.payload)
             except NotJson as problem:
-                answer = _error("ValueError", f"the answer cannot be handed in: {problem}".partition(" (")[0])
+                answer = _error("ValueError", f"the answer cannot be sent: {problem}".partition(" (")[0])
             except Exception as problem:  # noqa: BLE001 - the edge: whatever fails here fails in the tool, in words
                 answer = _error(*in_words(problem))
             await self._outbox.send(Kind.ANSWER, frame.stream, answer)

@@ -6,7 +6,7 @@ import json
 import re
 from contextlib import closing
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import anyio
 from pydantic import Field, ValidationError
@@ -70,7 +70,7 @@ class FrameCollector:
         if frame.kind == Kind.CLEAN and self._last == Kind.RESULT:
             # the loaded code died while it waited for a call; another worker may have more luck
             if b'"memory": true' not in frame.payload:
-                raise WorkerStale("The kept sandbox ended before the call began.")
+                raise WorkerStale("The idle sandbox ended before the call began.")
             self.head = EndReport(status="memory", seconds=0)
             return True
         if frame.kind == self._last:
@@ -130,13 +130,13 @@ async def call(worker: Worker, job: Job, broker: Broker | None = None) -> RunRes
         TimeoutError
     ):  # the supervisor's own clock did not end it: a frozen container, or far too slow a machine
         limit = job.limits.wall_seconds
-        message = f"took more than {limit:g} s (wall_seconds) and had to be killed from outside"
+        message = f"took more than {limit:g} s (wall_seconds) and was killed from outside"
         return RunResult(status="timeout", message=message, wall_seconds=limit + GRACE_SECONDS)
     except WorkerLost:
         # nothing inside can kill PID 1; only the kernel does, when memory is short
         if not await worker.transport.ran_out_of_memory(ended=True):
             raise
-        return _memory(job.limits, collected, EndReport(status="memory", seconds=0))
+        collected.head = EndReport(status="memory", seconds=0)
     return await _result(worker, collected, job.limits)
 
 
@@ -188,25 +188,24 @@ async def _converse(worker: Worker, collected: FrameCollector, job: Job, broker:
             tasks.cancel_scope.cancel()
 
 
-async def ran_out_of_memory(worker: Worker, head: EndReport) -> bool:
-    """Whether memory ended the child, as the supervisor or, where only it can see that, the back end reports."""
-    if head.status == "memory":
-        return True
-    killed = head.status in {"crashed", "load_failed"} and head.signal == _SIGKILL
-    return killed and await worker.transport.ran_out_of_memory(ended=False)
-
-
 async def _result(worker: Worker, collected: FrameCollector, limits: Limits) -> RunResult:
     head = collected.head
     if head is None:
         raise SandboxError("The sandbox broke its protocol: no result.")
-    if await ran_out_of_memory(worker, head):
-        return _memory(limits, collected, head)
     value, status, message = None, head.status, head.message
-    if status == "ok":
+    # Memory ended the child where the supervisor says so, or the back end, where only that can see it.
+    is_killed = status in {"crashed", "load_failed"} and head.signal == _SIGKILL
+    if status == "memory" or (is_killed and await worker.transport.ran_out_of_memory(ended=False)):
+        status, message = "memory", f"used more than {limits.memory_bytes} bytes of memory (memory_bytes)"
+    elif status == "ok":
+        data = bytes(collected.result)
         try:
-            read = partial(_value, bytes(collected.result), limits)
-            value = await off_loop(read, large=len(collected.result) > LARGE_BYTES)
+            if len(data) > limits.result_bytes:
+                raise NotJson(  # noqa: TRY301 - as if the child had said it
+                    f"the result has {len(data)} bytes, more than the limit of {limits.result_bytes} (result_bytes)"
+                )
+            read = partial(decode_strict, data, limits.json_depth)
+            value = await off_loop(read, large=len(data) > LARGE_BYTES)
         except NotJson as problem:
             status, message = "bad_result", str(problem)
     return RunResult(
@@ -214,26 +213,6 @@ async def _result(worker: Worker, collected: FrameCollector, limits: Limits) -> 
         trace=head.trace[:_MAX_TRACE], stdout=_text(collected.output[1]), stderr=_text(collected.output[2]),
         wall_seconds=head.seconds,
     )  # fmt: skip
-
-
-def _value(data: bytes, limits: Limits) -> Any:
-    if len(data) > limits.result_bytes:
-        raise NotJson(
-            f"the result has {len(data)} bytes, more than the limit of {limits.result_bytes} (result_bytes)"
-        )
-    return decode_strict(data, limits.json_depth)
-
-
-def _memory(limits: Limits, collected: FrameCollector, head: EndReport) -> RunResult:
-    return RunResult(
-        status="memory",
-        error_type=head.error_type,
-        message=f"used more than {limits.memory_bytes} bytes of memory (memory_bytes)",
-        trace=head.trace[:_MAX_TRACE],
-        stdout=_text(collected.output[1]),
-        stderr=_text(collected.output[2]),
-        wall_seconds=head.seconds,
-    )
 
 
 def _text(data: bytearray) -> str:

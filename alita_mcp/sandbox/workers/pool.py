@@ -6,19 +6,56 @@ No task and no cancel scope of its own outlives a step: a worker is seldom close
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 import anyio
+from pydantic import Field
 
 from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused
-from alita_mcp.sandbox.workers.bounds import Bounds, PoolFigures
-from alita_mcp.sandbox.workers.fair_queue import FairQueue
+from alita_mcp.values import Value
 
+CALLS_PER_KEY = 5
+WAITING = 64
+IDLE_SECONDS = 300.0
+CALLS_PER_WORKER = 1_000
 _CLOSED = "The sandbox is closed."
+
+
+class Bounds(Value):
+    """Limits of a pool: workers, waiting callers, idle seconds, calls of a worker, memory."""
+
+    workers: int = Field(ge=1)
+    per_key: int = Field(default=CALLS_PER_KEY, ge=1)
+    """How many workers of one key may be in use at once."""
+    waiting: int = Field(default=WAITING, ge=0)
+    """How many callers may wait; one more is refused as busy."""
+    idle_seconds: float = Field(default=IDLE_SECONDS, gt=0)
+    calls: int = Field(default=CALLS_PER_WORKER, ge=1)
+    """After so many calls a worker is replaced."""
+    memory_bytes: int = Field(ge=1)
+    """The most that the workers together may have been promised."""
+    turn_seconds: float = Field(default=1.0, ge=0)
+    """So long a new worker stays with its key while others wait, or keys would evict each other for every call."""
+
+
+class PoolFigures(Value):
+    """Current state of a pool (`busy`, `idle`, `waiting`) and its counts so far."""
+
+    busy: int
+    idle: int
+    waiting: int
+    started: int = 0
+    reused: int = 0
+    evicted: int = 0
+    """Closed while idle, for another key's room."""
+    expired: int = 0
+    """Closed after `idle_seconds`."""
+    recycled: int = 0
+    """Closed after their number of calls, or because they were not usable any more."""
 
 
 class Pooled(Protocol):
@@ -36,6 +73,59 @@ class Pooled(Protocol):
 
 K = TypeVar("K", bound=Hashable)
 W = TypeVar("W", bound=Pooled)
+C = TypeVar("C")
+
+
+class FairQueue(Generic[K, C]):
+    """Queue of waiting callers by key; a key that was served comes after all others."""
+
+    def __init__(self, urgency: Callable[[C], int]) -> None:
+        self._urgency = urgency
+        self._queues: dict[K, deque[C]] = {}  # whose turn it is first
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues.values()))
+
+    def __iter__(self) -> Iterator[C]:
+        return iter([caller for queue in self._queues.values() for caller in queue])
+
+    @property
+    def keys(self) -> Iterable[K]:
+        """Keys with waiting callers."""
+        return self._queues.keys()
+
+    def join(self, key: K, caller: C) -> None:
+        """Puts a caller behind the others of its key that are as urgent."""
+        queue = self._queues.setdefault(key, deque())
+        queue.insert(sum(self._urgency(other) >= self._urgency(caller) for other in queue), caller)
+
+    def leave(self, key: K, caller: C) -> None:
+        """Removes a caller, if it waits."""
+        queue = self._queues.get(key, deque())
+        if caller in queue:
+            queue.remove(caller)
+        if not queue:
+            self._queues.pop(key, None)
+
+    def serve(self, key: K, caller: C) -> None:
+        """Removes a caller that was served and puts its key behind the others."""
+        self.leave(key, caller)
+        if key in self._queues:
+            self._queues[key] = self._queues.pop(key)
+
+    def first(self, key: K) -> C | None:
+        """The next caller of a key."""
+        return self._queues[key][0] if key in self._queues else None
+
+    def firsts(self) -> list[C]:
+        """The next caller of each key, in rotation order."""
+        return [queue[0] for queue in self._queues.values()]
+
+    def most_dispensable(self, key: K) -> C:
+        """The caller to drop: the last of `key`, or of the longest queue, so that no key fills the queue alone."""
+        longest = max(self._queues.values(), key=len)
+        own = self._queues[key]
+        return longest[-1] if len(longest) > len(own) else own[-1]
 
 
 @dataclass(eq=False)
@@ -103,7 +193,7 @@ class Pool(Generic[K, W]):
             SandboxRefused: one such worker is larger than the memory of all.
             SandboxError: the pool is closed; or whatever `start` raises.
         """
-        place = await self._admitted(_Waiter(key, memory_bytes, fresh, depth))
+        place = await self._wait_for_place(_Waiter(key, memory_bytes, fresh, depth))
         finished = False
         try:
             worker = await self._worker_of(place)
@@ -147,7 +237,7 @@ class Pool(Generic[K, W]):
             busy=self._in_use.total(), idle=len(self._idle), waiting=len(self._queue), **self._did
         )
 
-    async def _admitted(self, waiter: _Waiter[K, W]) -> _Place[K, W]:
+    async def _wait_for_place(self, waiter: _Waiter[K, W]) -> _Place[K, W]:
         self._enter(waiter)
         try:
             while waiter.place is None and waiter.refusal is None:
@@ -227,13 +317,13 @@ class Pool(Generic[K, W]):
         if waiter.memory_bytes > self._bounds.memory_bytes:
             raise SandboxRefused(
                 f"A sandbox of {waiter.memory_bytes} bytes is larger than the {self._bounds.memory_bytes} bytes"
-                " of all together."
+                " available to all sandboxes."
             )
         self._queue.join(waiter.key, waiter)
         self._serve()
         waits = waiter.place is None and not waiter.evicted and not waiter.depth
         if waits and len(self._queue) > self._bounds.waiting:
-            full = f"{self._bounds.waiting} calls wait for a sandbox already, and no more may."
+            full = f"{self._bounds.waiting} calls already wait for a sandbox, which is the limit."
             loser = self._queue.most_dispensable(waiter.key)
             self._refuse(loser, SandboxBusy(full, hint="Call again in a moment."))
 

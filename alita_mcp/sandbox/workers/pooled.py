@@ -1,18 +1,96 @@
-"""Base class of the back ends: calls run in workers from a bounded pool."""
+"""Base class of the back ends: calls run in workers from a bounded pool, each shared by the jobs that may share it."""
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from abc import ABC, abstractmethod
+from contextlib import AsyncExitStack
+from typing import NamedTuple
 
-from alita_mcp.sandbox.interface import Broker, Job, RunResult
-from alita_mcp.sandbox.wire.link import WorkerStale
-from alita_mcp.sandbox.workers.bounds import Bounds, PoolFigures
-from alita_mcp.sandbox.workers.pool import Pool
-from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, WorkerKey, key_of
+import anyio
+
+from alita_mcp.sandbox.interface import Broker, Environment, Job, RunResult
+from alita_mcp.sandbox.wire.link import Worker, WorkerLost, WorkerStale
+from alita_mcp.sandbox.workers.calls import call
+from alita_mcp.sandbox.workers.pool import Bounds, Pool, PoolFigures
 from alita_mcp.settings import Settings
-from alita_mcp.values import Grants
+from alita_mcp.values import Grants, Limits
 
 _TRIES = 3
+_log = logging.getLogger(__name__)
+
+
+class WorkerKey(NamedTuple):
+    """Key of a worker: jobs with the same key may use the same worker, one after the other."""
+
+    limits: Limits
+    environment: Environment | None = None
+    egress: bool = False
+    code: str = ""
+    """Digest of it."""
+    function: str = ""
+    grants: Grants = Grants()
+    hash_seed: int | None = None
+    clock_offset_s: int = 0
+    moment: int | None = None
+    random_seed: int | None = None
+
+
+def key_of(job: Job) -> WorkerKey:
+    """The key of a job's worker."""
+    return WorkerKey(
+        limits=job.limits,
+        environment=job.environment,
+        egress=bool(job.grants.network),
+        code=hashlib.sha256(job.code.encode("utf-8", "surrogatepass")).hexdigest(),
+        function=job.function,
+        grants=job.grants,
+        hash_seed=job.hash_seed,
+        clock_offset_s=job.clock_offset_s,
+        moment=job.moment,
+        random_seed=job.random_seed,
+    )
+
+
+class PooledWorker:
+    """Worker with the exit stack that ends it."""
+
+    def __init__(self, worker: Worker, stack: AsyncExitStack) -> None:
+        self.worker = worker
+        self._usable = True
+        self._stack = stack
+
+    @property
+    def usable(self) -> bool:
+        """False from the start of a call until its result is there, and after any anomaly."""
+        return self._usable and self.worker.transport.is_whole
+
+    async def call(self, job: Job, broker: Broker | None) -> RunResult:
+        """Runs one call; see `calls.call`. Its remains are removed after the caller has the result.
+
+        A worker that waited may be dying already when the call comes. A call without grants changes nothing outside,
+        so that it is asked for again; of any other call it is unknown how far it came.
+        """
+        waited = self.worker.loaded
+        self._usable = False
+        try:
+            result = await call(self.worker, job, broker)
+        except WorkerLost as lost:
+            if waited and job.grants.is_pure:
+                raise WorkerStale(str(lost)) from lost
+            raise
+        self._usable = self.worker.owes_clean and not self.worker.single_use
+        return result
+
+    async def aclose(self) -> None:
+        """Kills it and everything in it; errors are logged."""
+        self._usable = False
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._stack.aclose()
+            except Exception:  # noqa: BLE001 - the edge: its closer can do nothing about it
+                _log.exception("a sandbox did not end as it should")
 
 
 class PooledSandbox(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mcp_types as types
 
-from alita_mcp.extras import find_problem
+from alita_mcp.extras import find_extra_problem
 from alita_mcp.models.choices import model_problem
 from alita_mcp.server.sources import own_tool
 from alita_mcp.settings import SEARCH_KEYS, Settings, key_from
@@ -62,7 +62,7 @@ def agent_tools_to_list(settings: Settings) -> tuple[str, ...]:
     has_model = model_problem(settings) is None
     if not has_model and not search_is_configured(settings):
         return ()
-    if find_problem("web") is None:
+    if find_extra_problem("web") is None:
         return AGENT_TOOLS
     return ("solve_task",) if has_model else ()
 

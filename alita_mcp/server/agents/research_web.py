@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from alita_mcp.errors import InvalidArguments, UsageError
-from alita_mcp.extras import require
+from alita_mcp.extras import require_extra
 from alita_mcp.research.values import ResearchLimits
 from alita_mcp.server.agents.definitions import MAX_URLS
 from alita_mcp.server.agents.texts import research_fields, research_text
@@ -26,7 +26,7 @@ async def handle_research_web(call: ToolCall) -> ToolResult:
         ExtraMissing: what reads pages is not installed.
         UsageError: there is nothing to search with and no URL to read, or too many of these.
     """
-    require("web", "research_web")
+    require_extra("web", "research_web")
     web, urls = call.app.web, call.arguments.get("urls", [])
     if not web.backends and not urls:
         raise UsageError(

@@ -23,7 +23,7 @@ class ClientToolList:
         self._names: frozenset[str] | None = None
         self._updated = anyio.Event()
         self.listed_at = -math.inf
-        """When it was last given a list from the beginning, on the clock of the event loop."""
+        """When it was last given a list, on the clock of the event loop."""
         self.follows = False
         """Whether it ever asked for its list again after a change that it could hear of, at once or later."""
         self.ignores_hints = False
@@ -56,21 +56,17 @@ class ClientToolList:
         finally:
             self._streams -= 1
 
-    def record_page(self, names: Iterable[str], change: int, at: float, *, first: bool) -> None:
-        """Records that it was given a page of the list, `first` or a later one, as it stands after `change`."""
-        given = frozenset(names)
-        # 1. One client: its list is what it was given, page by page.
-        # 2. Several, which may each have another list: only names that every list held are in hand.
-        is_alone = self._is_one or self._streams == 1
-        if not first:
-            if self._names is not None and is_alone:
-                self._names |= given
-            return
+    def record_list(self, names: Iterable[str], change: int, at: float) -> None:
+        """Records that it was given the list as it stands after `change`."""
         if self.can_hear and not self.has_change(change):
             self.follows, self.ignores_hints = True, False
         self.listed_at = at
-        self._names = given if self._names is None or is_alone else self._names & given
-        if is_alone:
-            self._change = max(self._change, change)
+        # 1. One client: its list is what it was given last.
+        # 2. Several, which may each have another list: only names that every list held are in hand.
+        given = frozenset(names)
+        if self._is_one or self._streams == 1:
+            self._names, self._change = given, max(self._change, change)
+        else:
+            self._names = given if self._names is None else self._names & given
         self._updated.set()
         self._updated = anyio.Event()

@@ -18,9 +18,9 @@ from alita_mcp.server.results.ranges import Part, json_document, part_of
 from alita_mcp.server.results.rejections import failure_text
 from alita_mcp.server.results.unreviewed import (
     first_sentence,
+    origin_if_unreviewed,
     plain_schema,
     review_mark,
-    unreviewed_origin,
     visible_manifest,
 )
 from alita_mcp.verification.json_schema import validate_arguments
@@ -50,11 +50,11 @@ async def run_tool(
         run = await app.run_tool(name, arguments, version, identity=call.identity)
     except InvalidArguments as refused:
         wrong, manifest = refused, (await app.library.read(name, version)).manifest
-        origin = unreviewed_origin(app, name, manifest.version)
+        origin = origin_if_unreviewed(app, name, manifest.version)
         if origin is not None:
             wrong = await _without_authors_words(manifest, arguments, origin)
         raise with_signature(wrong, visible_manifest(app, manifest)) from None
-    origin = unreviewed_origin(app, name, run.manifest.version)
+    origin = origin_if_unreviewed(app, name, run.manifest.version)
     return await off_loop(partial(_run_result, run, origin), large=is_large(run.result.value))
 
 
@@ -82,7 +82,7 @@ async def _without_authors_words(
 
 def _run_result(run: ToolRunResult, origin: Origin | None) -> types.CallToolResult:
     """A run in both forms; its `_meta` holds what a caller should know besides the value."""
-    meta: dict[str, Any] = {"alita/cached": True} if run.cached else {}
+    meta: dict[str, Any] = {}
     if run.manifest.trust != "verified":
         meta["alita/trust"] = run.manifest.trust
     if origin is not None:

@@ -6,36 +6,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable
+from alita_mcp.texts import clip
 from alita_mcp.verification.comparison import difference
 
 MAX_TRACE = 10
 BEFORE = 150
 """So many characters of both values stand before their first difference."""
-BESIDE = 120
-"""More than what stands in a comparison beside the two values."""
-LEAST = 24
-"""A part of which only so few characters would fit is left out."""
+MAX_REASON = 500
+MAX_VALUE = 250
+"""Of each side of a comparison, a case, and the arguments that break a promise."""
 
 
 def rejection_text(rejected: Mapping[str, Any]) -> str:
     """Stage, reason, comparison, case, trace and `fix`; the trace gives way first, the fix never."""
-    head, fix = f"Rejected at {rejected['stage']}: ", f"Fix: {rejected['fix']}"
-    room = max(1, MAX_ERROR_TEXT - len(head) - len(fix) - 1)
-    left = room - min(len(rejected["reason"]), room * 2 // 5)
-    lines: list[str] = []
-    most = left * 3 // 5 - 1
-    if "got" in rejected and most >= 2 * BESIDE:  # both values around their first difference
-        found = difference(rejected.get("expected"), rejected["got"], (most - BESIDE) // 2, BEFORE)
+    fix = f"Fix: {rejected['fix']}"
+    lines = [f"Rejected at {rejected['stage']}: {printable(rejected['reason'], MAX_REASON)}"]
+    if "got" in rejected:  # both values around their first difference
+        found = difference(rejected.get("expected"), rejected["got"], MAX_VALUE, BEFORE)
         compared = f"xpected {found.expected}, got {found.got}."
         lines.append(f"At {found.where}: e{compared}" if found.where else f"E{compared}")
     for label, value in (("Case ", rejected.get("case")), ("breaks: ", rejected.get("breaks") or None)):
-        most = (left - sum(len(line) + 1 for line in lines)) * 3 // 5 - 1
-        if value is not None and most >= LEAST:
-            lines.append(label + printable(as_json(value), most - len(label)))
-    left -= sum(len(line) + 1 for line in lines)
-    lines += _last_lines(rejected.get("trace") or (), left)
-    reason = printable(rejected["reason"], room - sum(len(line) + 1 for line in lines))
-    return "\n".join([head + reason, *lines, fix])
+        if value is not None:
+            lines.append(label + printable(as_json(value), MAX_VALUE))
+    room = max(1, MAX_ERROR_TEXT - len(fix) - 1)
+    lines += _last_lines(rejected.get("trace") or (), room - len("\n".join(lines)) - 1)
+    return clip("\n".join(lines), room) + f"\n{fix}"
 
 
 def failure_text(what: str, trace: Sequence[str], limits: str = "") -> str:

@@ -21,9 +21,9 @@ ASSUMED = 160
 LEAST = 200
 """So many characters say what waits for approval, however long the command is."""
 _VISIBLE = {
-    "now": "as soon as you refresh it",
-    "after reconnect": "after you reconnect",
-    "in search": "never; search_capabilities finds it",
+    "now": "it appears in your tool list as soon as you refresh it",
+    "after reconnect": "it appears in your tool list after you reconnect",
+    "in search": "your tool list does not show it, search_capabilities finds it",
 }
 
 
@@ -128,7 +128,7 @@ def _how_to_call(outcome: Fields) -> str:
     call = outcome.get("call")
     if call in CALLABLE:
         how = "directly by its name or through" if call == "direct" else "now through"
-        return f"Call it {how} run_tool; it appears in your tool list {_VISIBLE[outcome['visible']]}. "
+        return f"Call it {how} run_tool; {_VISIBLE[outcome['visible']]}. "
     return f"It {call_phrase(outcome)}. " if call else ""
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from alita_mcp.library.rows import Origin
 from alita_mcp.library.trust.evidence import evidence_of
 from alita_mcp.server.results.building import as_json
-from alita_mcp.texts import one_line
+from alita_mcp.texts import map_texts, one_line
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Manifest, Schema, VerificationReport
 
@@ -32,7 +32,7 @@ _LONG_WORD = re.compile(r"[\w.+/%:@#-]{0,80}")
 _AUTHORS_FIELDS = {"description", "summary", "use_when", "input_schema", "output_schema"}
 
 
-def unreviewed_origin(app: App, name: str, version: int) -> Origin | None:
+def origin_if_unreviewed(app: App, name: str, version: int) -> Origin | None:
     """Where an unreviewed version comes from; None if all of the version may be shown."""
     if app.settings.review in (None, "off"):
         return None
@@ -42,7 +42,7 @@ def unreviewed_origin(app: App, name: str, version: int) -> Origin | None:
 
 def visible_manifest(app: App, manifest: Manifest) -> Manifest:
     """A manifest as clients may see it now."""
-    origin = unreviewed_origin(app, manifest.name, manifest.version)
+    origin = origin_if_unreviewed(app, manifest.name, manifest.version)
     return manifest if origin is None else plain_manifest(manifest, origin)
 
 
@@ -106,15 +106,10 @@ def fence(text: str, origin: Origin) -> str:
 
 def plain_report(report: VerificationReport) -> VerificationReport:
     """A report whose texts are single words: its numbers stay, quotes of the code or the tests do not."""
-
-    def without_texts(value: Any) -> Any:
-        if isinstance(value, str):
-            return value if _LONG_WORD.fullmatch(value) else "…"
-        if isinstance(value, dict):
-            return {without_texts(key): without_texts(part) for key, part in value.items()}
-        return [without_texts(part) for part in value] if isinstance(value, list) else value
-
-    return VerificationReport.model_validate(without_texts(report.model_dump(mode="json")))
+    words_only = map_texts(
+        report.model_dump(mode="json"), lambda text: text if _LONG_WORD.fullmatch(text) else "…"
+    )
+    return VerificationReport.model_validate(words_only)
 
 
 def plain_card(card: Mapping[str, Any], origin: Origin) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import mcp_types as types
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.server.results.delivery import run_tool
-from alita_mcp.server.results.unreviewed import unreviewed_origin
+from alita_mcp.server.results.unreviewed import origin_if_unreviewed
 from alita_mcp.server.tools.definitions import definition_of
 
 if TYPE_CHECKING:
@@ -45,4 +45,4 @@ class LibraryTools:
 
 
 def _definition(manifest: Manifest, app: App) -> types.Tool:
-    return definition_of(manifest, unreviewed_origin(app, manifest.name, manifest.version))
+    return definition_of(manifest, origin_if_unreviewed(app, manifest.name, manifest.version))

@@ -10,7 +10,7 @@ import mcp_types as types
 
 from alita_mcp.errors import ToolNotFound
 from alita_mcp.event_loop import is_large, off_loop
-from alita_mcp.library.command import spelled
+from alita_mcp.library.command import spell_commands
 from alita_mcp.library.search.answer import band
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.server.client.identity import client_name
@@ -18,7 +18,7 @@ from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import tool_result
 from alita_mcp.server.results.delivery import run_tool
 from alita_mcp.server.results.texts import card_text, outcome_text, search_text
-from alita_mcp.server.results.unreviewed import plain_card, unreviewed_origin, visible_manifest
+from alita_mcp.server.results.unreviewed import origin_if_unreviewed, plain_card, visible_manifest
 from alita_mcp.server.results.visibility import (
     call_and_visible,
     call_of,
@@ -77,7 +77,7 @@ async def _run(call: ToolCall) -> ToolResult:
 async def _inspect(call: ToolCall) -> ToolResult:
     name, arguments = call.arguments["name"], call.arguments
     card = await call.app.inspect_tool(name, arguments.get("version"), source=arguments.get("source", False))
-    origin = unreviewed_origin(call.app, name, card["manifest"]["version"])
+    origin = origin_if_unreviewed(call.app, name, card["manifest"]["version"])
     if origin is not None:
         card = plain_card(card, origin)
     return tool_result(card, card_text(card))
@@ -126,7 +126,7 @@ async def _begin_approval(
 async def _outcome_result(call: ToolCall, outcome: Outcome) -> types.CallToolResult:
     fields: dict[str, Any] = outcome.model_dump(mode="json")
     for field in _WITH_COMMANDS & fields.keys():
-        fields[field] = spelled(fields[field], call.app.alita)
+        fields[field] = spell_commands(fields[field], call.app.alita)
     if isinstance(outcome, Rejected):
         # A comparison keeps both sides, null or not.
         is_compared = fields["expected"] is not None or fields["got"] is not None

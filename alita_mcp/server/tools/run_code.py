@@ -10,7 +10,7 @@ import mcp_types as types
 
 from alita_mcp.app.code_runner import CodeRunResult
 from alita_mcp.errors import InvalidArguments
-from alita_mcp.library.command import spelled
+from alita_mcp.library.command import spell_commands
 from alita_mcp.library.packed_files import mime_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import CodeRequest
@@ -81,7 +81,7 @@ def _outcome_result(call: ToolCall, outcome: CodeRunResult | CodeWaits | Working
     fields = outcome.model_dump(mode="json")
     if isinstance(outcome, Working):
         return tool_result(fields, outcome_text(fields))
-    fields["how"] = spelled(fields["how"], call.app.alita)
+    fields["how"] = spell_commands(fields["how"], call.app.alita)
     asked = f" Asked: {outcome.asked}." if outcome.asked else ""
     text = f"Nothing ran: the code asks for {', '.join(outcome.grants)}.{asked} {fields['how']}"
     return tool_result(fields, text)

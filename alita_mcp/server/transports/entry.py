@@ -77,9 +77,9 @@ def _serve(wire: Wire, parent: int, greeting: Greeting) -> NoReturn:
 
     gc.disable()  # imports allocate much and free nothing: collecting would take a tenth of the start
 
-    from alita_mcp.settings import keep_warnings_harmless, read_settings
+    from alita_mcp.settings import read_settings, tolerate_warnings
 
-    keep_warnings_harmless()
+    tolerate_warnings()
     settings = read_settings()
 
     import logging

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, ValidationError
 
 from alita_mcp.library.grants.grants_file import SECRET_NAME
-from alita_mcp.library.grants.hosts import ANY, MAX_HOSTS, host_problem, written
+from alita_mcp.library.grants.hosts import ANY, MAX_HOSTS, canonical_host, host_problem
 from alita_mcp.toolsmith.requests.modes import Mode
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
 from alita_mcp.values import META_TOOLS, TOOL_NAME, Draft, Example, Grants, Recorded, Value, Varying
@@ -198,7 +198,7 @@ def grant_problem(request: SynthesisRequest) -> Rejected | None:
 
 def grants_of(request: SynthesisRequest) -> Grants:
     """The grants that a request asks for; `grant_problem` has checked its hosts."""
-    hosts = [host if host == ANY else written(host) for host in request.network]
+    hosts = [host if host == ANY else canonical_host(host) for host in request.network]
     return Grants(
         network=tuple(dict.fromkeys(hosts)),
         workspace=request.workspace,

@@ -104,7 +104,7 @@ async def describe_abilities(sandbox: Sandbox) -> tuple[str, ...]:
 async def describe_lacks(sandbox: Sandbox) -> tuple[str, ...]:
     """Describes for writers what code must do without in a sandbox; empty without a sandbox."""
     try:
-        return (await sandbox.abilities()).lacking()
+        return (await sandbox.abilities()).summary_of_lacks()
     except SandboxError:
         return ()
 

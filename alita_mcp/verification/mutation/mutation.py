@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import anyio
 
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.sandbox.code_on_call import UNLOADABLE, loading_program, on_call
+from alita_mcp.sandbox.code_on_call import UNLOADABLE, loader_program, on_call
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.syntax import module_tree
 from alita_mcp.values import Check, Example, Limits, MutationScore, Survivor
@@ -252,7 +252,7 @@ def looks_at_itself(code: str) -> bool:
 async def _find_way(subject: RehearsedDraft, trials: Sequence[Trial]) -> Way | None:
     """The way to run mutants in which the code itself passes its examples; None when there is none."""
     draft = subject.draft
-    program = loading_program(draft.code)
+    program = loader_program(draft.code)
     # Limits are a few times what the code itself took, so that endless loops end soon. They come in steps because
     # workers are told apart by their limits; the second one is for a machine that has become slower.
     slowest = max((trial.result.wall_seconds for trial in trials if trial.result is not None), default=0.0)

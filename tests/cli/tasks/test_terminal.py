@@ -4,49 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-import struct
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import PATIENCE_S
+from tests.cli.terminal import Terminal, on_terminal
 
-termios = pytest.importorskip("termios", reason="POSIX terminals")
+pytest.importorskip("termios", reason="POSIX terminals")
 pytestmark = pytest.mark.process
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLOURS = re.compile(r"\x1b\[[0-9;]*3[0-9][0-9;]*m")
-
-
-@dataclass
-class Terminal:
-    """A process on a terminal of its own."""
-
-    handle: int
-    process: subprocess.Popen[bytes]
-    said: bytearray = field(default_factory=bytearray)
-
-    def until(self, words: bytes) -> None:
-        """Reads until these words stand there."""
-        while words not in self.said:
-            self.said += os.read(self.handle, 65_536)
-
-    def type(self, text: str) -> None:
-        os.write(self.handle, text.encode())
-
-    def end(self) -> tuple[int, str]:
-        """The exit status, and all that was shown."""
-        try:
-            while piece := os.read(self.handle, 65_536):
-                self.said += piece
-        except OSError:
-            pass  # the other end is closed
-        return self.process.wait(PATIENCE_S), self.said.decode("utf-8", "replace")
 
 
 Started = Callable[..., Terminal]
@@ -54,37 +24,20 @@ Started = Callable[..., Terminal]
 
 @pytest.fixture
 def start(home: Path) -> Iterator[Started]:
-    with terminals(home) as begin:
+    """Starts `alita solve` over a scripted flow."""
+    with ExitStack() as opened:
+
+        def begin(
+            *words: str, rows: int = 24, columns: int = 80, term: str = "xterm-256color", **variables: str
+        ) -> Terminal:
+            sizes = ("NO_COLOR", "COLUMNS", "LINES")
+            kept = {name: value for name, value in os.environ.items() if name not in sizes}
+            environment = {**kept, "ALITA_HOME": str(home), **variables}
+            program = ["-m", "tests.cli.tasks.on_terminal"]
+            terminal = on_terminal(words, environment, program=program, rows=rows, columns=columns, term=term)
+            return opened.enter_context(terminal)
+
         yield begin
-
-
-@contextmanager
-def terminals(home: Path) -> Iterator[Started]:
-    opened: list[Terminal] = []
-
-    def begin(*words: str, rows: int = 24, columns: int = 80, **variables: str) -> Terminal:
-        import fcntl
-        import pty
-
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        kept = {
-            name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")
-        }
-        environment = {**kept, "ALITA_HOME": str(home), "TERM": "xterm-256color", **variables}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.cli.tasks.on_terminal", *words],
-            stdin=theirs, stdout=theirs, stderr=theirs, env=environment,
-        )  # fmt: skip
-        os.close(theirs)
-        opened.append(Terminal(ours, process))
-        return opened[-1]
-
-    yield begin
-    for one in opened:
-        one.process.kill()
-        one.process.wait()
-        os.close(one.handle)
 
 
 def rows_of(shown: str) -> list[str]:
@@ -110,7 +63,7 @@ def test_without_colour_there_is_none_and_on_a_dumb_terminal_there_are_plain_lin
     _, shown = start("steps", "x", NO_COLOR="1").end()
     assert not COLOURS.search(shown)
     assert "✓ 39. run_code" in shown
-    _, shown = start("asks", "x", "--yes", TERM="dumb").end()
+    _, shown = start("asks", "x", "--yes", term="dumb").end()
     assert "\x1b[" not in shown
     assert "solve: started: Sum the sales." in shown
 

@@ -84,6 +84,8 @@ def test_what_is_no_text_is_refused(declared: str, body: bytes) -> None:
         (GERMAN, "utf-8-sig", "text/html; charset=windows-1251"),
         (GERMAN, "utf-8", "text/html; charset=unicode_escape"),
         (GERMAN, "utf-8", "text/html; charset=nonsense"),
+        (GERMAN, "windows-1252", "text/html; charset=rot13"),
+        (GERMAN, "windows-1252", "text/html; charset=undefined"),
     ],
 )
 def test_a_wrong_character_set_is_repaired(text: str, written: str, said: str) -> None:

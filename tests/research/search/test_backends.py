@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from alita_mcp.errors import UsageError
-from tests.research.json_server import Reply, Request, json_server
+from tests.research.json_server import Reply, json_server
 from tests.research.search.apis import APIS, KEY, QUERY, ROWS, Api, Found
 
 pytestmark = pytest.mark.anyio
@@ -234,18 +234,3 @@ async def test_a_hostile_query_is_sent_as_plain_words(api: Api) -> None:
             await backend.search(query, 5)
     assert asked
     assert [request for request in asked if "x-evil" in request.headers or len(request.target) > 2_500] == []
-
-
-@every
-async def test_cookies_are_not_kept(api: Api) -> None:
-    good = api.answering()
-
-    def answer(request: Request) -> Reply:
-        reply = good(request)
-        return Reply(reply.body, reply.status, {**reply.headers, "set-cookie": "track=1; path=/"})
-
-    with json_server(answer) as (url, asked):
-        async with api.opened(url) as backend:
-            await backend.search(QUERY, 5)
-            await backend.search(QUERY, 5)
-    assert [request for request in asked if "cookie" in request.headers] == []

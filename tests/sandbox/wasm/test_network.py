@@ -251,6 +251,7 @@ return [attempt(what) for what in (
     assert {kind for kind, _ in sockets} == {"PermissionError"}
     assert all("has no sockets: use urllib.request or http.client" in said for _, said in sockets)
     assert ssl[0] == "ModuleNotFoundError"
+    assert "urllib.request and http.client speak HTTPS without it here" in ssl[1]
 
 
 async def test_without_the_grant_http_names_it(sandbox: WasmSandbox) -> None:

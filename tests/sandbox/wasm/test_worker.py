@@ -169,6 +169,6 @@ async def test_a_worker_that_is_stopped_is_ended_by_the_servers_own_clock(
             each.suspend()
         result = await sandbox.run(job)
         assert result.status == "timeout"
-        assert "had to be killed from outside" in result.message
+        assert "was killed from outside" in result.message
         worker.resume()
         assert (await sandbox.run(ADD)).value == 42

@@ -125,7 +125,7 @@ class ChildProcess:
         """How it ended, when it ended without a result."""
         end = self._reaper.end_of(self.pid)
         if end is None:
-            return {"status": "crashed", "message": "closed its channel to the supervisor"}
+            return {"status": "crashed", "message": "closed its channel"}
         if not os.WIFSIGNALED(end.status):
             code = os.WEXITSTATUS(end.status)
             return {"status": "crashed", "message": f"ended with exit code {code} and no result"}
@@ -140,7 +140,7 @@ class ChildProcess:
         name = next((it.name for it in signal.Signals if it == number), f"signal {number}")
         return {"status": "crashed", "signal": number, "message": f"killed by {name}"}
 
-    def ended(self, cpu_seconds: float) -> dict[str, Any]:
+    def describe_end(self, cpu_seconds: float) -> dict[str, Any]:
         """How it ended, when its channel is closed; a short wait tells whether it is dying or lives on."""
         if self.pid:
             self.has_ended(wait_seconds=_CLOSING_SECONDS)
@@ -181,41 +181,34 @@ class ChildProcess:
             self._waiting.clear()  # it is dying: its end is heard of elsewhere
         self._loop.change(self._channel.fileno(), READABLE | (WRITABLE if self._waiting else 0))
 
-    def _receive(self, channel: socket.socket) -> bytes:
-        if self.pid:
-            return channel.recv(1 << 18)
-        data, ancillary, _flags, _address = channel.recvmsg(1 << 18, socket.CMSG_SPACE(12))
-        for level, kind, payload in ancillary:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
-                self.pid = _CREDENTIALS.unpack(payload[:12])[0]
-                self._reaper.watch(self.pid)
-        channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
-        return data
-
     def _read_channel(self) -> bool:
         """Reads once; True while there may be more."""
-        if self._channel is None:
+        channel = self._channel
+        if channel is None:
             return False
         try:
-            data = self._receive(self._channel)
+            data, ancillary = channel.recvmsg(1 << 18, 0 if self.pid else socket.CMSG_SPACE(12))[:2]
         except BlockingIOError:
             return False
         except OSError:
-            data = b""
+            data, ancillary = b"", []
+        if not self.pid:  # the kernel's word on who wrote the first message
+            for level, kind, payload in ancillary:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
+                    self.pid = _CREDENTIALS.unpack(payload[:12])[0]
+                    self._reaper.watch(self.pid)
+            channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
         self._arrived += data
-        self._take_messages()
+        while len(self._arrived) >= HEADER.size and self._channel is not None:
+            code, length = HEADER.unpack_from(self._arrived)
+            if length > self._largest_message:
+                self.on_message(b"?", b"")
+                break
+            if len(self._arrived) < HEADER.size + length:
+                break
+            message = bytes(self._arrived[HEADER.size : HEADER.size + length])
+            del self._arrived[: HEADER.size + length]
+            self.on_message(code, message)
         if not data and self._channel is not None:
             self.on_end()
         return bool(data)
-
-    def _take_messages(self) -> None:
-        while len(self._arrived) >= HEADER.size and self._channel is not None:
-            kind, length = HEADER.unpack_from(self._arrived)
-            if length > self._largest_message:
-                self.on_message(b"?", b"")
-                return
-            if len(self._arrived) < HEADER.size + length:
-                return
-            payload = bytes(self._arrived[HEADER.size : HEADER.size + length])
-            del self._arrived[: HEADER.size + length]
-            self.on_message(kind, payload)

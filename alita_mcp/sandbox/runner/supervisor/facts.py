@@ -20,6 +20,9 @@ _OOM = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_contro
 def facts() -> dict[str, object]:
     """Collects all facts as plain JSON; numbers stay as the kernel writes them."""
     scratch = os.statvfs("/tmp")
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    # programs and wheels for glibc do not run beside a Python that was built on musl
+    musl = "_musl" if "musl" in getattr(sys.implementation, "_multiarch", "") else ""
     with open("/proc/self/status") as file:
         pairs = [line.partition(":") for line in file]
     with open("/proc/net/dev") as file:
@@ -37,15 +40,8 @@ def facts() -> dict[str, object]:
         "core_limit": resource.getrlimit(resource.RLIMIT_CORE)[1],
         "machine": os.uname().machine,
         "python": sys.version.split()[0],
-        "python_tag": _python_tag(),
+        "python_tag": f"cp{sys.version_info[0]}{sys.version_info[1]}-{platform}{musl}",
     }
-
-
-def _python_tag() -> str:
-    """Version and platform; programs and wheels for glibc do not run beside a Python that was built on musl."""
-    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    musl = "_musl" if "musl" in getattr(sys.implementation, "_multiarch", "") else ""
-    return f"cp{sys.version_info[0]}{sys.version_info[1]}-{platform}{musl}"
 
 
 def oom_kills() -> int | None:
@@ -63,7 +59,14 @@ def oom_kills() -> int | None:
 
 def _is_read_only(folder: str) -> bool:
     """Whether the mount says so and a file cannot be made there; gVisor leaves the flag out of `statvfs`."""
-    if "ro" not in _mount_options(folder):
+    # of the mount that the folder lies on: the deepest one, and of several in one place the last
+    point, options = "", ""
+    with open("/proc/self/mountinfo") as file:
+        for line in file:
+            place, its = line.split()[4:6]
+            if len(place) >= len(point) and f"{folder}/".startswith(f"{place.rstrip('/')}/"):
+                point, options = place, its
+    if "ro" not in options.split(","):
         return False
     path = os.path.join(folder, f".{os.urandom(8).hex()}")
     try:
@@ -72,17 +75,6 @@ def _is_read_only(folder: str) -> bool:
         return True
     os.unlink(path)
     return False
-
-
-def _mount_options(folder: str) -> list[str]:
-    """Of the mount that a folder lies on: the deepest one, and of several in one place the last."""
-    point, options = "", ""
-    with open("/proc/self/mountinfo") as file:
-        for line in file:
-            place, its = line.split()[4:6]
-            if len(place) >= len(point) and f"{folder}/".startswith(f"{place.rstrip('/')}/"):
-                point, options = place, its
-    return options.split(",")
 
 
 def _first_line(paths: tuple[str, ...]) -> str | None:

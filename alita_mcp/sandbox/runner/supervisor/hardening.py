@@ -68,19 +68,19 @@ def has_no_new_privileges() -> bool:
 
 def filter_program(machine: str) -> bytes:
     """Seccomp filter as a BPF program for `x86_64` or `aarch64`; KeyError on other machines, which get no sandbox."""
-    return assembled(machine, tool_rules)
+    return assemble(machine, tool_rules)
 
 
-def assembled(machine: str, rules: Callable[[int], Iterable[Instruction]]) -> bytes:
+def assemble(machine: str, rules: Callable[[int], Iterable[Instruction]]) -> bytes:
     """BPF program for a machine of rules on the number of a system call; `rules(column)` takes it from the tables."""
     column, architecture = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}[machine]
     head = [(LOAD, 0, 0, _ARCHITECTURE), (EQUAL, 1, 0, architecture), _KILL, (LOAD, 0, 0, _NUMBER)]
     if column == 0:  # the x32 calls of an x86_64 kernel would bypass the numbers of the rules
-        head += [(_AT_LEAST, 0, 1, 0x40000000), refused(errno.ENOSYS)]
+        head += [(_AT_LEAST, 0, 1, 0x40000000), refuse(errno.ENOSYS)]
     return b"".join(struct.pack("HBBI", *instruction) for instruction in [*head, *rules(column)])
 
 
-def refused(number: int = errno.EPERM) -> Instruction:
+def refuse(number: int = errno.EPERM) -> Instruction:
     """Instruction that refuses a call with an error number."""
     return (_RETURN, 0, 0, 0x00050000 | number)
 
@@ -104,13 +104,13 @@ def where(
 def tool_rules(column: int) -> list[Instruction]:
     """Rules for processes that run strangers' code, supervisor included; the last one allows the rest."""
     rules = [
-        *each_of(_DENIED.values(), column, refused()),
+        *each_of(_DENIED.values(), column, refuse()),
         # clone3 hides its flags in memory, where no filter can look: without it the C library uses clone
-        *each_of([_CLONE3], column, refused(errno.ENOSYS)),
+        *each_of([_CLONE3], column, refuse(errno.ENOSYS)),
     ]
     # limits and priorities of oneself only: what a call did to the zygote's would outlast it
     for numbers in _OF_ONESELF:
-        rules += where(numbers[column], FIRST_ARGUMENT, EQUAL, 0, ALLOW, refused())
+        rules += where(numbers[column], FIRST_ARGUMENT, EQUAL, 0, ALLOW, refuse())
     for numbers, process in _PRIORITIES:
         rules += [
             (EQUAL, 0, 6, numbers[column]),
@@ -119,11 +119,11 @@ def tool_rules(column: int) -> list[Instruction]:
             (LOAD, 0, 0, SECOND_ARGUMENT),
             (EQUAL, 0, 1, 0),
             ALLOW,
-            refused(),
+            refuse(),
         ]
     for numbers in _SIGNALS:
-        rules += where(numbers[column], FIRST_ARGUMENT, EQUAL, 1, refused(), ALLOW)
-    rules += where(_CLONE[column], FIRST_ARGUMENT, ANY_BIT, NAMESPACES, refused(), ALLOW)
+        rules += where(numbers[column], FIRST_ARGUMENT, EQUAL, 1, refuse(), ALLOW)
+    rules += where(_CLONE[column], FIRST_ARGUMENT, ANY_BIT, NAMESPACES, refuse(), ALLOW)
     # what is not dumpable stays so: a handler that the host pipes dumps to runs outside of every sandbox
     rules += [
         (EQUAL, 0, 6, _PRCTL[column]),
@@ -132,13 +132,13 @@ def tool_rules(column: int) -> list[Instruction]:
         (LOAD, 0, 0, SECOND_ARGUMENT),
         (EQUAL, 0, 1, 0),
         ALLOW,
-        refused(),
+        refuse(),
     ]
     # sockets of the families on the list, to which the program's last instruction says yes
     count = len(_FAMILIES)
     rules += [(EQUAL, 0, count + 2, _SOCKET[column]), (LOAD, 0, 0, FIRST_ARGUMENT)]
     rules += [(EQUAL, count - position, 0, family) for position, family in enumerate(_FAMILIES)]
-    return [*rules, refused(errno.EAFNOSUPPORT), ALLOW]
+    return [*rules, refuse(errno.EAFNOSUPPORT), ALLOW]
 
 
 class _Program(ctypes.Structure):

@@ -49,15 +49,15 @@ class Supervisor:
         if frame.kind == Kind.PAYLOAD:
             self._payload += frame.payload
         elif frame.kind == Kind.CALL:
-            self._tool.call(self._taken())
+            self._tool.call(self._take_payload())
         elif frame.kind == Kind.ANSWER:
             self._tool.answer(frame)
         elif frame.kind == Kind.LOAD:
-            self._tool.load(self._zygote, json.loads(frame.payload), self._taken())
+            self._tool.load(self._zygote, json.loads(frame.payload), self._take_payload())
         elif self._tunnel is not None and frame.kind in _STREAMS:
             self._tunnel.on_frame(frame)
 
-    def _taken(self) -> bytes:
+    def _take_payload(self) -> bytes:
         payload = bytes(self._payload)
         self._payload = bytearray()
         return payload

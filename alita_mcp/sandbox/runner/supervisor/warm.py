@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 from alita_mcp.sandbox.runner.supervisor.child_process import ChildProcess
 from alita_mcp.sandbox.runner.supervisor.facts import oom_kills
@@ -15,7 +15,7 @@ from alita_mcp.sandbox.runner.supervisor.reaper import Reaper, kill, others
 from alita_mcp.sandbox.runner.supervisor.scratch import Scratch, WipeFailed, too_many_files
 from alita_mcp.sandbox.runner.supervisor.spawn import Program
 from alita_mcp.sandbox.runner.supervisor.tunnel import Tunnel
-from alita_mcp.sandbox.runner.supervisor.zygote_link import ZygoteLink, cleaned
+from alita_mcp.sandbox.runner.supervisor.zygote_link import ZygoteLink, check_report
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Frame, Kind, pieces
 
 FORK_SECONDS = 10.0
@@ -25,7 +25,7 @@ LOOK_SECONDS = 0.05
 MAX_REPLACED = 3
 """Zygotes in a row that were lost without a call."""
 HEADER_BYTES = 64 << 10
-_CRASHED = {"status": "crashed", "message": "wrote garbage on its channel"}
+_CRASHED = {"status": "crashed", "message": "wrote invalid data to its channel"}
 _CLEAN = json.dumps({"clean": True}).encode()
 
 
@@ -119,11 +119,19 @@ class WarmTool:
         if zygote is None:
             return
         if head["status"] != "ok":
-            self._on_load_failed(zygote, head)
-            return
+            # the sandbox is of no further use: a failing import is the code's, so the host hears how it failed
+            seconds = zygote.seconds()
+            kill(-1)
+            zygote.close()
+            self._reaper.wait_for_all()
+            if self._reported and not self._running:
+                self._die()
+            self._queue_output(zygote.kept)
+            kind = Kind.RESULT if self._running else Kind.LOADED
+            self._link.send_json(kind, head | {"seconds": seconds})
+            self._die()
         why = zygote.why_single_use()
-        if not self._wiped():
-            return
+        self._wipe_scratch()
         if not self._running:
             self._loop.quiet()
         self._prepare(zygote)
@@ -135,19 +143,6 @@ class WarmTool:
         elif self._owes_clean:
             self._say_clean()
 
-    def _on_load_failed(self, zygote: ZygoteLink, head: dict[str, Any]) -> None:
-        """The sandbox is of no further use: a failing import is the code's, so the host hears how it failed."""
-        seconds = zygote.seconds()
-        kill(-1)
-        zygote.close()
-        self._reaper.wait_for_all()
-        if self._reported and not self._running:
-            self._die()
-        self._queue_output(zygote.kept)
-        kind = Kind.RESULT if self._running else Kind.LOADED
-        self._link.send_json(kind, head | {"seconds": seconds})
-        self._die()
-
     def _on_zygote_lost(self) -> None:
         """While a child of it works, that one may end in peace."""
         if self._running and self._arguments is None:
@@ -156,7 +151,7 @@ class WarmTool:
         if self._replaced <= MAX_REPLACED:
             self._replace_zygote()
         elif self._running:
-            message = "the process that imported the module does not last"
+            message = "the process that imported the module keeps dying"
             ended = {"status": "crashed", "signal": int(signal.SIGKILL), "message": message}
             self._finish({"status": "memory"} if self._lacks_memory() else ended)
         else:
@@ -171,8 +166,8 @@ class WarmTool:
             self._zygote.close()
         self._reaper.wait_for_all()
         self._reaper.forget()
-        if self._wiped():
-            self._start_zygote()
+        self._wipe_scratch()
+        self._start_zygote()
 
     def _prepare(self, zygote: ZygoteLink) -> None:
         largest = max(self._order["result_bytes"] + HEADER_BYTES, MAX_PAYLOAD)
@@ -208,49 +203,39 @@ class WarmTool:
             self._finish({"status": "output_flood", "message": message})
 
     def _on_message(self, child: ChildProcess, kind: bytes, payload: bytes) -> None:
+        # 1. From a process that has been replaced: nobody waits for it.
+        # 2. Before the call: the child that was forked ahead introduces itself, once, and is none that is known.
+        # 3. During the call: its result, or a question to the host, one at a time; anything else is garbage.
         if child is not self._child:
             return
         if self._arguments is not None or not self._running:
-            self._on_introduction(child, kind)
+            imported = self._zygote.pid if self._zygote is not None else 0
+            if kind != b"H" or child.pid in {0, 1, imported} or child.introduced:
+                self._on_zygote_lost()
+                return
+            child.introduced = True
+            if self._running:
+                self._begin()
+            else:
+                self._loop.quiet()
         elif kind == b"R":
-            self._on_result(payload)
-        elif kind == b"A":
-            self._on_question(child, payload)
+            length = int.from_bytes(payload[:4])
+            try:
+                head = check_report(json.loads(payload[4 : 4 + length]))
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                self._finish(_CRASHED)
+                return
+            self._finish(head, payload[4 + length :])
+        elif kind != b"A" or self._unanswered or len(payload) > MAX_PAYLOAD:
+            self._finish(_CRASHED)
+        elif self._asked >= self._order["broker_calls"]:
+            self._asked += 1
+            words = f"asked more than {self._order['broker_calls']} times in one call (broker_calls)"
+            child.tell(b"A", json.dumps({"error": ["RuntimeError", words]}).encode())
         else:
-            self._finish(_CRASHED)
-
-    def _on_introduction(self, child: ChildProcess, kind: bytes) -> None:
-        imported = self._zygote.pid if self._zygote is not None else 0
-        if kind != b"H" or child.pid in {0, 1, imported} or child.introduced:
-            self._on_zygote_lost()
-            return
-        child.introduced = True
-        if self._running:
-            self._begin()
-        else:
-            self._loop.quiet()
-
-    def _on_question(self, child: ChildProcess, payload: bytes) -> None:
-        if self._unanswered or len(payload) > MAX_PAYLOAD:
-            self._finish(_CRASHED)
-            return
-        self._asked += 1
-        limit = self._order["broker_calls"]
-        if self._asked > limit:
-            refusal = ["RuntimeError", f"asked more than {limit} times in one call (broker_calls)"]
-            child.tell(b"A", json.dumps({"error": refusal}).encode())
-            return
-        self._unanswered = self._asked
-        self._link.send(Kind.ASK, self._asked, payload)
-
-    def _on_result(self, payload: bytes) -> None:
-        length = int.from_bytes(payload[:4])
-        try:
-            head = cleaned(json.loads(payload[4 : 4 + length]))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            self._finish(_CRASHED)
-            return
-        self._finish(head, payload[4 + length :])
+            self._asked += 1
+            self._unanswered = self._asked
+            self._link.send(Kind.ASK, self._asked, payload)
 
     def _on_child_end(self, child: ChildProcess) -> None:
         if child is not self._child:
@@ -258,19 +243,17 @@ class WarmTool:
         if not self._running or self._arguments is not None:
             self._on_zygote_lost()
             return
-        self._finish(child.ended(self._order["rlimits"]["cpu_seconds"]))
+        self._finish(child.describe_end(self._order["rlimits"]["cpu_seconds"]))
 
     def _watch(self) -> None:
-        self._loop.alarm(min(self._deadline, time.monotonic() + LOOK_SECONDS), self._on_look)
-
-    def _on_look(self) -> None:
+        """Looks at the clock and at the scratch again and again, while a call runs."""
         if time.monotonic() >= self._deadline:
             wall = self._order["wall_seconds"]
             self._finish({"status": "timeout", "message": f"took more than {wall:g} s (wall_seconds)"})
         elif self._scratch.holds_more_than(self._files):
             self._finish(too_many_files(self._files))
         else:
-            self._watch()
+            self._loop.alarm(min(self._deadline, time.monotonic() + LOOK_SECONDS), self._watch)
 
     def _finish(self, head: dict[str, Any], result: bytes = b"") -> None:
         """Tells the host first, cleans up then."""
@@ -309,24 +292,23 @@ class WarmTool:
         self._reaper.forget()
         self._reaper.watch(zygote.pid)
         self._prepare(zygote)
-        if self._wiped():
-            self._say_clean()
+        self._wipe_scratch()
+        self._say_clean()
 
     def _say_clean(self) -> None:
         self._owes_clean = False
         self._link.send(Kind.CLEAN, 0, _CLEAN)
 
-    def _wiped(self) -> bool:
+    def _wipe_scratch(self) -> None:
         try:
             self._scratch.wipe()
         except WipeFailed:
             self._die()
-        return True
 
     def _lacks_memory(self) -> bool:
         return (oom_kills() or 0) > (self._oom_before or 0)
 
-    def _die(self) -> None:
+    def _die(self) -> NoReturn:
         """What is not clean is never used again."""
         self._link.send_json(Kind.CLEAN, {"clean": False, "memory": self._lacks_memory()})
         self._link.drain()

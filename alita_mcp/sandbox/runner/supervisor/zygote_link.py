@@ -111,18 +111,18 @@ class ZygoteLink:
 
     def _on_message(self, kind: bytes, payload: bytes) -> None:
         if kind != b"L" or self.loaded:
-            self._end({"status": "load_failed", "message": "wrote garbage on its channel"})
+            self._end({"status": "load_failed", "message": "wrote invalid data to its channel"})
             return
         try:
-            head = cleaned(json.loads(payload))
+            head = check_report(json.loads(payload))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            self._end({"status": "load_failed", "message": "wrote garbage on its channel"})
+            self._end({"status": "load_failed", "message": "wrote invalid data to its channel"})
             return
         self.loaded = head["status"] == "ok"
         self.on_loaded(head)
 
     def _on_end(self) -> None:
-        death = self._process.ended(self._order["rlimits"]["cpu_seconds"])
+        death = self._process.describe_end(self._order["rlimits"]["cpu_seconds"])
         if death["status"] == "crashed":
             death["status"] = "load_failed"
         if "message" in death:
@@ -138,7 +138,7 @@ class ZygoteLink:
                 self.on_loaded(head)
 
 
-def cleaned(head: dict[str, Any]) -> dict[str, Any]:
+def check_report(head: dict[str, Any]) -> dict[str, Any]:
     """Head of a report of an untrusted process, checked and cut to size."""
     if head["status"] not in _STATUSES:
         raise ValueError(head["status"])

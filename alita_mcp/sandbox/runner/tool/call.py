@@ -51,7 +51,7 @@ class Child:
     def ask(self, service: str, words: dict[str, Any]) -> Any:
         """The host's answer to a request of `alita_tool`; several threads wait for each other."""
         if not self._running:
-            raise RuntimeError("alita_tool answers only while a call runs, not while the module is imported")
+            raise RuntimeError("alita_tool works only during a call, not while the module is imported")
         question = self._dumps({"door": service, "words": words}, allow_nan=False).encode()
         if len(question) > MAX_QUESTION:
             raise ValueError(f"a question of {len(question)} bytes is longer than {MAX_QUESTION}")

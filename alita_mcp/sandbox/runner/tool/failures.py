@@ -57,11 +57,11 @@ def kinds_of(error: type) -> list[str]:
 
 
 def _names_of(kind: type) -> list[str]:
-    names, module = _bound_in("tool", kind), _own_module(kind)
+    names, module = _names_in("tool", kind), _own_module(kind)
     if id(kind) in _BUILTINS:
         return [f"builtins.{_BUILTINS[id(kind)]}", *names]
     if module not in {"tool", "builtins"}:
-        names = [*_bound_in(module, kind), *names]
+        names = [*_names_in(module, kind), *names]
     inner = _plain(_qualname(kind))
     if module == "tool" and "<" not in inner:
         return names or [f"tool.{inner}"]
@@ -75,7 +75,7 @@ def _own_module(kind: type) -> str:
         return ""
 
 
-def _bound_in(module: str, kind: type) -> list[str]:
+def _names_in(module: str, kind: type) -> list[str]:
     try:
         bound = list(_content(_MODULES[module]).items())
         return [f"{module}.{_plain(name)}" for name, value in bound if value is kind][:_MAX_NAMES]
@@ -98,7 +98,7 @@ def _limit_of(problem: BaseException, limits: dict[str, int]) -> str:
             return f"{limits['scratch_bytes']} bytes in one file (scratch_bytes)"
         if number == errno.ENOSPC:
             return _full(limits)
-        if number != errno.EAGAIN or not _forked(problem):
+        if number != errno.EAGAIN or not _is_fork_failure(problem):
             return ""
     elif not (isinstance(problem, RuntimeError) and str(problem) == "can't start new thread"):
         return ""
@@ -115,7 +115,7 @@ def _full(limits: dict[str, int]) -> str:
     return f"{limits['scratch_bytes']} bytes in the scratch directory (scratch_bytes)"
 
 
-def _forked(problem: BaseException) -> bool:
+def _is_fork_failure(problem: BaseException) -> bool:
     step = problem.__traceback__
     while step is not None and step.tb_next is not None:
         step = step.tb_next

@@ -29,7 +29,7 @@ def shift(offset: int) -> None:
             setattr(module, name, function)
 
 
-def _moved(found: os.stat_result, offset: int) -> os.stat_result:
+def _shift_result(found: os.stat_result, offset: int) -> os.stat_result:
     parts: Any = found.__reduce__()
     plain, named = parts[1]
     times = {name: named[name] + offset for name in _TIMES}
@@ -39,7 +39,7 @@ def _moved(found: os.stat_result, offset: int) -> os.stat_result:
 
 
 def _reader(real: Any, offset: int) -> Any:
-    return lambda *words, **more: _moved(real(*words, **more), offset)
+    return lambda *words, **more: _shift_result(real(*words, **more), offset)
 
 
 def _setter(real: Any, offset: int) -> Any:
@@ -69,7 +69,7 @@ class _Entry:
         return repr(self._real)
 
     def stat(self, **more: Any) -> os.stat_result:
-        return _moved(self._real.stat(**more), self._offset)
+        return _shift_result(self._real.stat(**more), self._offset)
 
 
 class _Entries:

@@ -25,10 +25,6 @@ _GRANTS = {
     "complete": "model", "call_tool": "tools", "secret": "secrets", "workspace": "workspace",
     **dict.fromkeys(_FILES, "workspace"),
 }  # fmt: skip
-_NO_PATH = (
-    "alita_tool.workspace is no path any more: use alita_tool.read_text(path), read_bytes(path), "
-    "write_text(path, text), write_bytes(path, data) and list_files(folder)"
-)
 _opened: list[WorkspaceFiles] = []
 
 
@@ -73,11 +69,6 @@ class AlitaTool(ModuleType):
         self._check("secret", "secrets", name)
         value: str = self._ask("secret", {"name": name})
         return value
-
-    @property
-    def workspace(self) -> None:
-        """The path of former versions; says what to call instead."""
-        raise RuntimeError(_NO_PATH)
 
     def read_text(self, path: str) -> str:
         """The text of a file of the workspace, UTF-8; each line ends with a line feed."""

@@ -21,7 +21,7 @@ def draw_from(seed: int) -> Callable[[], None]:
     def bytes_of(size: int, _flags: int = 0) -> bytes:
         return source.randbytes(size)
 
-    def seeded(generator: random.Random, a: Any = None, version: int = 2) -> None:
+    def seed_generator(generator: random.Random, a: Any = None, version: int = 2) -> None:
         set_seed(generator, source.getrandbits(64) if a is None else a, version)
 
     def restart() -> None:
@@ -31,7 +31,7 @@ def draw_from(seed: int) -> Callable[[], None]:
         if numpy is not None:
             numpy.seed(seed)
 
-    random.Random.seed = seeded  # type: ignore[method-assign, assignment]
+    random.Random.seed = seed_generator  # type: ignore[method-assign, assignment]
     vars(random)["_urandom"] = bytes_of
     for name in ("urandom", "getrandom"):
         setattr(os, name, bytes_of)

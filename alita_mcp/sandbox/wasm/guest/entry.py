@@ -80,7 +80,7 @@ class Tool:
     def ask(self, service: str, words: dict[str, Any]) -> Any:
         """The host's answer to a request of `alita_tool`."""
         if not self._running:
-            raise RuntimeError("alita_tool answers only while a call runs, not while the module is imported")
+            raise RuntimeError("alita_tool works only during a call, not while the module is imported")
         question = json.dumps({"door": service, "words": words}, allow_nan=False)
         if len(question) > _MAX_QUESTION:
             raise ValueError(f"a question of {len(question)} bytes is longer than {_MAX_QUESTION}")

@@ -34,6 +34,9 @@ _THREADS = (
     "which run one task after the other here"
 )
 _PROCESSES = "this sandbox starts no processes: do it in Python itself"
+_NO_SSL = (
+    "No module named 'ssl': urllib.request and http.client speak HTTPS without it here, and always verify"
+)
 _STARTS = re.compile(r"fork|forkpty|system|posix_spawnp?|exec[lv]p?e?|spawn[lv]p?e?")
 
 
@@ -50,6 +53,7 @@ def install() -> None:
     threading._start_joinable_thread = _refuse_thread  # type: ignore[attr-defined]
     subprocess.Popen.__init__ = _refuse_process
     vars(os)["__getattr__"] = _refuse_name_of_os
+    sys.meta_path.insert(0, _NoSsl())
 
 
 def _load_zones() -> None:
@@ -111,6 +115,15 @@ def _interpreters() -> types.ModuleType:
     module = types.ModuleType("concurrent.interpreters")
     vars(module).update(create=create, ExecutionFailed=type("ExecutionFailed", (Exception,), {}))
     return module
+
+
+class _NoSsl:
+    """Finder that says why there is no module `ssl`."""
+
+    def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> None:
+        """None for every other module."""
+        if fullname == "ssl":
+            raise ModuleNotFoundError(_NO_SSL, name=fullname)
 
 
 def _refuse_thread(*_arguments: Any, **_words: Any) -> NoReturn:

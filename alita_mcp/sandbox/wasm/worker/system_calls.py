@@ -19,9 +19,9 @@ from alita_mcp.sandbox.runner.supervisor.hardening import (
     SECOND_ARGUMENT,
     THIRD_ARGUMENT,
     Instruction,
-    assembled,
+    assemble,
     each_of,
-    refused,
+    refuse,
     where,
 )
 
@@ -53,13 +53,13 @@ def worker_filter(machine: str) -> bytes:
     Raises:
         KeyError: it is another machine.
     """
-    return assembled(machine, _rules)
+    return assemble(machine, _rules)
 
 
 def _rules(column: int) -> list[Instruction]:
     program = [*each_of(_ALLOWED.values(), column, ALLOW)]
     for numbers in (_MMAP, _MPROTECT):  # the code that runs was mapped before: nothing becomes code any more
-        program += where(numbers[column], THIRD_ARGUMENT, ANY_BIT, _PROT_EXEC, refused(), ALLOW)
+        program += where(numbers[column], THIRD_ARGUMENT, ANY_BIT, _PROT_EXEC, refuse(), ALLOW)
     # threads, never processes; clone3 hides its flags in memory, so it is not on the list and clone is taken
     program += [
         (EQUAL, 0, 6, _CLONE[column]),
@@ -67,15 +67,15 @@ def _rules(column: int) -> list[Instruction]:
         (ANY_BIT, 0, 3, _CLONE_THREAD),
         (ANY_BIT, 1, 0, NAMESPACES),
         ALLOW,
-        refused(),
-        refused(),
+        refuse(),
+        refuse(),
     ]
     program += [
         (EQUAL, 0, 2 + 2 * len(_OF_DESCRIPTORS), _FCNTL[column]),
         (LOAD, 0, 0, SECOND_ARGUMENT),
         *(step for command in _OF_DESCRIPTORS for step in ((EQUAL, 0, 1, command), ALLOW)),
-        refused(),
+        refuse(),
     ]
-    program += where(_PRCTL[column], FIRST_ARGUMENT, EQUAL, _PR_SET_NAME, ALLOW, refused())
-    program += where(_TGKILL[column], FIRST_ARGUMENT, EQUAL, os.getpid(), ALLOW, refused())
-    return [*program, refused(errno.ENOSYS)]
+    program += where(_PRCTL[column], FIRST_ARGUMENT, EQUAL, _PR_SET_NAME, ALLOW, refuse())
+    program += where(_TGKILL[column], FIRST_ARGUMENT, EQUAL, os.getpid(), ALLOW, refuse())
+    return [*program, refuse(errno.ENOSYS)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 
-from alita_mcp.models.embedding.interface import Vector, checked
+from alita_mcp.models.embedding.interface import Vector, check_vectors
 
 Before = Callable[[Sequence[str]], Awaitable[None]]
 
@@ -33,7 +33,7 @@ class ScriptedEmbedder:
         if self._before is not None:
             await self._before(texts)
         self.asked += texts
-        return checked(self.name, [self._vector(text) for text in texts], len(texts))
+        return check_vectors(self.name, [self._vector(text) for text in texts], len(texts))
 
     def _vector(self, text: str) -> list[float]:
         vector = [0.001] * self._length

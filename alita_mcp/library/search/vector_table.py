@@ -1,0 +1,185 @@
+"""LanceDB table of vectors by name, safe among processes, compacted now and then.
+
+The only module that imports lancedb and pyarrow, on first use, in a thread. What they raise comes out as
+`LibraryError`; the caller rebuilds.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from alita_mcp.errors import ExtraMissing, LibraryError
+from alita_mcp.extras import extra_imports
+from alita_mcp.file_locks import wait_for_lock
+from alita_mcp.models.embedding.interface import Vector, check_length
+from alita_mcp.settings import quiet_lancedb
+
+FRAGMENTS_BEFORE_FOLDING = 20
+KEPT_AFTER_FOLDING = timedelta(minutes=1)
+"""Far longer than any query that still reads what was folded."""
+LOCK_TIMEOUT_S = 10.0
+
+
+class TableBusy(LibraryError):
+    """Error of a table whose lock another process holds; it can be tried again."""
+
+
+class VectorTable:
+    """The vectors of one embedder; several processes may use them at once. Whoever writes holds `lock`."""
+
+    def __init__(self, folder: Path, name: str, length: int) -> None:
+        """Vectors of another embedder or of another length stand in a table of another name."""
+        self.folder = folder
+        self.name = name
+        self.length = length
+        self._db: Any = None
+        self._rows: Any = None
+        """LanceDB's own table, while this is open."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether queries can be asked."""
+        return self._rows is not None
+
+    async def open(self) -> None:
+        """Opens the table, making it when there is none; the first time costs a second for the import.
+
+        Raises:
+            ExtraMissing: lancedb is not installed.
+            LibraryError: it cannot be read or made, or is one of another schema; TableBusy where others change it.
+        """
+        with self._translate_errors():
+            lancedb = await anyio.to_thread.run_sync(_import_lancedb)
+            self._db = await lancedb.connect_async(self.folder, read_consistency_interval=timedelta(0))
+            async with AsyncExitStack() as stack:
+                try:
+                    (await self._db.open_table(self.name)).close()
+                except (ValueError, RuntimeError, OSError):  # of several that make it at once some would fail
+                    await stack.enter_async_context(self.lock())
+                self._rows = await self._db.create_table(self.name, schema=self._schema(), exist_ok=True)
+
+    def _schema(self) -> Any:
+        import pyarrow as pa
+
+        key = {"lance-schema:unenforced-primary-key": "true"}  # or two writers of one new name make two rows
+        return pa.schema(
+            [
+                pa.field("name", pa.string(), nullable=False, metadata=key),
+                pa.field("text_hash", pa.string(), nullable=False),
+                pa.field("vector", pa.list_(pa.float32(), self.length), nullable=False),
+            ]
+        )
+
+    def close(self) -> None:
+        """Closes the files; the table can be opened again."""
+        for handle in (self._rows, self._db):
+            if handle is not None:
+                handle.close()
+        self._rows = self._db = None
+
+    async def remove(self) -> None:
+        """Removes the table, or a file in its place, from the disk."""
+        self.close()
+        place = self.folder / f"{self.name}.lance"
+        with self._translate_errors():
+            async with self.lock():
+                if place.is_dir() and not place.is_symlink():
+                    await anyio.to_thread.run_sync(shutil.rmtree, place, True)
+                else:
+                    place.unlink(missing_ok=True)
+
+    async def read_hashes(self) -> dict[str, str]:
+        """The hash of each row by its name."""
+        with self._translate_errors():
+            found = await self._rows.query().select(["name", "text_hash"]).to_arrow()
+            return dict(zip(found["name"].to_pylist(), found["text_hash"].to_pylist(), strict=True))
+
+    async def nearest(self, vector: Vector, limit: int, *, only: str | None = None) -> dict[str, float]:
+        """Cosines of the rows nearest to a vector, among all or of the one of this name.
+
+        Raises:
+            ModelError: the vector is not of this table's length.
+            LibraryError: the table cannot be read.
+        """
+        check_length(self.name, vector, self.length)
+        with self._translate_errors():
+            search = self._rows.query().nearest_to(list(vector)).distance_type("cosine").limit(limit)
+            if only is not None:
+                search = search.where(f"name IN ({_quote([only])})")
+            found = await search.select(["name", "_distance"]).to_arrow()
+            cosines = (1.0 - distance for distance in found["_distance"].to_pylist())
+            return dict(zip(found["name"].to_pylist(), cosines, strict=True))
+
+    async def delete(self, names: Collection[str]) -> None:
+        """Removes the rows of these names."""
+        if names:
+            with self._translate_errors():
+                await self._rows.delete(f"name IN ({_quote(names)})")
+
+    async def write(self, rows: Sequence[tuple[str, str, Vector]]) -> None:
+        """Writes names, hashes and vectors in place of the rows that have these names; folds many small writes."""
+        import pyarrow as pa
+
+        def batch() -> Any:
+            columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
+            return pa.table(columns, schema=self._schema())
+
+        with self._translate_errors():
+            merge = self._rows.merge_insert("name").when_matched_update_all().when_not_matched_insert_all()
+            await merge.execute(await anyio.to_thread.run_sync(batch))
+            if (await self._rows.stats())["fragment_stats"]["num_fragments"] >= FRAGMENTS_BEFORE_FOLDING:
+                await self._rows.optimize(cleanup_older_than=KEPT_AFTER_FOLDING)
+
+    @asynccontextmanager
+    async def lock(self) -> AsyncIterator[None]:
+        """One process at a time changes rows, so that none writes what another already made obsolete.
+
+        Raises:
+            TableBusy: another one is at it for long, as when it embeds a large library.
+        """
+        async with AsyncExitStack() as stack:
+            with self._translate_errors():
+                try:
+                    await stack.enter_async_context(
+                        wait_for_lock(self.folder.with_suffix(".lock"), LOCK_TIMEOUT_S)
+                    )
+                except TimeoutError as late:
+                    raise TableBusy(
+                        f"{self.folder} has been changed by another process for {LOCK_TIMEOUT_S:g} s.",
+                        hint="Try again in a moment.",
+                    ) from late
+            yield
+
+    @contextmanager
+    def _translate_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (LibraryError, ExtraMissing):
+            raise
+        except Exception as error:  # a panic in its Rust is an Exception of no public class
+            raise LibraryError(
+                f"The vectors in {self.folder} cannot be used: {error}.",
+                hint="Move that folder aside: alita then begins anew.",
+            ) from error
+
+
+def _quote(names: Collection[str]) -> str:
+    """Names as a list in a condition."""
+    return ", ".join("'" + name.replace("'", "''") + "'" for name in sorted(names))
+
+
+def _import_lancedb() -> Any:
+    quiet_lancedb()
+    with extra_imports("search"):
+        import lancedb
+        import pyarrow as pa  # noqa: F401 - loaded here, in the thread, because the schema needs it
+
+    return lancedb
