@@ -126,14 +126,22 @@ def test_alita_alone_says_what_to_do_next(alita: Alita, home: Path, tmp_path: Pa
     assert not (tmp_path / "none").exists()
 
 
-@each_case("shell", ["bash", "zsh", "fish"])
-def test_completion_is_installed_for_a_shell(shell: str, alita: Alita, tmp_path: Path) -> None:
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_installed_for_a_shell(
+    shell: str, alita: Alita, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))  # whose start-up file of the shell gets a line
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    for name in ("ZSH", "ZSH_CUSTOM"):
+        monkeypatch.delenv(name, raising=False)
     script = tmp_path / "alita.sh"
     said = alita("--install-completion", "--shell", shell, "--output", str(script))
     assert said.status == 0
     text = script.read_text(encoding="utf-8")
     for word in ("synthesize", "rollback", "usage", "json", "claude-desktop"):
         assert word in text
+    started = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ""}[shell]
+    assert not started or str(tmp_path) in (tmp_path / started).read_text(encoding="utf-8")
 
 
 def test_a_bad_setting_is_named_without_a_traceback(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
