@@ -159,7 +159,7 @@ async def test_bubblewrap_says_that_it_needs_linux(
     report = await sandbox.probe()
     await sandbox.aclose()
     assert [(probe.passed, probe.detail.partition(".")[0]) for probe in report.probes] == [
-        (False, "bubblewrap runs on Linux alone")
+        (False, "bubblewrap runs on Linux only")
     ]
 
 

@@ -22,7 +22,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.progress import ReportStage
-from alita_mcp.runs.code_run import CodeRequest, CodeRun, RecordedRun
+from alita_mcp.runs.code_run import CodeRequest, CodeRun, RecordedRun, RunOutcome
 from alita_mcp.runs.execution import run_once
 from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.sessions.registry import Sessions, open_sessions
@@ -266,8 +266,7 @@ def _without_secrets(run: CodeRun, broker: GrantedBroker | None) -> CodeRun:
 
 def record_of(request: CodeRequest, run: CodeRun) -> RecordedRun:
     """A run as it is kept."""
-    shared = RecordedRun.model_fields.keys() & CodeRun.model_fields.keys()
-    seen: dict[str, Any] = {field: getattr(run, field) for field in shared}
+    seen: dict[str, Any] = {field: getattr(run, field) for field in RunOutcome.model_fields}
     return RecordedRun(
         id=secrets.token_hex(16),
         at=now(),

@@ -18,7 +18,7 @@ class BoundedFolder:
         self._max_files = max_files
         self._max_bytes = max_bytes
 
-    def write(self, name: str, content: bytes) -> None:
+    def write_file(self, name: str, content: bytes) -> None:
         """Writes a file and removes the oldest ones that are too many.
 
         Raises:

@@ -42,7 +42,7 @@ class KeptResults:
             raise ValueError(run)
         self._write(f"{run}.files", pack_files(files))
 
-    def read(self, run: str) -> bytes:
+    def read_result(self, run: str) -> bytes:
         """A stored result as it was handed in.
 
         Raises:
@@ -89,6 +89,6 @@ class KeptResults:
 
     def _write(self, name: str, content: bytes) -> None:
         try:
-            self._folder.write(name, content)
+            self._folder.write_file(name, content)
         except OSError as error:
             raise unreadable(self._folder.folder / name, error) from error

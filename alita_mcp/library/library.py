@@ -45,7 +45,7 @@ class Library:
         self.tools: CatalogueReader = store.reader
         """Reader of many tools at once; takes milliseconds and more in a large library."""
         self._store = store
-        self._loaded = LoadedVersions(store.files, store.read)
+        self._loaded = LoadedVersions(store.files, store.read_version)
         self.calls = CallJournal(store.catalogue)
         self.runs = KeptResults(store.home / "runs")
         self._threads = anyio.CapacityLimiter(THREADS)
@@ -101,7 +101,7 @@ class Library:
         if kept is not None and row is not None and row.quarantined is None:
             return kept
         try:
-            return await self._in_thread(self._loaded.read, name, number)
+            return await self._in_thread(self._loaded.read_version, name, number)
         except ToolUnavailable:
             await self.refresh()
             raise
@@ -214,7 +214,7 @@ class Library:
 
     async def settle(self) -> None:
         """Returns when all calls that were recorded are on the disk and in the entries' use."""
-        await self._change(self.calls.write)
+        await self._change(self.calls.write_calls)
 
     async def record(
         self, event: str, name: str | None, detail: dict[str, Any], version: int | None = None
@@ -224,7 +224,7 @@ class Library:
 
     def journal(self, limit: int = 100, event: str | None = None) -> list[JournalRow]:
         """The newest events first, all or those of one kind."""
-        self.calls.write()
+        self.calls.write_calls()
         return self._store.catalogue.journal(limit, event)
 
     async def search(self, query: str, limit: int) -> SearchAnswer:
@@ -262,7 +262,7 @@ class Library:
 
     async def read_run(self, run: str) -> bytes:
         """A stored result; ToolNotFound when there is none of that name, or no longer."""
-        return await self._in_thread(self.runs.read, run)
+        return await self._in_thread(self.runs.read_result, run)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls back on the event loop after every committed change of what is listed; returns how to stop that."""
@@ -293,7 +293,7 @@ class Library:
         seen = None
         while True:
             try:
-                used = self.calls.has_unwritten and await self._in_thread(self.calls.write)
+                used = self.calls.has_unwritten and await self._in_thread(self.calls.write_calls)
                 mark = await self._in_thread(self._store.mark)
                 if used or mark != seen:
                     await self.refresh()
@@ -305,7 +305,7 @@ class Library:
     def close(self) -> None:
         """Writes the last calls and lets go of the search; the store is closed by who opened it."""
         try:
-            self.calls.write()
+            self.calls.write_calls()
         except LibraryError as failure:
             _log.warning("%s", failure)
         self._finder.close()

@@ -20,7 +20,7 @@ A_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _log = logging.getLogger(__name__)
 
 
-def configured_embedder(settings: Settings) -> Embedder | None:
+def embedder_from_settings(settings: Settings) -> Embedder | None:
     """The embedder that the settings name; None where they name none, or its packages are not installed: words do then.
 
     Raises:
@@ -43,7 +43,7 @@ def search_embedder(settings: Settings) -> Embedder | None:
     """
     if settings.embedder is None and find_extra_problem("search") is None:
         return Model2vecEmbedder(BUILT_IN)
-    return configured_embedder(settings)
+    return embedder_from_settings(settings)
 
 
 def choose_embedder(choice: str) -> Embedder:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.models.embedder_choice import configured_embedder
+from alita_mcp.models.embedder_choice import embedder_from_settings
 from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import MayFollow
@@ -211,7 +211,7 @@ async def open_web_agent(
             search = await opening.enter_async_context(open_search(settings, has_model=has_model))
             fetcher = await opening.enter_async_context(open_fetcher(settings))
             packages = await opening.enter_async_context(open_package_index(settings))
-            chosen = embedder or configured_embedder(settings)
+            chosen = embedder or embedder_from_settings(settings)
             opened.push_async_exit(opening.pop_all())
         return Parts(search, fetcher, packages, chosen)
 

@@ -79,29 +79,18 @@ class WrittenFile(Value):
     data: bytes
 
 
-class CodeRun(Value):
-    """Result of one run of code, whether it succeeded or failed."""
+class RunOutcome(Value):
+    """What code gave, whether it succeeded or failed."""
 
-    status: str
+    status: str = "ok"
     """As in `RunResult.status`."""
     result: Any = None
     result_kind: ResultKind = "none"
     stdout: str = ""
-    stderr: str = ""
     error_type: str = ""
     error: str = ""
-    trace: str = ""
-    """The script's own lines of the traceback."""
-    figures: tuple[Figure, ...] = ()
-    files: tuple[WrittenFile, ...] = ()
-    notes: tuple[str, ...] = ()
-    """What was left out and why: a figure that is too large, files over the limit."""
     tools: tuple[str, ...] = ()
     """Tools of the library that it called."""
-    step: int = 0
-    """Which step of its session it was; 0: it ran alone."""
-    seconds: float = 0.0
-    sandbox: str = ""
 
     @property
     def ok(self) -> bool:
@@ -109,7 +98,23 @@ class CodeRun(Value):
         return self.status == "ok"
 
 
-class RecordedRun(Value):
+class CodeRun(RunOutcome):
+    """Result of one run of code."""
+
+    stderr: str = ""
+    trace: str = ""
+    """The script's own lines of the traceback."""
+    figures: tuple[Figure, ...] = ()
+    files: tuple[WrittenFile, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What was left out and why: a figure that is too large, files over the limit."""
+    step: int = 0
+    """Which step of its session it was; 0: it ran alone."""
+    seconds: float = 0.0
+    sandbox: str = ""
+
+
+class RecordedRun(RunOutcome):
     """A run of `run_code`; values are those that were really seen."""
 
     id: str = Field(pattern=RUN_ID.pattern)
@@ -122,23 +127,8 @@ class RecordedRun(Value):
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     """Names that the code saw; `input` among them holds the lines that `input()` read."""
     packages: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
-    """Tools of the library that it called."""
     pure: bool = True
     """Whether it asked for nothing beyond computing: no grants, no tools, no session."""
-    status: str = "ok"
-    """As in `RunResult.status`."""
-    result: Any = None
-    result_kind: ResultKind = "none"
-    stdout: str = ""
-    error_type: str = ""
-    error: str = ""
-    """The error's text."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether it ended without an error."""
-        return self.status == "ok"
 
     @property
     def holds_secret(self) -> bool:

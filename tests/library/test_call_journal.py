@@ -77,17 +77,17 @@ async def test_closing_writes_the_last_calls(home: Path) -> None:
 def test_calls_that_cannot_be_written_are_kept_for_the_next_time(tmp_path: Path) -> None:
     catalogue = Catalogue(tmp_path / "library.sqlite3")
     journal = CallJournal(catalogue)
-    assert not journal.write()
+    assert not journal.write_calls()
     catalogue.close()
     for status in ("first", "second"):
         journal.record("slugify", 1, ok=True, status=status, seconds=0.0, sandbox="wasm")
         with pytest.raises(LibraryError):
-            journal.write()
+            journal.write_calls()
         assert journal.has_unwritten
     reopened = Catalogue(tmp_path / "library.sqlite3")
     try:
         journal._catalogue = reopened
-        assert journal.write()
+        assert journal.write_calls()
         assert [row.detail["status"] for row in reopened.journal(5)] == ["second", "first"]
         assert not journal.has_unwritten
     finally:
@@ -104,7 +104,7 @@ def test_only_the_newest_calls_stay_in_the_journal_and_every_other_event_does(tm
             for _ in range(CALLS_KEPT // 2):
                 journal.record("slugify", 1, ok=True, status="ok", seconds=0.0, sandbox="wasm")
                 journal.record_sandbox_failure("slugify", 1)
-            journal.write()
+            journal.write_calls()
         rows = catalogue.journal(100_000)
         assert CALLS_KEPT <= len(rows) < CALLS_KEPT + 600
         assert rows[-1].event == "created"

@@ -42,9 +42,9 @@ def test_only_the_newest_are_kept(tmp_path: Path) -> None:
         os.utime(tmp_path / "runs" / f"{names[-1]}.json", ns=(number, number))
     names.append(store.keep(b'"last"'))
     assert len(list((tmp_path / "runs").iterdir())) == kept_results.MAX_RUNS
-    assert store.read(names[-1]) == b'"last"'
+    assert store.read_result(names[-1]) == b'"last"'
     with pytest.raises(ToolNotFound):
-        store.read(names[0])
+        store.read_result(names[0])
 
 
 def test_the_store_stays_below_its_size(tmp_path: Path) -> None:
@@ -52,9 +52,9 @@ def test_the_store_stays_below_its_size(tmp_path: Path) -> None:
     big = b'"%s"' % (b"x" * (kept_results.MAX_BYTES // 3))
     first, *_, last = [store.keep(big) for _ in range(4)]
     assert sum(file.stat().st_size for file in (tmp_path / "runs").iterdir()) <= kept_results.MAX_BYTES
-    assert store.read(last) == big
+    assert store.read_result(last) == big
     with pytest.raises(ToolNotFound):
-        store.read(first)
+        store.read_result(first)
     with pytest.raises(LibraryError, match="too large"):
         store.keep(b"x" * (kept_results.MAX_BYTES + 1))
 
@@ -74,4 +74,4 @@ def test_a_damaged_or_linked_result_is_not_read(tmp_path: Path) -> None:
     place.symlink_to(tmp_path / "elsewhere.json")
     for name in (damaged, linked):
         with pytest.raises(ToolNotFound):
-            store.read(name)
+            store.read_result(name)

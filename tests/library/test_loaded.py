@@ -24,9 +24,9 @@ class Counted:
         self.store = store
         self.readings = 0
 
-    def read(self, name: str, version: int) -> StoredVersion:
+    def read_version(self, name: str, version: int) -> StoredVersion:
         self.readings += 1
-        return self.store.read(name, version)
+        return self.store.read_version(name, version)
 
 
 @pytest.fixture
@@ -74,62 +74,62 @@ def added(folder: Path) -> None:
 def test_whatever_is_done_to_the_files_is_noticed_before_the_next_call(
     store: Store, home: Path, tamper: Callable[[Path], None]
 ) -> None:
-    versions = LoadedVersions(store.files, store.read, settled_s=0)
-    versions.read("slugify", 1)
+    versions = LoadedVersions(store.files, store.read_version, settled_s=0)
+    versions.read_version("slugify", 1)
     assert versions.find_unchanged("slugify", 1) is not None
     tamper(home / "generated_tools" / "slugify" / "v1")
     assert versions.find_unchanged("slugify", 1) is None
     with pytest.raises(ToolQuarantined):
-        versions.read("slugify", 1)
+        versions.read_version("slugify", 1)
 
 
 def test_an_unchanged_version_is_read_once(store: Store, home: Path) -> None:
     counted = Counted(store)
-    versions = LoadedVersions(store.files, counted.read, settled_s=0)
-    first = versions.read("slugify", 1)
+    versions = LoadedVersions(store.files, counted.read_version, settled_s=0)
+    first = versions.read_version("slugify", 1)
     assert [versions.find_unchanged("slugify", 1) for _ in range(5)] == [first] * 5
     assert counted.readings == 1
     (home / "generated_tools" / "slugify" / "v1" / "tool.py").touch()
     assert versions.find_unchanged("slugify", 1) is None
-    assert versions.read("slugify", 1) == first
+    assert versions.read_version("slugify", 1) == first
     assert versions.find_unchanged("slugify", 1) == first
     assert counted.readings == 2
 
 
 @pytest.mark.parametrize("file", VERSION_FILES)
 def test_every_file_counts(store: Store, home: Path, file: str) -> None:
-    versions = LoadedVersions(store.files, store.read, settled_s=0)
-    versions.read("slugify", 1)
+    versions = LoadedVersions(store.files, store.read_version, settled_s=0)
+    versions.read_version("slugify", 1)
     (home / "generated_tools" / "slugify" / "v1" / file).touch()
     assert versions.find_unchanged("slugify", 1) is None
 
 
 def test_a_version_touched_a_moment_ago_is_not_relied_on(store: Store) -> None:
-    versions = LoadedVersions(store.files, store.read, settled_s=3_600)
-    versions.read("slugify", 1)
+    versions = LoadedVersions(store.files, store.read_version, settled_s=3_600)
+    versions.read_version("slugify", 1)
     assert versions.find_unchanged("slugify", 1) is None
     assert len(versions) == 0
 
 
 def test_a_version_that_changed_while_it_was_read_is_not_kept(store: Store, home: Path) -> None:
     def slow(name: str, version: int) -> StoredVersion:
-        stored = store.read(name, version)
+        stored = store.read_version(name, version)
         (home / "generated_tools" / "slugify" / "v1" / "tool.py").touch()
         return stored
 
     versions = LoadedVersions(store.files, slow, settled_s=0)
-    versions.read("slugify", 1)
+    versions.read_version("slugify", 1)
     assert versions.find_unchanged("slugify", 1) is None
 
 
 def test_the_least_recently_used_version_makes_room(store: Store) -> None:
     store.publish(accepted(), 1)
     store.publish(accepted(), 2)
-    versions = LoadedVersions(store.files, store.read, settled_s=0, at_most=2)
+    versions = LoadedVersions(store.files, store.read_version, settled_s=0, at_most=2)
     for version in (1, 2):
-        versions.read("slugify", version)
+        versions.read_version("slugify", version)
     assert versions.find_unchanged("slugify", 1)
-    versions.read("slugify", 3)
+    versions.read_version("slugify", 3)
     assert [versions.find_unchanged("slugify", version) is None for version in (1, 2, 3)] == [
         False,
         True,
@@ -141,7 +141,7 @@ async def test_a_version_quarantined_elsewhere_is_not_taken_from_memory(home: Pa
     async with opened(home) as library, opened(home) as other:
         await library.publish(accepted(), expected_version=0)
         await library.publish(accepted(), expected_version=1)
-        library._loaded = LoadedVersions(library._store.files, library._store.read, settled_s=0)
+        library._loaded = LoadedVersions(library._store.files, library._store.read_version, settled_s=0)
         await library.read("slugify", 1)
         file = home / "generated_tools" / "slugify" / "v1" / "tool.py"
         good = file.read_bytes()

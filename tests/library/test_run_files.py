@@ -73,7 +73,7 @@ def test_files_and_results_make_room_for_one_another(tmp_path: Path, monkeypatch
     store.keep_files(RUN, {"a": bytes(600)})
     assert store.read_file(RUN, "a") == bytes(600)
     with pytest.raises(ToolNotFound):
-        store.read(first)
+        store.read_result(first)
     with pytest.raises(LibraryError, match="too large"):
         store.keep(bytes(1_001))
 

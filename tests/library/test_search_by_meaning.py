@@ -194,7 +194,7 @@ class _Narrow(ScriptedEmbedder):
 async def test_a_table_takes_vectors_of_its_length_only_and_errors_are_the_librarys(home: Path) -> None:
     table = VectorTable(home / "vectors.lance", "zero", 4)
     await table.open()
-    await table.write([("it's", "", unit([0.0] * 4))])
+    await table.write_vectors([("it's", "", unit([0.0] * 4))])
     assert await table.nearest([1.0, 0.0, 0.0, 0.0], 1, only="it's") == pytest.approx({"it's": 0.5})
     assert await table.nearest([1.0, 0.0, 0.0, 0.0], 1, only="another") == {}
     with pytest.raises(ModelError, match="length 3"):

@@ -188,7 +188,9 @@ async def test_tools_that_call_each_other_in_a_circle_are_refused_with_the_chain
 async def test_a_chain_of_tools_is_no_longer_than_four() -> None:
     chain = tuple(f"tool_{number}" for number in range(MAX_CHAIN - 1))
     await broker(chain=chain, tools=("last",)).answer("call_tool", {"name": "last"})
-    with pytest.raises(RuntimeError, match=r"more than 4 tools .* tool_0 → tool_1 → tool_2 → tool_3 → last"):
+    with pytest.raises(
+        RuntimeError, match=r"more than 4 nested tool calls: tool_0 → tool_1 → tool_2 → tool_3 → last"
+    ):
         await broker(chain=(*chain, "tool_3"), tools=("last",)).answer("call_tool", {"name": "last"})
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from alita_mcp.agent.interface import Episode, Recipe, RecipeStep
@@ -17,8 +17,6 @@ from alita_mcp.values import Value
 
 ALIKE_FROM = 0.5
 """Tasks so alike are of one kind: a recipe for the one is worth a try for the other."""
-SAME_FROM = 0.5
-"""Runs with the same tools and arguments whose tasks are so alike make one recipe."""
 MOST_WORDINGS = 6
 
 
@@ -57,18 +55,11 @@ def similarity(task: str, kept: KeptRecipe) -> float:
     return max(task_similarity(task, wording) for wording in (kept.recipe.task, *kept.wordings))
 
 
-def find_repeated(new: KeptRecipe, known: Mapping[str, KeptRecipe]) -> str | None:
-    """The id of the known recipe that a new one repeats; None for a new one."""
-    if new.recipe.id in known:
-        return new.recipe.id
+def find_repeated(new: KeptRecipe, known: Mapping[str, KeptRecipe]) -> KeptRecipe | None:
+    """The known recipe that a new one repeats; None for a new one."""
     steps = shape(new.recipe.steps)
-    alike = [
-        (max(similarity(task, kept) for task in (new.recipe.task, *new.wordings)), kept.recipe.id)
-        for kept in known.values()
-        if shape(kept.recipe.steps) == steps
-    ]
-    best = max(alike, default=(0.0, ""))
-    return best[1] if best[0] >= SAME_FROM else None
+    same = [kept for kept in known.values() if shape(kept.recipe.steps) == steps]
+    return known.get(new.recipe.id) or _most_alike((new.recipe.task, *new.wordings), same)
 
 
 def merge(known: KeptRecipe, new: KeptRecipe) -> KeptRecipe:
@@ -85,15 +76,12 @@ def count_failure(episode: Episode, known: Mapping[str, KeptRecipe]) -> KeptReci
     if episode.solved:
         return None
     tried = {*episode.tools_used, *episode.failed, *(step.tool for step in episode.steps)}
-    alike = [
-        (similarity(episode.task, kept), kept.recipe.id)
-        for kept in known.values()
-        if tried.intersection(step.tool for step in kept.recipe.steps)
+    followed = [
+        kept for kept in known.values() if tried.intersection(step.tool for step in kept.recipe.steps)
     ]
-    best = max(alike, default=(0.0, ""))
-    if best[0] < ALIKE_FROM:
+    kept = _most_alike((episode.task,), followed)
+    if kept is None:
         return None
-    kept = known[best[1]]
     counted = kept.recipe.model_copy(update={"failures": kept.recipe.failures + 1})
     return kept.model_copy(update={"recipe": counted})
 
@@ -104,7 +92,14 @@ def learn(episode: Episode, known: Mapping[str, KeptRecipe]) -> KeptRecipe | Non
     if new is None:
         return count_failure(episode, known)
     repeated = find_repeated(new, known)
-    return new if repeated is None else merge(known[repeated], new)
+    return new if repeated is None else merge(repeated, new)
+
+
+def _most_alike(tasks: Sequence[str], recipes: Iterable[KeptRecipe]) -> KeptRecipe | None:
+    """The recipe of the tasks most alike; None where none is of one kind with them."""
+    alike = [(max(similarity(task, kept) for task in tasks), kept.recipe.id, kept) for kept in recipes]
+    best = max(alike, key=lambda each: each[:2], default=None)
+    return best[2] if best is not None and best[0] >= ALIKE_FROM else None
 
 
 def recipe_words(kept: KeptRecipe) -> str:

@@ -70,15 +70,13 @@ def _way(said: Any) -> Any:
 
 def _share(said: Any) -> float:
     """A probability, however it was written: 0.7, "0.7", "70 %", 70; a half where it cannot be read."""
-    text = said.strip().replace(",", ".") if isinstance(said, str) else said
-    percent = isinstance(text, str) and text.endswith("%")
+    text = str(said).strip().replace(",", ".")
     try:
-        number = float(text.rstrip("% ") if isinstance(text, str) else text)
-    except (TypeError, ValueError, OverflowError):
+        number = float(text.rstrip("% "))
+    except ValueError:
         return 0.5
-    if not math.isfinite(number):
-        return 0.5
-    return min(1.0, max(0.0, number / 100 if percent or number > 1 else number))
+    share = number / 100 if text.endswith("%") or number > 1 else number
+    return min(1.0, max(0.0, share)) if math.isfinite(share) else 0.5
 
 
 def _words(said: Any) -> Any:

@@ -70,7 +70,7 @@ class CallJournal:
         with self._lock:
             self._rows.append(CallRow(now(), FOUND_NOTHING, None, None, detail))
 
-    def write(self) -> bool:
+    def write_calls(self) -> bool:
         """Writes what is noted, in one transaction; what cannot be written now is kept for the next time.
 
         Returns:

@@ -124,7 +124,7 @@ class VectorTable:
             with self._translate_errors():
                 await self._rows.delete(f"name IN ({_quote(names)})")
 
-    async def write(self, rows: Sequence[tuple[str, str, Vector]]) -> None:
+    async def write_vectors(self, rows: Sequence[tuple[str, str, Vector]]) -> None:
         """Writes names, hashes and vectors in place of the rows that have these names; folds many small writes."""
         import pyarrow as pa
 

@@ -149,7 +149,7 @@ class VectorIndex:
                     names = lacking[at : at + TOOLS_AT_ONCE]
                     found = await anyio.to_thread.run_sync(self._reader.read_texts, names)
                     vectors = await self._embed_tools([texts for _, texts in found.values()])
-                    await table.write(
+                    await table.write_vectors(
                         [
                             (name, digest, vector)
                             for (name, (digest, _)), vector in zip(found.items(), vectors, strict=True)
@@ -183,7 +183,7 @@ class VectorIndex:
                 _log.warning("Another model answers as %r now; all tools get new vectors.", name)
                 await table.delete(await table.read_hashes())
             if known is None or known < SAME_MODEL_FROM:
-                await table.write([(PROBE, "", vectors[0])])
+                await table.write_vectors([(PROBE, "", vectors[0])])
         return table
 
     async def _embed_tools(self, tools: Sequence[Sequence[str]]) -> list[Vector]:

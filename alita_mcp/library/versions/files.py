@@ -274,7 +274,7 @@ class ToolFiles:
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
-    def read(self, name: str, version: int, seal: str) -> StoredVersion:
+    def read_version(self, name: str, version: int, seal: str) -> StoredVersion:
         """A version, proved unchanged; raises as `read_version_folder` and `unpack`."""
         if not self.root.is_dir():
             raise LibraryError(

@@ -20,7 +20,7 @@ SETTLED_S = 2.0
 """A file touched more recently is not relied on: a second change within one tick of the disk's clock would not show."""
 
 Prove = Callable[[str, int], StoredVersion]
-"""Reads a version with every file of it, or raises; `Store.read`."""
+"""Reads a version with every file of it, or raises; `Store.read_version`."""
 Identity = tuple[tuple[int, ...], ...]
 
 
@@ -63,8 +63,8 @@ class LoadedVersions:
                 self._kept.move_to_end(key)
         return kept.stored
 
-    def read(self, name: str, version: int) -> StoredVersion:
-        """A version from its files, proved unchanged, and kept for the next time; raises as `Store.read`."""
+    def read_version(self, name: str, version: int) -> StoredVersion:
+        """A version from its files, proved unchanged, and kept for the next time; raises as `Store.read_version`."""
         folder = self._files.folder(name, version)
         places = tuple(map(str, (folder.parent, folder, *(folder / file for file in VERSION_FILES))))
         before = _identity(places)

@@ -164,7 +164,7 @@ class Store:
         _remove(aside)
         return manifest
 
-    def read(self, name: str, version: int) -> StoredVersion:
+    def read_version(self, name: str, version: int) -> StoredVersion:
         """A published version, proved unchanged.
 
         Raises:
@@ -200,7 +200,7 @@ class Store:
 
     def _check(self, name: str, version: int, seal: str) -> StoredVersion:
         try:
-            stored = self.files.read(name, version, seal)
+            stored = self.files.read_version(name, version, seal)
         except ToolQuarantined:
             stored = self._look_again(name, version, seal)
         return stored if self.reader.evidence(name, version) else unproven(stored)
@@ -213,7 +213,7 @@ class Store:
                     self._put_right(claim)
             row = self.reader.version_row(name, version)
             try:
-                return self.files.read(name, version, row.seal if row else seal)
+                return self.files.read_version(name, version, row.seal if row else seal)
             except ToolQuarantined as damaged:
                 reason = damaged.message.partition(": ")[2].removesuffix(".")
                 self.catalogue.change("quarantined", name, version, reason=reason)

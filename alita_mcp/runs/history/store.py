@@ -111,7 +111,7 @@ class RunStore:
     def _write_kept(self, name: str, content: bytes) -> None:
         if self._kept:
             try:
-                self._kept.write(name, content)
+                self._kept.write_file(name, content)
             except OSError as failure:  # no run fails for the sake of its record
                 _log.warning("Cannot keep runs in %s: %s", self._kept.folder, failure)
 

@@ -279,7 +279,7 @@ class TestPackages(InWasm):
     async def test_a_location_that_the_store_did_not_name_is_not_read(
         self, sandbox: WasmSandbox, tmp_path: Path
     ) -> None:
-        with pytest.raises(SandboxError, match="not here"):
+        with pytest.raises(SandboxError, match="no longer exists"):
             await run(sandbox, "def f(): return 1", Environment(digest="0" * 64, location=str(tmp_path)))
 
 
