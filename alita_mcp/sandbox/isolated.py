@@ -74,7 +74,7 @@ class IsolatedSandbox(PooledSandbox):
     async def run_build(
         self, request: dict[str, Any], hosts: frozenset[str], on_line: Progress, uv: Environment | None = None
     ) -> bytes:
-        """Bytes that the builder program gives for a request; see `index_builder.BackEnd`."""
+        """Bytes that the builder program gives for a request; see `environments.BackEnd`."""
         broker = BuildBroker(hosts, on_line)
         return broker.result_of(await self.run(build_job(request, uv), broker))
 

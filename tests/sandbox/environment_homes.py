@@ -13,7 +13,6 @@ from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
-from alita_mcp.sandbox.packages.index_builder import IndexBuilder
 from alita_mcp.sandbox.packages.uses import NOTHING_KEPT
 from alita_mcp.sandbox.wasm.packages import HostEnvironments
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
@@ -39,7 +38,7 @@ def unmark(home: Path) -> None:
 def builder_of(sandbox: Packaging, settings: Settings, fetch_seconds: int = 20) -> EnvironmentBuilder:
     """Another builder of the sandbox's environments, which gives up on a silent index after some seconds."""
     kind = HostEnvironments if isinstance(sandbox, WasmSandbox) else EnvironmentBuilder
-    return kind(sandbox, settings, index=IndexBuilder(sandbox, settings, fetch_seconds))
+    return kind(sandbox, settings, fetch_seconds=fetch_seconds)
 
 
 async def empty(sandbox: Packaging) -> None:

@@ -90,7 +90,13 @@ class EnvironmentCache:
                 # held from the start: what a killed process leaves half done has a lock file and no record
                 await self._uses.hold(digest)
                 if digest not in self._locations:
-                    self._locations[digest] = await self._find_or_make(digest, packages, make)
+                    async with self._uses.lock_build(digest):
+                        location = await self._store.has_environment(digest)
+                        if location is None:
+                            tar = await make()
+                            location = await self._store.store_environment(digest, tar)
+                            await to_thread.run_sync(self._uses.note, digest, packages, len(tar))
+                    self._locations[digest] = location
                 return Environment(digest=digest, location=self._locations[digest])
             finally:
                 self._release_unknown(digest)
@@ -151,17 +157,6 @@ class EnvironmentCache:
             except SandboxError as problem:
                 _log.warning("environments are not tended: %s", problem)
             await anyio.sleep(self._tend_seconds)
-
-    async def _find_or_make(
-        self, digest: str, packages: tuple[str, ...], make: Callable[[], Awaitable[bytes]]
-    ) -> str:
-        async with self._uses.lock_build(digest):
-            location = await self._store.has_environment(digest)
-            if location is None:
-                tar = await make()
-                location = await self._store.store_environment(digest, tar)
-                await to_thread.run_sync(self._uses.note, digest, packages, len(tar))
-            return location
 
     async def _settle_unfinished(self) -> tuple[Use, ...]:
         """What is known once everything half done or unknown is either noted or gone."""

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Protocol
 
 from anyio import to_thread
-from packaging.version import InvalidVersion
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+from pydantic import Field, StringConstraints, ValidationError
 
-from alita_mcp.errors import PackagesRejected, SandboxRefused
+from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Environment, Progress
-from alita_mcp.sandbox.packages.cache import EnvironmentCache
-from alita_mcp.sandbox.packages.index_builder import BackEnd, IndexBuilder
-from alita_mcp.sandbox.packages.lockfile import environment_digest, read_lock, read_requirements
-from alita_mcp.sandbox.packages.package_index import package_index
+from alita_mcp.sandbox.network.proxy import PROXY
+from alita_mcp.sandbox.packages.builder import BuilderFailed
+from alita_mcp.sandbox.packages.cache import EnvironmentCache, Store
+from alita_mcp.sandbox.packages.lockfile import (
+    MAX_HASHES,
+    MAX_LOCKED,
+    environment_digest,
+    read_lock,
+    read_requirements,
+)
+from alita_mcp.sandbox.packages.package_index import authorities_to_trust, package_index
 from alita_mcp.sandbox.packages.tar import PROGRAM_MODE, tar_of_file
 from alita_mcp.sandbox.packages.uses import KEPT, Uses
 from alita_mcp.sandbox.packages.uv_binary import (
@@ -25,9 +36,67 @@ from alita_mcp.sandbox.packages.uv_binary import (
     find_uv,
     own_uv,
 )
+from alita_mcp.sandbox.packages.uv_failure import failure_of
 from alita_mcp.sandbox.wire.link import PACKAGES
 from alita_mcp.settings import Settings
-from alita_mcp.values import Lock
+from alita_mcp.values import Lock, Value
+
+FETCH_SECONDS = 20
+"""How long the index may stay silent, three times in a row."""
+_STEP = re.compile(r"(resolving|fetching) ([A-Za-z0-9._-]{1,100})|compiling modules")
+
+
+class BackEnd(Protocol):
+    """Sandbox as the builder of environments needs it."""
+
+    @property
+    def kind(self) -> str:
+        """Part of an environment's digest."""
+        ...
+
+    @property
+    def store(self) -> Store:
+        """Place where it keeps its environments."""
+        ...
+
+    async def python_tag(self) -> str:
+        """Python version and platform inside."""
+        ...
+
+    async def run_build(
+        self, request: dict[str, Any], hosts: frozenset[str], on_line: Progress, uv: Environment | None = None
+    ) -> bytes:
+        """Bytes that the builder program gives for a request; it reaches `hosts` only.
+
+        Raises:
+            BuilderFailed: it ended without a result.
+        """
+        ...
+
+
+class Resolved(Value):
+    """Package as uv resolved it."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=200)
+    version: str = Field(max_length=80)
+    sha256: tuple[Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")], ...] = Field(
+        min_length=1, max_length=MAX_HASHES
+    )
+    """Of every wheel of that version that fits."""
+
+    @property
+    def line(self) -> str:
+        """Line of the lock for this package."""
+        hashes = " ".join(f"--hash=sha256:{sha256}" for sha256 in sorted(set(self.sha256)))
+        return f"{canonicalize_name(self.name)}=={Version(self.version)} {hashes}"
+
+
+class BuilderReport(Value):
+    """First line of a builder program's result."""
+
+    status: int
+    notes: tuple[str, ...] = ()
+    packages: tuple[Resolved, ...] = Field(default=(), max_length=MAX_LOCKED)
 
 
 class EnvironmentBuilder(EnvironmentCache):
@@ -39,12 +108,12 @@ class EnvironmentBuilder(EnvironmentCache):
         settings: Settings,
         *,
         wheels: Mapping[str, Wheel] = PINNED,
-        index: IndexBuilder | None = None,
+        fetch_seconds: int = FETCH_SECONDS,
     ) -> None:
         super().__init__(back_end.store, Uses(settings.home, back_end.kind), KEPT)
         self._back_end = back_end
         self._settings = settings
-        self._index = index or IndexBuilder(back_end, settings)
+        self._fetch_seconds = fetch_seconds
         self._wheels = wheels
         self._uv_binary: UvBinary | None = None
 
@@ -56,7 +125,7 @@ class EnvironmentBuilder(EnvironmentCache):
             return Lock(python=python)
         await progress(f"resolving {', '.join(wanted)}")
         request = {"task": "resolve", "packages": wanted, "uv": f"{PACKAGES}/{NAME_INSIDE}"}
-        answer, _ = await self._index.ask(request, wanted, progress, await self._uv(python, progress))
+        answer, _ = await self._ask(request, wanted, progress, await self._uv(python, progress))
         try:
             lines = sorted(package.line for package in answer.packages)
         except InvalidVersion as strange:
@@ -85,7 +154,7 @@ class EnvironmentBuilder(EnvironmentCache):
                 "uv": f"{PACKAGES}/{NAME_INSIDE}",
             }
             uv = await self._uv(python, progress) if lock.requirements else None
-            _, tar = await self._index.ask(request, names, progress, uv)
+            _, tar = await self._ask(request, names, progress, uv)
             return tar
 
         digest = environment_digest(lock, self._back_end.kind, await self.home_id())
@@ -108,3 +177,49 @@ class EnvironmentBuilder(EnvironmentCache):
 
         words = f"uv {binary.identity}\n{self._back_end.kind}\n{await self.home_id()}\n"
         return await self.obtain(hashlib.sha256(words.encode()).hexdigest(), ("uv",), make)
+
+    async def _ask(
+        self,
+        request: dict[str, Any],
+        packages: Sequence[str],
+        progress: Progress,
+        uv: Environment | None = None,
+    ) -> tuple[BuilderReport, bytes]:
+        """Runs one request about packages; returns the report and the bytes that come with it.
+
+        Raises:
+            PackagesRejected: the packages are at fault.
+            SandboxError: the sandbox or the index is.
+        """
+        index = package_index(self._settings)
+        authorities = await to_thread.run_sync(authorities_to_trust)
+        whole = request | {
+            "index_url": index.url,
+            "proxy": PROXY,
+            "authorities": authorities.decode("utf-8", "replace"),
+            "fetch_seconds": self._fetch_seconds,
+        }
+
+        async def on_line(line: str) -> None:
+            if _STEP.fullmatch(line):  # nothing else of what the builder prints is handed on
+                await progress(line)
+
+        try:
+            result = await self._back_end.run_build(whole, index.hosts, on_line, uv)
+        except BuilderFailed as failed:
+            if failed.lacks_room:
+                raise PackagesRejected(
+                    f"{', '.join(packages)[:200]} could not be installed. {failed.message}",
+                    hint="Use fewer or smaller packages.",
+                ) from failed
+            raise
+        head, _, rest = result.partition(b"\n")
+        try:
+            report = BuilderReport.model_validate_json(head)
+        except ValidationError as broken:
+            raise SandboxError(
+                f"The builder gave an invalid answer: {broken.error_count()} errors."
+            ) from broken
+        if report.status:
+            raise failure_of(report.notes, packages)
+        return report, rest

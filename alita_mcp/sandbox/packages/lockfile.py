@@ -33,20 +33,21 @@ def read_requirements(packages: Sequence[str]) -> list[str]:
         raise PackagesRejected(
             f"{len(packages)} packages are more than the {MAX_PACKAGES} that a tool may have."
         )
-    return [_read_requirement(package) for package in packages]
-
-
-def _read_requirement(text: str) -> str:
     hint = "Write a name with an optional version range, as in 'numpy>=2,<3'."
-    if len(text) > MAX_REQUIREMENT:
-        raise PackagesRejected(f"{text[:40]!r}… is longer than {MAX_REQUIREMENT} characters.", hint=hint)
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement as invalid:
-        raise PackagesRejected(f"{text!r} is not a package requirement.", hint=hint) from invalid
-    if requirement.url:
-        raise PackagesRejected(f"{text!r} names a URL; only packages from the index are allowed.", hint=hint)
-    return str(requirement)
+    requirements: list[str] = []
+    for text in packages:
+        if len(text) > MAX_REQUIREMENT:
+            raise PackagesRejected(f"{text[:40]!r}… is longer than {MAX_REQUIREMENT} characters.", hint=hint)
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement as invalid:
+            raise PackagesRejected(f"{text!r} is not a package requirement.", hint=hint) from invalid
+        if requirement.url:
+            raise PackagesRejected(
+                f"{text!r} names a URL; only packages from the index are allowed.", hint=hint
+            )
+        requirements.append(str(requirement))
+    return requirements
 
 
 def read_lock(lock: Lock) -> list[str]:

@@ -28,7 +28,20 @@ def plain_entries(tar: bytes) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | Non
             for number, member in enumerate(archive):
                 if number >= MAX_ENTRIES:
                     raise SandboxError(f"The environment holds more than {MAX_ENTRIES} files.")
-                entry = _plain(member)
+                path = PurePosixPath(member.name)
+                # a sparse file grows when it is read
+                plain = member.isdir() or (member.isreg() and not member.issparse())
+                if path.is_absolute() or ".." in path.parts or not plain:
+                    raise SandboxError(
+                        f"The environment holds {member.name!r}, which is not a plain file inside it."
+                    )
+                entry = tarfile.TarInfo(str(path))
+                entry.mtime = member.mtime
+                if member.isdir():
+                    entry.type, entry.mode = tarfile.DIRTYPE, FOLDER_MODE
+                else:
+                    entry.size = member.size
+                    entry.mode = PROGRAM_MODE if member.mode & 0o100 else FILE_MODE
                 if member.offset_data + member.size > len(tar):
                     raise tarfile.ReadError("it ends too soon")
                 yield entry, archive.extractfile(member) if member.isreg() else None
@@ -53,18 +66,3 @@ def tar_of_file(name: str, content: bytes, mode: int = FILE_MODE) -> bytes:
         entry.size, entry.mode = len(content), mode
         archive.addfile(entry, io.BytesIO(content))
     return buffer.getvalue()
-
-
-def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    path = PurePosixPath(member.name)
-    plain = member.isdir() or (member.isreg() and not member.issparse())  # a sparse one grows when it is read
-    if path.is_absolute() or ".." in path.parts or not plain:
-        raise SandboxError(f"The environment holds {member.name!r}, which is not a plain file inside it.")
-    entry = tarfile.TarInfo(str(path))
-    entry.mtime = member.mtime
-    if member.isdir():
-        entry.type, entry.mode = tarfile.DIRTYPE, FOLDER_MODE
-    else:
-        entry.size = member.size
-        entry.mode = PROGRAM_MODE if member.mode & 0o100 else FILE_MODE
-    return entry

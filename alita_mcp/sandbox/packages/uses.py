@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 LOCK_SECONDS = 120.0
 BUILD_SECONDS = 900.0
 """How long the build of the same environment by another process is waited for."""
-_FOLDER = ".uses"
 _RECORD = ".json"
 
 
@@ -95,12 +94,9 @@ def environments_to_drop(uses: Sequence[Use], bounds: Bounds, now: float) -> tup
 class Uses:
     """Records of one kind of sandbox's environments in one home; several processes write here."""
 
-    def __init__(
-        self, home: Path, kind: str, lock_seconds: float = LOCK_SECONDS, build_seconds: float = BUILD_SECONDS
-    ) -> None:
+    def __init__(self, home: Path, kind: str, lock_seconds: float = LOCK_SECONDS) -> None:
         self._lock_seconds = lock_seconds
-        self._build_seconds = build_seconds
-        self._root = home / "environments" / _FOLDER
+        self._root = home / "environments" / ".uses"
         self._folder = self._root / kind
         self._kind = kind
         self._locks: dict[str, FileLock] = {}
@@ -116,8 +112,8 @@ class Uses:
         )
 
     def lock_build(self, digest: str) -> AbstractAsyncContextManager[None]:
-        """Holds the lock of the build of an environment; errors as `locked`."""
-        return self._lock_file(self._build_lock(digest), self._build_seconds, f"has been building {digest}")
+        """Holds the lock of the build of an environment; errors as `lock_records`."""
+        return self._lock_file(self._build_lock(digest), BUILD_SECONDS, f"has been building {digest}")
 
     def home_id(self) -> str:
         """Identifier of this home, unique because engines may be shared; call it under the lock."""
@@ -134,7 +130,7 @@ class Uses:
         """Keeps an environment from being dropped until `release` or the end of this process, and notes its use.
 
         Raises:
-            SandboxError: as `locked`.
+            SandboxError: as `lock_records`.
         """
         if digest not in self._locks:
             async with self.lock_records():

@@ -50,7 +50,7 @@ class HostBuilder:
     async def run_build(
         self, request: dict[str, Any], hosts: frozenset[str], on_line: Progress, uv: Environment | None = None
     ) -> bytes:
-        """Bytes that the builder program gives for a request; see `index_builder.BackEnd`.
+        """Bytes that the builder program gives for a request; see `environments.BackEnd`.
 
         Raises:
             SandboxUnavailable: uv is not installed with this package.
