@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import InvalidArguments, UsageError
 from alita_mcp.server.client.identity import is_modern
+from alita_mcp.server.client.timeouts import NO_TIMEOUT_WITHIN_S
 from alita_mcp.server.elicitation import elicit_request, question_sender, read_answer, shows_forms
 from alita_mcp.toolsmith.requests.outcomes import Working
 from alita_mcp.values import Value
@@ -82,13 +83,15 @@ async def wait_in_call(
 ) -> T | Working | types.InputRequiredResult:
     """Result of one call, `spent_s` old: the outcome, `working`, or questions to the client."""
     timeouts: ClientTimeouts = call.ctx.lifespan_context.timeouts
-    usual_s = call.app.settings.limits.answer_within_s
+    within_s = call.app.settings.limits.answer_within_s
+    if job.has_timed_out:
+        within_s = min(within_s, NO_TIMEOUT_WITHIN_S)
     wait = partial(
         call.app.wait_for_job,
         job,
         call.on_stage,
-        within_s=max(0.0, timeouts.respond_within(call.ctx, usual_s) - spent_s),
-        goes_on=partial(timeouts.has_timed_out, call.ctx),
+        within_s=max(0.0, within_s - spent_s),
+        goes_on=partial(timeouts.has_timed_out, call.ctx, job),
     )
     # 1. The job asks nothing, or the client shows no forms.
     # 2. A 2025 client is sent the questions as they come, on the stream of its call.

@@ -17,6 +17,7 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
+from alita_mcp.server import rounds
 from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.client import timeouts
 from alita_mcp.settings import FixedLimits, Settings
@@ -116,9 +117,10 @@ async def test_a_client_whose_call_timed_out_finds_its_tool_by_the_same_request(
 
 
 @pytest.mark.slow
-async def test_a_client_that_was_seen_to_give_up_is_answered_before_it_does_again(
-    build: Build, era: str, sandbox: Held
+async def test_a_client_that_asks_again_after_a_time_out_is_answered_before_the_next(
+    build: Build, era: str, sandbox: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(rounds, "NO_TIMEOUT_WITHIN_S", 0.2)
     async with over_streams(
         build(sandbox=sandbox, settings={"limits": FixedLimits(answer_within_s=100_000)}), era
     ) as client:
@@ -191,16 +193,6 @@ async def test_a_stream_that_is_closed_late_ends_the_waiting_and_not_the_work(
         sandbox.go_on.set()
         assert (await outcome(client))["status"] == "created"
     assert sandbox.held == 1
-
-
-async def test_what_is_known_of_clients_is_bounded_and_never_below_the_least() -> None:
-    known = timeouts.ClientTimeouts()
-    for number in range(1_000):
-        known.record_timeout(f"client {number}", 5.0)
-    assert len(known._given_up_after) == timeouts.MAX_CLIENTS
-    for _ in range(1_000):
-        known.record_timeout("client 999", 5.0)
-    assert known._given_up_after["client 999"] == timeouts.SHORTEST_S
 
 
 @asynccontextmanager

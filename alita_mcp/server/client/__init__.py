@@ -1,1 +1,1 @@
-"""Knowledge about a connected client: its identity, how it keeps its list of tools, how long it waits."""
+"""Knowledge about a connected client: its identity, its list of tools, whether it timed out."""

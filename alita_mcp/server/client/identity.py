@@ -58,12 +58,9 @@ def client_key(ctx: Context) -> str:
     #    address and name.
     if not is_modern(ctx):
         return str(connection_of(ctx).state.setdefault(_KEY, secrets.token_hex(16)))
-    return _THIS_PROCESS if ctx.request is None else subject_of(ctx)
-
-
-def subject_of(ctx: Context) -> str:
-    """The authenticated subject of a request; empty where there is none."""
-    user = ctx.request.scope.get("user") if ctx.request is not None else None
+    if ctx.request is None:
+        return _THIS_PROCESS
+    user = ctx.request.scope.get("user")
     if isinstance(user, AuthenticatedUser) and user.access_token.subject:
         return repr(principal_components(user.access_token))
     return ""

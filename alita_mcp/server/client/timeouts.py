@@ -1,4 +1,4 @@
-"""Time-outs of clients: whether a call that ended without its result timed out, and how soon the next must respond.
+"""Time-outs of clients: whether a call that ended without its result timed out.
 
 After a time-out the work goes on and the same request finds it; whoever stops a call stops the work.
 """
@@ -7,28 +7,26 @@ from __future__ import annotations
 
 import re
 import time
-from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 
-from alita_mcp.server.client.identity import client_label, connection_of, subject_of
+from alita_mcp.server.client.identity import connection_of
 
 if TYPE_CHECKING:
     from alita_mcp.server.context import Context
+    from alita_mcp.toolsmith.jobs.jobs import Job
 
 NO_TIMEOUT_WITHIN_S = 4.0
-"""No client's time-out is shorter: the shortest in the field is 5 s. Counts where a client does not say why it left."""
+"""No client's time-out is shorter: the shortest in the field is 5 s.
+
+Counts where a client does not say why it left, and as the wait of the next call for a job that a client timed out on.
+"""
 REASON_WITHIN_S = 0.1
 """How long after a cancellation the notification that caused it is read; they arrive together."""
-SHARE = 0.6
-"""Of the time after which a client was seen to give up, the part within which it gets its response from then on."""
-SHORTEST_S = 0.5
-LEAST_S = 0.1
-MAX_CLIENTS = 256
 _JOB_TOOLS = {"synthesize_tool", "run_code", "solve_task"}
 _TIMEOUT = re.compile(r"time[ds]?[ _-]?out|deadline", re.IGNORECASE)
 """As in `timed out after 5.0s` (Python SDK), `Request timed out` (TypeScript), `context deadline exceeded` (Go)."""
@@ -38,7 +36,6 @@ _TIMEOUT = re.compile(r"time[ds]?[ _-]?out|deadline", re.IGNORECASE)
 class _OpenCall:
     """A call of a tool whose calls are jobs, without a result yet."""
 
-    client: str
     channel: object
     """What carries its connection; the notification that cancels it comes over the same."""
     request_id: str
@@ -48,11 +45,10 @@ class _OpenCall:
 
 
 class ClientTimeouts:
-    """The open calls of one server, and the shortest time after which each client gave up."""
+    """The open calls of one server whose work is a job."""
 
     def __init__(self) -> None:
         self._open: dict[object, _OpenCall] = {}
-        self._given_up_after: OrderedDict[str, float] = OrderedDict()
 
     async def middleware(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Times each call whose work is a job from its arrival, and notes why it is cancelled."""
@@ -65,25 +61,15 @@ class ClientTimeouts:
                     call.cancelled.set()
         if ctx.method != "tools/call" or params.get("name") not in _JOB_TOOLS:
             return await call_next(ctx)
-        # Connections may last for one request only, so a client is known by its authenticated name and its own words.
-        client = f"{subject_of(ctx)} {client_label(ctx)}"
         channel = connection_of(ctx).outbound
-        self._open[ctx.session] = _OpenCall(client, channel, str(ctx.request_id), time.monotonic())
+        self._open[ctx.session] = _OpenCall(channel, str(ctx.request_id), time.monotonic())
         try:
             return await call_next(ctx)
         finally:
             del self._open[ctx.session]
 
-    def respond_within(self, ctx: Context, usual_s: float) -> float:
-        """Seconds from now within which a call is to have its result: sooner than its client was seen to give up."""
-        call = self._open.get(ctx.session)
-        if call is None or call.client not in self._given_up_after:
-            return usual_s
-        waited = time.monotonic() - call.started
-        return min(usual_s, max(LEAST_S, SHARE * self._given_up_after[call.client] - waited))
-
-    async def has_timed_out(self, ctx: Context) -> bool:
-        """Whether a cancelled call timed out, so that its work goes on; to be asked in a shielded scope."""
+    async def has_timed_out(self, ctx: Context, job: Job[Any]) -> bool:
+        """Whether a cancelled call timed out, so that its job goes on; to be asked in a shielded scope."""
         call = self._open.get(ctx.session)
         if call is None:
             return False
@@ -97,14 +83,5 @@ class ClientTimeouts:
             timed_out = _TIMEOUT.search(call.reason) is not None
         else:
             timed_out = waited >= NO_TIMEOUT_WITHIN_S
-        if timed_out:
-            self.record_timeout(call.client, waited)
+        job.has_timed_out = job.has_timed_out or timed_out
         return timed_out
-
-    def record_timeout(self, client: str, after_s: float) -> None:
-        """Records the shortest wait; a client that gives up again did so at a result that was still too late."""
-        known = self._given_up_after.pop(client, None)
-        shorter = after_s if known is None else min(after_s, SHARE * known)
-        self._given_up_after[client] = max(SHORTEST_S, shorter)
-        if len(self._given_up_after) > MAX_CLIENTS:
-            self._given_up_after.popitem(last=False)

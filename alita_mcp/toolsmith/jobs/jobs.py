@@ -66,6 +66,8 @@ class Job(Generic[T]):
     """Its questions to the person at its client; None: it asks none."""
     parked: bool = False
     """Whether it only waits for that person, and takes no slot."""
+    has_timed_out: bool = False
+    """Whether a client gave up waiting for it, so that its next answer should come soon."""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     stage: str = "queued"
     started: float = field(default_factory=time.monotonic)
