@@ -46,7 +46,7 @@ class KeptResults:
         """A stored result as it was handed in.
 
         Raises:
-            ToolNotFound: there is none of that name, or no longer.
+            ToolNotFound: there is no result of that name, or it was evicted.
         """
         place = self._find(run, "json")
         if place is None:
@@ -66,7 +66,7 @@ class KeptResults:
         """One of the files that a run left.
 
         Raises:
-            ToolNotFound: there is none of that name, or no longer.
+            ToolNotFound: there is no result of that name, or it was evicted.
         """
         place, found = self._find(run, "files"), None
         if place is not None:

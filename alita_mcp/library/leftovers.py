@@ -13,6 +13,7 @@ LEFTOVERS = {
     "vectors.lance/vectors_*": "vectors of tools with their requests apart",
     "results": "results of calls",
     "responses": "answers of models",
+    "web_pages": "pages of the web",
     "tasks/*/exchanges": "answers of models",
     "code-runs/*.sqlite3*": "shapes of programs that ran",
     "code-runs/hash.key": "shapes of programs that ran",

@@ -261,7 +261,7 @@ class Library:
         return await self._in_thread(self.runs.keep, result)
 
     async def read_run(self, run: str) -> bytes:
-        """A stored result; ToolNotFound when there is none of that name, or no longer."""
+        """A stored result; ToolNotFound if there is none of that name, or it was evicted."""
         return await self._in_thread(self.runs.read_result, run)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:

@@ -21,7 +21,7 @@ def pack_files(files: Mapping[str, bytes]) -> bytes:
 
 
 def read_packed_file(store: BinaryIO, name: str) -> bytes | None:
-    """One file; None where there is none of that name.
+    """One file, or None if there is none of that name.
 
     Raises:
         ValueError: the store is damaged.

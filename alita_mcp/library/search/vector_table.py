@@ -102,8 +102,8 @@ class VectorTable:
             found = await self._rows.query().select(["name", "text_hash"]).to_arrow()
             return dict(zip(found["name"].to_pylist(), found["text_hash"].to_pylist(), strict=True))
 
-    async def nearest(self, vector: Vector, limit: int, *, only: str | None = None) -> dict[str, float]:
-        """Cosines of the rows nearest to a vector, among all or of the one of this name.
+    async def nearest(self, vector: Vector, limit: int) -> dict[str, float]:
+        """Cosines of the rows nearest to a vector, by their names.
 
         Raises:
             ModelError: the vector is not of this table's length.
@@ -112,8 +112,6 @@ class VectorTable:
         check_length(self.name, vector, self.length)
         with self._translate_errors():
             search = self._rows.query().nearest_to(list(vector)).distance_type("cosine").limit(limit)
-            if only is not None:
-                search = search.where(f"name IN ({_quote([only])})")
             found = await search.select(["name", "_distance"]).to_arrow()
             cosines = (1.0 - distance for distance in found["_distance"].to_pylist())
             return dict(zip(found["name"].to_pylist(), cosines, strict=True))
@@ -122,7 +120,8 @@ class VectorTable:
         """Removes the rows of these names."""
         if names:
             with self._translate_errors():
-                await self._rows.delete(f"name IN ({_quote(names)})")
+                quoted = ("'" + name.replace("'", "''") + "'" for name in sorted(names))
+                await self._rows.delete(f"name IN ({', '.join(quoted)})")
 
     async def write_vectors(self, rows: Sequence[tuple[str, str, Vector]]) -> None:
         """Writes names, hashes and vectors in place of the rows that have these names; folds many small writes."""
@@ -169,11 +168,6 @@ class VectorTable:
                 f"The vectors in {self.folder} cannot be used: {error}.",
                 hint="Move that folder aside: alita then begins anew.",
             ) from error
-
-
-def _quote(names: Collection[str]) -> str:
-    """Names as a list in a condition."""
-    return ", ".join("'" + name.replace("'", "''") + "'" for name in sorted(names))
 
 
 def _import_lancedb() -> Any:

@@ -45,11 +45,6 @@ PARAPHRASES = (
 """How much nearer to each other these pairs are than unrelated texts says how wide an embedder's cosines spread."""
 SPREAD = 0.433
 """Of the built-in table, for which the weight of BM25 and the certainty are fitted."""
-PROBE = ""
-"""Name of the row that holds the vector of the first of them, by which an exchanged model shows."""
-SAME_MODEL_FROM = 0.9
-"""Cosine of one text's vectors; services round differently from day to day, but not by that much."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -101,7 +96,6 @@ class VectorIndex:
             await self._rest(failure)
             return None
         self._failures = 0
-        near.pop(PROBE, None)
         return {name: cosine * self._scale for name, cosine in near.items()}
 
     async def ready(self) -> VectorTable:
@@ -143,7 +137,7 @@ class VectorIndex:
             wanted = await anyio.to_thread.run_sync(self._reader.read_hashes)
             async with table.lock():
                 there = await table.read_hashes()
-                await table.delete(there.keys() - wanted.keys() - {PROBE})
+                await table.delete(there.keys() - wanted.keys())
                 lacking = [name for name, digest in wanted.items() if there.get(name) != digest]
                 for at in range(0, len(lacking), TOOLS_AT_ONCE):
                     names = lacking[at : at + TOOLS_AT_ONCE]
@@ -164,7 +158,7 @@ class VectorIndex:
             done.set()
 
     async def _open_table(self) -> VectorTable:
-        """The table of the embedder; an empty one where another model has taken the embedder's name."""
+        """The table of the embedder, which also says how wide its cosines spread."""
         if self._table is not None and self._table.is_open:
             return self._table
         texts = [text for pair in PARAPHRASES for text in pair]
@@ -177,13 +171,6 @@ class VectorIndex:
         digest = hashlib.sha256(name.encode()).hexdigest()[:8]
         table = self._table = VectorTable(self._folder, f"tools_{words}_{digest}_{length}", length)
         await table.open()
-        async with table.lock():
-            known = (await table.nearest(vectors[0], 1, only=PROBE)).get(PROBE)
-            if known is not None and known < SAME_MODEL_FROM:
-                _log.warning("Another model answers as %r now; all tools get new vectors.", name)
-                await table.delete(await table.read_hashes())
-            if known is None or known < SAME_MODEL_FROM:
-                await table.write_vectors([(PROBE, "", vectors[0])])
         return table
 
     async def _embed_tools(self, tools: Sequence[Sequence[str]]) -> list[Vector]:

@@ -159,10 +159,10 @@ def _of_agreement(agreement: Agreement) -> Iterator[Row]:
 
 def _of_package(facts: PackageFacts) -> str:
     if not facts.exists:
-        return f"{facts.name}: the index has none of that name"
+        return f"{facts.name} is not in the package index"
     released = f"released {facts.released_at[:10]}" if facts.released_at else ""
     known = ", ".join(filter(None, (facts.licence, released, *facts.problems)))
-    return f"{facts.name} {facts.version}: {known or 'nothing more is known of it'}"
+    return f"{facts.name} {facts.version}: {known or 'nothing else known'}"
 
 
 def _shorten(text: str) -> str:

@@ -82,31 +82,22 @@ def what_would_raise(report: VerificationReport) -> str:
     if is_unproven(report):
         return f"{UNPROVEN.message}. {UNPROVEN.fix}"
     hints = list(dict.fromkeys(_hint(check, report) for check in report.checks if not check.passed))
+    if not hints and report.agreement is not None:  # no single check holds it back: too few candidates agreed
+        share, candidates = report.agreement.share, report.agreement.candidates
+        hints = [f"{share:.0%} of {candidates} candidates behave alike", _ANY_TEST]
     more = MORE_TESTS if report.recorded is None else CONFIRMED_TESTS
-    return one_line(f"{more}: {'; '.join(hints) or _without_checks(report)}.", MAX_LINE)
+    return one_line(f"{more}: {'; '.join(hints) or _ANY_TEST}.", MAX_LINE)
 
 
 def _hint(check: Check, report: VerificationReport) -> str:
     if check.stage == "mutation" and report.mutation and report.mutation.survivors:
-        return _of_survivors(report)
+        survivors = report.mutation.survivors
+        shown = [
+            f"line {each.line} `{one_line(each.was, 40)}` → `{one_line(each.now, 40)}`"
+            for each in survivors[:SHOWN_SURVIVORS]
+        ]
+        more = f" and {len(survivors) - len(shown)} more" if len(survivors) > len(shown) else ""
+        return f"some whose result shows the change of {', '.join(shown)}{more}"
     case = f" for {json.dumps(check.case, ensure_ascii=False)}" if check.case else ""
     words = f"{check.message}{one_line(case, 70)}"
     return one_line(f"{words} ({check.fix.removesuffix('.')})" if check.fix else words, MAX_HINT)
-
-
-def _of_survivors(report: VerificationReport) -> str:
-    survivors = report.mutation.survivors if report.mutation else ()
-    shown = [
-        f"line {each.line} `{one_line(each.was, 40)}` → `{one_line(each.now, 40)}`"
-        for each in survivors[:SHOWN_SURVIVORS]
-    ]
-    more = f" and {len(survivors) - len(shown)} more" if len(survivors) > len(shown) else ""
-    return f"some whose result shows the change of {', '.join(shown)}{more}"
-
-
-def _without_checks(report: VerificationReport) -> str:
-    """For a version that no single check holds back, such as one that too few candidates agreed on."""
-    agreement = report.agreement
-    if agreement is None:
-        return _ANY_TEST
-    return f"{agreement.share:.0%} of {agreement.candidates} candidates behave alike; {_ANY_TEST}"
