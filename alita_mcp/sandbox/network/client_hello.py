@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from functools import cache
 
 MAX_HELLO = 16 << 10
 
@@ -21,7 +20,7 @@ def server_name(data: bytes) -> str | None:
     if data[:1] not in {b"", b"\x16"}:  # OpenSSL waits for more of what SSL 2 might have sent
         raise NotTls("no handshake")
     names: list[str | None] = []
-    context = _server_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.sni_callback = lambda _connection, name, _context: names.append(name)
     incoming = ssl.MemoryBIO()
     incoming.write(data)
@@ -36,8 +35,3 @@ def server_name(data: bytes) -> str | None:
         if not names:
             raise NotTls(broken.reason or "no hello") from broken
     return (names[0] or "").lower().removesuffix(".")
-
-
-@cache
-def _server_context() -> ssl.SSLContext:
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

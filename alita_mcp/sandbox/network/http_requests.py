@@ -173,7 +173,8 @@ class HttpRequests:
         if is_short:
             await connection.aclose()
         else:
-            self._keep_until_the_end()
+            if not self._count:  # what is open at the end of the call is closed then, once one is open
+                self._tasks.start_soon(self._close_at_end)
             number = self._count = self._count + 1
             self._responses[number] = _Response(connection, pieces)
         return {
@@ -200,19 +201,13 @@ class HttpRequests:
                 await response.connection.aclose()
         return base64.b64encode(piece).decode()
 
-    def _keep_until_the_end(self) -> None:
-        """Has the responses that are open at the end of the call closed, once one is open."""
-
-        async def close_at_end() -> None:
-            try:
-                await anyio.sleep_forever()
-            finally:
-                with anyio.CancelScope(shield=True):
-                    for response in self._responses.values():
-                        await response.connection.aclose()
-
-        if not self._count:
-            self._tasks.start_soon(close_at_end)
+    async def _close_at_end(self) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                for response in self._responses.values():
+                    await response.connection.aclose()
 
 
 class _Stream(httpcore.AsyncNetworkStream):
@@ -320,17 +315,14 @@ def _errors() -> Iterator[None]:
     except ssl.SSLError as broken:
         raise RequestFailed("OSError", f"TLS failed: {broken.reason or broken}") from broken
     except httpcore.RemoteProtocolError as strange:
-        raise RequestFailed(*_strange_response(str(strange))) from strange
+        name, message = "BadStatusLine", str(strange)
+        if "without sending a response" in message:
+            name, message = "RemoteDisconnected", "Remote end closed connection without response"
+        elif "without sending complete message body" in message or "incomplete chunked read" in message:
+            name = "IncompleteRead"
+        raise RequestFailed(name, message) from strange
     except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as broken:
         raise RequestFailed("ConnectionResetError", "the connection broke") from broken
-
-
-def _strange_response(message: str) -> tuple[str, str]:
-    if "without sending a response" in message:
-        return "RemoteDisconnected", "Remote end closed connection without response"
-    if "without sending complete message body" in message or "incomplete chunked read" in message:
-        return "IncompleteRead", message
-    return "BadStatusLine", message
 
 
 def _new_context() -> ssl.SSLContext:
