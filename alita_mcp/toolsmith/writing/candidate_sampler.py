@@ -17,7 +17,6 @@ from alita_mcp.toolsmith.requests.modes import (
     REPAIR_TEMPERATURE,
     TESTER_TEMPERATURES,
     seed,
-    temperature,
 )
 from alita_mcp.toolsmith.requests.outcomes import Rejected
 from alita_mcp.toolsmith.specification import Specification, Suite, WrittenCode
@@ -80,7 +79,7 @@ class CandidateSampler:
 
         async def draw(place: int) -> Suite:
             index = numbers[place]
-            heat = temperature(TESTER_TEMPERATURES, index)
+            heat = TESTER_TEMPERATURES[index % len(TESTER_TEMPERATURES)]
             messages = prompts.write_tests(brief, index)
             tester = self._models.role("tester")
             number = seed(attempt, index)
@@ -104,7 +103,7 @@ class CandidateSampler:
             again = self._fresh
         number, place = seed(attempt, index, again), index + again
         messages = prompts.write_code(brief, place)
-        heat = temperature(CANDIDATE_TEMPERATURES, place)
+        heat = CANDIDATE_TEMPERATURES[place % len(CANDIDATE_TEMPERATURES)]
         answer = await ask_model(
             self._models.role("coder"), messages, WrittenCode, temperature=heat, seed=number
         )

@@ -14,12 +14,7 @@ from alita_mcp.toolsmith.requests.modes import Width
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
 from alita_mcp.toolsmith.requests.request import grants_of
 from alita_mcp.toolsmith.specification import MAX_REQUESTS, Specification
-from alita_mcp.toolsmith.writing.candidate_sampler import (
-    CandidateCode,
-    CandidateSampler,
-    draw_all,
-    draw_both,
-)
+from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode, CandidateSampler, draw_all, draw_both
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.selection import NoSelection, Round
 from alita_mcp.values import Draft, Example
