@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from anyio import to_thread
 
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN, HostServices
-from alita_mcp.sandbox.broker.redaction import redact, redact_json
+from alita_mcp.sandbox.broker.redaction import redact
 from alita_mcp.sandbox.broker.requests import (
     BrokerRequest,
     CallToolRequest,
@@ -113,7 +113,7 @@ class GrantedBroker(Broker):
             return result
         return result.model_copy(
             update={
-                "value": redact_json(result.value, values),
+                "value": redact(result.value, values),
                 "error_type": redact(result.error_type, values),
                 "error_kinds": tuple(redact(name, values) for name in result.error_kinds),
                 "message": redact(message, values),

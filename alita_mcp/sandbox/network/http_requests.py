@@ -41,9 +41,6 @@ _WRITTEN_HERE = frozenset(
     }
 )  # fmt: skip
 """Headers for this connection alone: what the program inside says in them is not sent."""
-_VERIFIED_HERE = (
-    "this machine verifies certificates, and a tool can neither switch that off nor add an authority"
-)
 
 
 class RequestFailed(Exception):
@@ -310,8 +307,11 @@ def _errors() -> Iterator[None]:
     except TimeoutError as late:
         raise RequestFailed("TimeoutError", "timed out") from late
     except ssl.SSLCertVerificationError as unverified:
-        message = f"certificate verify failed: {unverified.verify_message} ({_VERIFIED_HERE})"
-        raise RequestFailed("OSError", message) from unverified
+        raise RequestFailed(
+            "OSError",
+            f"certificate verify failed: {unverified.verify_message} (this machine verifies certificates, and a tool"
+            " can neither switch that off nor add an authority)",
+        ) from unverified
     except ssl.SSLError as broken:
         raise RequestFailed("OSError", f"TLS failed: {broken.reason or broken}") from broken
     except httpcore.RemoteProtocolError as strange:

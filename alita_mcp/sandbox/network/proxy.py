@@ -17,7 +17,7 @@ from anyio.abc import ByteStream
 
 from alita_mcp.sandbox.interface import EgressPolicy, EgressRefused
 from alita_mcp.sandbox.network.client_hello import NotTls, server_name
-from alita_mcp.sandbox.network.proxy_request import MAX_HEAD, ProxyRequest
+from alita_mcp.sandbox.network.proxy_request import ProxyRequest
 
 PROXY = "http://127.0.0.1:3128"
 PROXY_VARIABLES = dict.fromkeys(
@@ -130,12 +130,6 @@ class _Copying:
         self._idle_seconds = clocks.idle_seconds
         with self._scope:
             self._note_progress()
-            if request.is_complete and len(data) <= MAX_HEAD:
-                # it fits the socket's buffer, so no response can be in its way
-                await self._upload(request, data)
-                if self.refusal is None:
-                    await self._download()
-                return
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._upload, request, data)
                 await self._download()
