@@ -168,13 +168,14 @@ class _Reading:
             self._under_way.add(url)
             try:
                 await self.report(f"reading {url[:120]}")
-                self._keep(url, await self._fetcher.fetch(url))
+                document = await self._fetcher.fetch(url)
             except AlitaError as failure:
+                document = None
                 self.unread.append(f"{url[:MAX_REASON]}: {failure.message[:MAX_REASON]}")
-            self._under_way.discard(url)
-
-    def _keep(self, url: str, document: Document) -> None:
-        """Keeps a document, cut to the bytes that are left, unless it was read under another URL."""
+            self._under_way.discard(url)  # one that the end of the time cuts off stays under way
+        if document is None:
+            return
+        # It is kept, cut to the bytes that are left, unless it was read under another URL.
         is_known = document.url in self.read_urls
         self.read_urls |= {url, document.url}
         text = document.text.encode(errors="replace")[: max(0, self._bytes_left)].decode(errors="ignore")

@@ -151,7 +151,7 @@ class Rounds:
         """The repaired candidate, or another one in its place where it fails as it did `last`; and how it failed."""
         now = signature(rejected)
         if now == last:
-            return await self._sampler.redraw_candidate(self._brief, candidate.index, attempt), ""
+            return await self._sampler.draw_candidate(self._brief, attempt, candidate.index, anew=True), ""
         return await self._sampler.repair(candidate, rejected, shows_test=shows_test), now
 
     async def _prepare_candidate(self, candidate: CandidateCode) -> Prepared:
