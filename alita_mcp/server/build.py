@@ -74,9 +74,9 @@ def build_server(
 
     def load_parts() -> Parts:
         nonlocal parts
-        from alita_mcp.server.parts import build_parts
+        from alita_mcp.server.parts import Parts
 
-        parts = parts or build_parts(shared, tasks, announcer, settings=settings, extra_sources=extra_sources)
+        parts = parts or Parts(shared, tasks, announcer, settings, extra_sources)
         return parts
 
     async def get_parts() -> Parts:

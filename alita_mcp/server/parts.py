@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from alita_mcp.server.agents.definitions import AGENT_DEFINITIONS, agent_tools_to_list
 from alita_mcp.server.agents.research_web import handle_research_web
@@ -23,26 +23,23 @@ if TYPE_CHECKING:
     from alita_mcp.settings import Settings
 
 
-class Parts(NamedTuple):
+class Parts:
     """What handles the methods about tools, and those about resources."""
 
-    tools: Dispatcher
-    resources: Resources
-
-
-def build_parts(
-    shared: SharedApp,
-    tasks: Tasks,
-    announcer: Announcer,
-    *,
-    settings: Settings,
-    extra_sources: Sequence[ToolSource],
-) -> Parts:
-    """The parts over one App; the extra sources come after the library's own."""
-    own = OwnTools(
-        (*META_DEFINITIONS, *AGENT_DEFINITIONS),
-        {**META_HANDLERS, "solve_task": handle_solve_task, "research_web": handle_research_web},
-        listed=[*META_HANDLERS, *agent_tools_to_list(settings)],
-    )
-    sources: list[ToolSource] = [own, LibraryTools(shared), *extra_sources]
-    return Parts(Dispatcher(sources, shared, tasks, announcer), Resources(shared))
+    def __init__(
+        self,
+        shared: SharedApp,
+        tasks: Tasks,
+        announcer: Announcer,
+        settings: Settings,
+        extra_sources: Sequence[ToolSource],
+    ) -> None:
+        """The extra sources come after the library's own."""
+        own = OwnTools(
+            (*META_DEFINITIONS, *AGENT_DEFINITIONS),
+            {**META_HANDLERS, "solve_task": handle_solve_task, "research_web": handle_research_web},
+            listed=[*META_HANDLERS, *agent_tools_to_list(settings)],
+        )
+        sources: tuple[ToolSource, ...] = (own, LibraryTools(shared), *extra_sources)
+        self.tools = Dispatcher(sources, shared, tasks, announcer)
+        self.resources = Resources(shared)

@@ -123,7 +123,18 @@ class Workspace:
         if any(operation.more for operation in self._operations):
             raise ValueError("a file is incomplete")
         for operation in self._operations:
-            self._check(operation)
+            # the host must still have the file that the tool read; folders that are to be made are not there yet
+            try:
+                with self._open_parent(operation.path) as (folder, name), _path_in_errors(operation.path):
+                    found = folder.look(name)
+            except FileNotFoundError:
+                if operation.stamp:
+                    raise
+                continue
+            if stat.S_ISDIR(found.st_mode):
+                raise IsADirectoryError(errno.EISDIR, "a folder", operation.path)
+            if operation.stamp not in {"", stamp_of(found)}:
+                raise OSError(errno.ESTALE, "changed by someone else in the meantime", operation.path)
         for operation in self._operations:
             with (
                 self._open_parent(operation.path, make=True) as (folder, name),
@@ -132,20 +143,6 @@ class Workspace:
                 folder.write(name, bytes(self._staged[operation.path]))
         self._operations.clear()
         return self._bytes
-
-    def _check(self, operation: Operation) -> None:
-        """That the host still has the file that the tool read; folders that are to be made are not there yet."""
-        try:
-            with self._open_parent(operation.path) as (folder, name), _path_in_errors(operation.path):
-                found = folder.look(name)
-        except FileNotFoundError:
-            if operation.stamp:
-                raise
-            return
-        if stat.S_ISDIR(found.st_mode):
-            raise IsADirectoryError(errno.EISDIR, "a folder", operation.path)
-        if operation.stamp not in {"", stamp_of(found)}:
-            raise OSError(errno.ESTALE, "changed by someone else in the meantime", operation.path)
 
     @contextmanager
     def _open_parent(self, path: str, *, make: bool = False) -> Iterator[tuple[OpenFolder, str]]:

@@ -122,13 +122,13 @@ class HttpRequests:
         # 1. no connection: an error of `request`, which urllib wraps into URLError;
         # 2. no response, or a broken one: handed in as a value, and raised where the response is asked for.
         try:
-            with _errors(), anyio.fail_after(_patience(question)):
+            with _within(question):
                 stream = await self._connect(question)
         except EgressRefused as refusal:
             return _refusal_response(question, refusal)
         connection = httpcore.AsyncHTTP11Connection(request.url.origin, _Stream(stream))
         try:
-            with _errors(), anyio.fail_after(_patience(question)):
+            with _within(question):
                 return await self._exchange(connection, request)
         except EgressRefused as refusal:
             await connection.aclose()
@@ -188,7 +188,7 @@ class HttpRequests:
             return ""
         piece = b""
         try:
-            with _errors(), anyio.fail_after(_patience(question)):
+            with _within(question):
                 piece = await anext(response.pieces, b"")
         except EgressRefused as refusal:
             raise RequestFailed("PermissionError", refusal.reason) from refusal
@@ -295,15 +295,13 @@ def _refusal_response(question: HttpQuestion, refusal: EgressRefused) -> dict[st
     }  # fmt: skip
 
 
-def _patience(question: HttpQuestion) -> float:
-    return IDLE_SECONDS if question.seconds is None else min(question.seconds, IDLE_SECONDS)
-
-
 @contextmanager
-def _errors() -> Iterator[None]:
-    """Turns the errors of a connection into those that Python's own `http.client` raises."""
+def _within(question: HttpQuestion) -> Iterator[None]:
+    """One step of a request, in time; its errors become those that Python's own `http.client` raises."""
+    seconds = IDLE_SECONDS if question.seconds is None else min(question.seconds, IDLE_SECONDS)
     try:
-        yield
+        with anyio.fail_after(seconds):
+            yield
     except TimeoutError as late:
         raise RequestFailed("TimeoutError", "timed out") from late
     except ssl.SSLCertVerificationError as unverified:

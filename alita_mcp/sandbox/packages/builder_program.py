@@ -118,20 +118,18 @@ def _resolve(request: dict[str, Any], work: Path, output: Output) -> None:
         output.complain(*notes)
         return
     items = tomllib.loads(found.read_text("utf-8")).get("packages", [])
-    packages = [_package(item, prefers_pure="on_host" in request) for item in items]
+    packages = []
+    for item in items:
+        # the hashes of all its wheels that fit the Python, since uv names no others; on the host, pure ones if any
+        wheels = item.get("wheels", [])
+        pure = [wheel for wheel in wheels if urlsplit(wheel.get("url", "")).path.endswith("-none-any.whl")]
+        hashes = {wheel["hashes"].get("sha256", "") for wheel in ("on_host" in request and pure) or wheels}
+        packages.append({"name": item["name"], "version": item["version"], "sha256": sorted(hashes - {""})})
     unproved = [package["name"] for package in packages if not package["sha256"]]
     if unproved:
         output.complain(f"error: The index tells no SHA-256 hash of {', '.join(unproved)}")
         return
     output.say({"status": 0, "packages": packages})
-
-
-def _package(item: dict[str, Any], *, prefers_pure: bool) -> dict[str, Any]:
-    """A package with the hashes of all its wheels that fit the Python; uv names no others."""
-    wheels = item.get("wheels", [])
-    pure = [wheel for wheel in wheels if urlsplit(wheel.get("url", "")).path.endswith("-none-any.whl")]
-    hashes = {wheel["hashes"].get("sha256", "") for wheel in (prefers_pure and pure) or wheels}
-    return {"name": item["name"], "version": item["version"], "sha256": sorted(hashes - {""})}
 
 
 def _install(request: dict[str, Any], work: Path, output: Output) -> None:
