@@ -47,7 +47,7 @@ async def row(client: Any, query: str, name: str) -> tuple[dict[str, Any], str]:
 
 async def test_a_tool_that_needs_a_model_is_no_next_step_without_one(build: Build, era: str) -> None:
     async with connected(build(sandbox=able()), era) as client:
-        found = await succeeded(client, "search_capabilities", query="summarise this article")
+        found = await succeeded(client, "search_capabilities", query="summarize this article")
         first = found["results"][0]
         called_by_name = await refused(client, "summarize_text", text="x")
         through = await refused(client, "run_tool", name="summarize_text", arguments={"text": "x"})
