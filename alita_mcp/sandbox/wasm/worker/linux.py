@@ -32,22 +32,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def confine(compiled: Path) -> dict[str, Any]:
     """Drops these rights; returns what is in force."""
-    # all that are open, but for the engine's own of the file that instances get their memory from
-    descriptors, loaded = [], compiled.stat()
-    for number in range(OPEN_FILES):
-        with suppress(OSError):
-            reads = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
-            if not (reads and os.path.samestat(os.fstat(number), loaded)):
-                descriptors.append(number)
+    descriptors = _descriptors(compiled.stat())
     alone = _libc.unshare(_NEW_OTHERS) == 0
     for number in range(_MOST_CAPABILITIES):
         _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)
-    # who was root is no one, where that is allowed; all that is needed is open or mapped by now
-    if os.geteuid() == 0:
-        with suppress(OSError):
-            os.setgroups([])
-            os.setresgid(USER, USER, USER)
-            os.setresuid(USER, USER, USER)
+    _become_nobody()
     own_network = alone or _libc.unshare(_NEW_USER | _NEW_OTHERS) == 0
     _libc.capset((ctypes.c_uint32 * 2)(_CAPABILITIES_V3, 0), (ctypes.c_uint32 * 6)())
     _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
@@ -63,9 +52,30 @@ def confine(compiled: Path) -> dict[str, Any]:
         "dumpable": _libc.prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0),
         "core_bytes": resource.getrlimit(resource.RLIMIT_CORE)[1],
     }
-    # opened before the filter and read after it: then no file can be opened any more
-    with Path("/proc/self/status").open("rb", buffering=0) as status:
+    with Path("/proc/self/status").open(
+        "rb", buffering=0
+    ) as status:  # read when no file can be opened any more
         hardening.install_filter(worker_filter(os.uname().machine))
         lines = status.read(1 << 16).decode().splitlines()
     shown = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
     return found | {"status": {name: shown.get(name, "") for name in _SHOWN}}
+
+
+def _become_nobody() -> None:
+    """Who was root is no one, where that is allowed; all that is needed is open or mapped by now."""
+    if os.geteuid() == 0:
+        with suppress(OSError):
+            os.setgroups([])
+            os.setresgid(USER, USER, USER)
+            os.setresuid(USER, USER, USER)
+
+
+def _descriptors(compiled: os.stat_result) -> list[int]:
+    """Those that are open, but for the engine's own of the file that instances get their memory from."""
+    found = []
+    for number in range(OPEN_FILES):
+        with suppress(OSError):
+            reads = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+            if not (reads and os.path.samestat(os.fstat(number), compiled)):
+                found.append(number)
+    return found
