@@ -49,17 +49,10 @@ class Promotion:
 
 def _merit(entry: CatalogueEntry) -> tuple[bool, int, str]:
     """Verified before provisional, then by the later of creation and last use, a call counting as an hour."""
-    latest = max(entry.manifest.created_at, entry.last_used or "")
-    return (
-        entry.manifest.trust != "verified",
-        -_microseconds(latest) - min(entry.calls, 1_000) * HOUR,
-        entry.name,
-    )
-
-
-def _microseconds(moment: str) -> int:
-    """Since 1970, as the catalogue counts them in `merit`; 0 for what is no time."""
     try:
-        return (datetime.fromisoformat(moment).replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
-    except ValueError:
-        return 0
+        latest = datetime.fromisoformat(max(entry.manifest.created_at, entry.last_used or ""))
+        # since 1970, as the catalogue counts them in `merit`
+        microseconds = (latest.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
+    except ValueError:  # it is no time
+        microseconds = 0
+    return entry.manifest.trust != "verified", -microseconds - min(entry.calls, 1_000) * HOUR, entry.name

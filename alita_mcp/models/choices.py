@@ -59,7 +59,10 @@ class Chosen(Value):
 
 def choose_model(settings: Settings, role: Role | None = None) -> Chosen | None:
     """The model for a role, or for no role in particular; None where no model is configured."""
-    configured = _models_in_settings(settings)
+    named = [(each, getattr(settings, f"model_{each}")) for each in _SETTABLE]
+    configured = [_model_for_role(settings, each, of, of.name) for each, of in named if of.name is not None]
+    if settings.model:
+        configured.insert(0, Chosen(name=settings.model, base_url=settings.model_base_url))
     if not configured or role is None:
         return configured[0] if configured else None
     role = "coder" if role == "implementer" else role
@@ -74,15 +77,6 @@ def choose_model(settings: Settings, role: Role | None = None) -> Chosen | None:
         shared = next((each for each in configured if (each.name, each.base_url) != taken), coder)
     address = {"base_url": own.base_url or shared.base_url, "key_from": own.key_from or shared.key_from}
     return shared.model_copy(update={**own.model_dump(include=_OPTIONS), **address})
-
-
-def _models_in_settings(settings: Settings) -> list[Chosen]:
-    """All models that are named, `ALITA_MODEL` first."""
-    named = [(role, getattr(settings, f"model_{role}")) for role in _SETTABLE]
-    models = [_model_for_role(settings, role, own, own.name) for role, own in named if own.name is not None]
-    if settings.model:
-        models.insert(0, Chosen(name=settings.model, base_url=settings.model_base_url))
-    return models
 
 
 def _model_for_role(settings: Settings, role: str, own: ModelChoice, name: str) -> Chosen:

@@ -127,7 +127,19 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
         if _join(host, port) in self._allowed:
             return await self._network.connect_tcp(host, port, timeout, local_address, socket_options)
         # The name is resolved here, once: a name that changes its addresses after the check reaches nothing else.
-        addresses = await self._resolve_public(host, port)
+        addresses: Sequence[str] = ()
+        problem = "no address"
+        try:
+            addresses = await public_addresses(host, port, self._resolve)
+        except OSError as unknown:
+            raise UsageError(f"The host {host!r} does not resolve.", hint="Check the URL.") from unknown
+        except NotPublic as private:
+            problem = ", ".join(private.problems)
+        if not addresses:
+            raise UsageError(
+                f"The host {host!r} resolves to {problem}, which is not a public address.",
+                hint="To read a host of your own network, add its HOST:PORT to ALITA_WEB_ALLOW.",
+            )
         within = min(timeout or CONNECT_TIMEOUT_S, CONNECT_TIMEOUT_S)
         failure: Exception = httpcore.ConnectError(f"{host!r} has no address")
         for address in addresses[:MAX_ADDRESSES]:
@@ -136,20 +148,6 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as refused:
                 failure = refused
         raise failure
-
-    async def _resolve_public(self, host: str, port: int) -> Sequence[str]:
-        try:
-            if addresses := await public_addresses(host, port, self._resolve):
-                return addresses
-            problem = "no address"
-        except OSError as unknown:
-            raise UsageError(f"The host {host!r} does not resolve.", hint="Check the URL.") from unknown
-        except NotPublic as private:
-            problem = ", ".join(private.problems)
-        raise UsageError(
-            f"The host {host!r} resolves to {problem}, which is not a public address.",
-            hint="To read a host of your own network, add its HOST:PORT to ALITA_WEB_ALLOW.",
-        )
 
 
 class PublicTransport(httpx.AsyncHTTPTransport):

@@ -19,7 +19,7 @@ import anyio.to_thread
 
 from alita_mcp.errors import ModelError
 from alita_mcp.library.words.text import split_words
-from alita_mcp.models.embedding.interface import CheckedEmbedder, Embedder, Vector
+from alita_mcp.models.embedding.interface import CheckedEmbedder, Embedder
 from alita_mcp.research.values import Document, Passage
 
 CHARACTERS_A_TOKEN = 4
@@ -106,7 +106,9 @@ async def best_passages(
         else:
             scores = [WORDS_WEIGHT * score for score in scores]
             for number, vector in zip(best, vectors, strict=True):
-                scores[number] += _cosine(asked, vector)
+                lengths = math.hypot(*asked) * math.hypot(*vector)
+                product = sum(x * y for x, y in zip(asked, vector, strict=True))
+                scores[number] += product / lengths if lengths else 0.0  # the cosine
     return await anyio.to_thread.run_sync(_choose_passages, parts, scores, documents, tokens)
 
 
@@ -131,11 +133,6 @@ def words_in(text: str) -> list[str]:
     runs = _UNSPACED.findall(text)
     pairs = [run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))]
     return [*_WORD.findall(_UNSPACED.sub(" ", text) if runs else text), *pairs]
-
-
-def _cosine(one: Vector, other: Vector) -> float:
-    lengths = math.hypot(*one) * math.hypot(*other)
-    return sum(x * y for x, y in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
 
 def _choose_passages(

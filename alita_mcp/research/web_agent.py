@@ -19,7 +19,7 @@ from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import MayFollow
 from alita_mcp.research.texts import MAX_QUERY
-from alita_mcp.research.values import Document, Found, PackageFacts, Researched, ResearchLimits, SearchHit
+from alita_mcp.research.values import Document, Found, PackageFacts, Researched, ResearchLimits
 from alita_mcp.settings import Settings
 
 if TYPE_CHECKING:  # loaded at the first question
@@ -89,7 +89,12 @@ class SearchingAgent:
             await reading.read_pages(url for url in new if url not in barred)
         if deadline.cancelled_caught:
             reading.stop("seconds")
-        snippets = [_snippet(hit) for hit in found.hits if hit.snippet and hit.url not in reading.read_urls]
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        snippets = [  # what a back end says of a page that was not read
+            Document(url=hit.url, title=hit.title, text=hit.snippet, retrieved_at=now)
+            for hit in found.hits
+            if hit.snippet and hit.url not in reading.read_urls
+        ]
         await reading.report(f"{len(reading.documents)} pages read")
         return Researched(
             question=question,
@@ -163,13 +168,14 @@ class _Reading:
             self._under_way.add(url)
             try:
                 await self.report(f"reading {url[:120]}")
-                self._keep(url, await self._fetcher.fetch(url))
+                document = await self._fetcher.fetch(url)
             except AlitaError as failure:
+                document = None
                 self.unread.append(f"{url[:MAX_REASON]}: {failure.message[:MAX_REASON]}")
-            self._under_way.discard(url)
-
-    def _keep(self, url: str, document: Document) -> None:
-        """Keeps a document, cut to the bytes that are left, unless it was read under another URL."""
+            self._under_way.discard(url)  # one that the end of the time cuts off stays under way
+        if document is None:
+            return
+        # It is kept, cut to the bytes that are left, unless it was read under another URL.
         is_known = document.url in self.read_urls
         self.read_urls |= {url, document.url}
         text = document.text.encode(errors="replace")[: max(0, self._bytes_left)].decode(errors="ignore")
@@ -179,12 +185,6 @@ class _Reading:
         self._bytes_left -= len(document.text.encode(errors="replace"))
         if self._bytes_left < 0:
             self.stopped = self.stopped or "bytes"
-
-
-def _snippet(hit: SearchHit) -> Document:
-    """What a back end says of a page, as a document of its own."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Document(url=hit.url, title=hit.title, text=hit.snippet, retrieved_at=now)
 
 
 @asynccontextmanager

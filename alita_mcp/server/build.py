@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.server.context import Context
     from alita_mcp.server.parts import Parts
-    from alita_mcp.server.sources import ResourceSource, ToolSource
+    from alita_mcp.server.sources import ToolSource
     from alita_mcp.settings import Settings
 
 SERVER_NAME = "alita"
@@ -64,7 +64,6 @@ def build_server(
     *,
     open_app: OpenApp | None = None,
     extra_sources: Sequence[ToolSource] = (),
-    extra_resources: Sequence[ResourceSource] = (),
 ) -> DualEraServer:
     """A server over one App, which it opens by itself behind its first response.
 
@@ -75,12 +74,9 @@ def build_server(
 
     def load_parts() -> Parts:
         nonlocal parts
-        from alita_mcp.server.parts import build_parts
+        from alita_mcp.server.parts import Parts
 
-        parts = parts or build_parts(
-            shared, tasks, announcer, settings=settings, extra_sources=extra_sources,
-            extra_resources=extra_resources,
-        )  # fmt: skip
+        parts = parts or Parts(shared, tasks, announcer, settings, extra_sources)
         return parts
 
     async def get_parts() -> Parts:

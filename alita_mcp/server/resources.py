@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.server.context import Context
     from alita_mcp.server.shared_app import SharedApp
-    from alita_mcp.server.sources import ResourceSource
     from alita_mcp.values import StoredVersion
 
 JSON = "application/json"
@@ -85,20 +84,23 @@ _VERSION = UriTemplate.parse("alita://tools/{name}/v{version}/{part}")
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
-class LibraryResources:
-    """The library and its runs as a source of resources; ids of runs cannot be guessed, and none is listed."""
+class Resources:
+    """The resources of the library and its runs, few enough for one page; ids of runs cannot be guessed or listed."""
 
     def __init__(self, shared: SharedApp) -> None:
         self._shared = shared
 
-    def list_resources(self) -> Sequence[types.Resource]:
+    async def list_resources(
+        self, _ctx: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
         """The catalogue, and the code of the tools made or used last."""
+        await self._shared.wait_until_settled()
         catalogue = types.Resource(
             uri=CATALOGUE_URI, name="tools", title="Catalogue", description="Every tool of the library.", mime_type=JSON
         )  # fmt: skip
         app = self._shared.current
         if app is None:
-            return [catalogue]
+            return types.ListResourcesResult(resources=[catalogue])
         sources = [
             types.Resource(
                 uri=f"alita://tools/{entry.name}/v{entry.manifest.version}/source",
@@ -108,17 +110,29 @@ class LibraryResources:
             )
             for entry in app.library.tools.recent(LISTED_TOOLS, reviewed_only=app.settings.review == "list")
         ]
-        return [catalogue, *sources]
+        return types.ListResourcesResult(resources=[catalogue, *sources])
 
-    def list_templates(self) -> Sequence[types.ResourceTemplate]:
+    async def list_templates(
+        self, _ctx: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
         """Kept results, files of runs, runs of tasks and their values."""
-        return TEMPLATES
+        return types.ListResourceTemplatesResult(resource_templates=list(TEMPLATES))
 
     async def read_resource(
-        self, _ctx: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult | None:
-        """The text or file behind one of our URIs."""
-        uri = str(params.uri)
+        self, ctx: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """The text or file behind one of our URIs; what is not there is a protocol error that names the URI."""
+        uri = printable(str(params.uri), MAX_URI)
+        code = types.INVALID_PARAMS if is_modern(ctx) else _LEGACY_NOT_FOUND
+        try:
+            found = await self._find_resource(str(params.uri))
+        except AlitaError as failure:
+            raise MCPError(code, printable(str(failure), 1_000), {"uri": uri}) from failure
+        if found is None:
+            raise MCPError(code, f"Resource not found: {uri}", {"uri": uri})
+        return found
+
+    async def _find_resource(self, uri: str) -> types.ReadResourceResult | None:
         app = await self._shared.get()
         limit = app.settings.limits.result_bytes
         if uri == CATALOGUE_URI:
@@ -236,41 +250,3 @@ def _catalogue(app: App) -> str:
 
 def _indent(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1)
-
-
-class Resources:
-    """Serves the resources of all sources, few enough for one page."""
-
-    def __init__(self, sources: Sequence[ResourceSource], shared: SharedApp) -> None:
-        self._sources = tuple(sources)
-        self._shared = shared
-
-    async def list_resources(
-        self, _ctx: Context, _params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
-        """All listed resources."""
-        await self._shared.wait_until_settled()
-        resources = [resource for source in self._sources for resource in source.list_resources()]
-        return types.ListResourcesResult(resources=resources)
-
-    async def list_templates(
-        self, _ctx: Context, _params: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
-        """All templates."""
-        templates = [template for source in self._sources for template in source.list_templates()]
-        return types.ListResourceTemplatesResult(resource_templates=templates)
-
-    async def read_resource(
-        self, ctx: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult | types.InputRequiredResult:
-        """One resource; what is not there is a protocol error that names the URI."""
-        uri = printable(str(params.uri), MAX_URI)
-        code = types.INVALID_PARAMS if is_modern(ctx) else _LEGACY_NOT_FOUND
-        try:
-            for source in self._sources:
-                found = await source.read_resource(ctx, params)
-                if found is not None:
-                    return found
-        except AlitaError as failure:
-            raise MCPError(code, printable(str(failure), 1_000), {"uri": uri}) from failure
-        raise MCPError(code, f"Resource not found: {uri}", {"uri": uri})

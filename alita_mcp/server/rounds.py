@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import mcp_types as types
@@ -42,15 +42,7 @@ class RoundState(Value):
     rounds: int
 
 
-class ParkedJob(NamedTuple):
-    """Job that a call goes on with."""
-
-    job: Job[Any]
-    rounds: int
-    """How often its client was answered with questions so far."""
-
-
-def resume_job(call: ToolCall, tool: Tool) -> ParkedJob | None:
+def resume_job(call: ToolCall, tool: Tool) -> Job[Any] | None:
     """The job that a call goes on with, once it has taken the answers that the call brings; None for a new one.
 
     Raises:
@@ -60,13 +52,9 @@ def resume_job(call: ToolCall, tool: Tool) -> ParkedJob | None:
     job_id: str | None = call.arguments.get("job_id")
     if job_id is not None and len(call.arguments) > 1:
         raise InvalidArguments("job_id asks for the outcome of a job.", hint="Leave out the other fields.")
-    if call.params.request_state is None:
-        return None if job_id is None else ParkedJob(call.app.jobs.find_job(job_id, tool), 0)
-    try:
-        state = RoundState.model_validate_json(call.params.request_state)
-    except ValidationError:
-        problem = f"The request state is not one of {tool}."
-        raise UsageError(problem, hint=f"Call {tool} without it.") from None
+    state = read_state(call)
+    if state is None:
+        return None if job_id is None else call.app.jobs.find_job(job_id, tool)
     job = call.app.jobs.find_job(state.job, tool)
     if job.person is not None:
         questions = {question.key: question for question in job.person.open_questions}
@@ -75,11 +63,26 @@ def resume_job(call: ToolCall, tool: Tool) -> ParkedJob | None:
             state.round,
             {key: read_answer(responses[key], questions[key]) for key in questions.keys() & responses.keys()},
         )
-    return ParkedJob(job, state.rounds)
+    return job
+
+
+def read_state(call: ToolCall) -> RoundState | None:
+    """The state that a call brings from the round before; None where it is the first.
+
+    Raises:
+        UsageError: it is not the state of a round.
+    """
+    if call.params.request_state is None:
+        return None
+    try:
+        return RoundState.model_validate_json(call.params.request_state)
+    except ValidationError:
+        problem = f"The request state is not one of {call.name}."
+        raise UsageError(problem, hint=f"Call {call.name} without it.") from None
 
 
 async def wait_in_call(
-    call: ToolCall, job: Job[T], rounds: int = 0, spent_s: float = 0
+    call: ToolCall, job: Job[T], spent_s: float = 0
 ) -> T | Working | types.InputRequiredResult:
     """Result of one call, `spent_s` old: the outcome, `working`, or questions to the client."""
     timeouts: ClientTimeouts = call.ctx.lifespan_context.timeouts
@@ -105,6 +108,8 @@ async def wait_in_call(
     outcome = await wait(until=questions.ready)
     if not isinstance(outcome, Working) or not questions.open_questions:
         return outcome
+    last = read_state(call)
+    rounds = last.rounds if last else 0
     if rounds >= MAX_ROUNDS:
         more = f"your person has more questions to answer than one call may ask; call {job.tool} with this job_id"
         return outcome.model_copy(update={"next": more})
@@ -141,11 +146,10 @@ async def wait_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
 
 
 async def job_result(
-    call: ToolCall, parked: ParkedJob, result_of: Callable[[T | Working], types.CallToolResult]
+    call: ToolCall, job: Job[T], result_of: Callable[[T | Working], types.CallToolResult]
 ) -> ToolResult:
     """Result of a call that waits for a job; a task where that takes long and the client supports it."""
-    job, rounds = parked
-    outcome = await wait_in_call(call, job, rounds)
+    outcome = await wait_in_call(call, job)
     if isinstance(outcome, types.InputRequiredResult):
         return outcome
 

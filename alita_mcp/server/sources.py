@@ -1,4 +1,4 @@
-"""Sources of tools and resources for clients: their interfaces, and the source of the server's own tools."""
+"""Sources of tools for clients: their interface, and the source of the server's own tools."""
 
 from __future__ import annotations
 
@@ -54,24 +54,6 @@ class ToolSource(Protocol):
 
     async def call_tool(self, call: ToolCall) -> ToolResult:
         """Handles a call of a tool that `find_tool` found."""
-        ...
-
-
-class ResourceSource(Protocol):
-    """Source of resources; `list_resources` and `list_templates` read memory only."""
-
-    def list_resources(self) -> Sequence[types.Resource]:
-        """The resources to list."""
-        ...
-
-    def list_templates(self) -> Sequence[types.ResourceTemplate]:
-        """The templates to list."""
-        ...
-
-    async def read_resource(
-        self, ctx: Context, params: types.ReadResourceRequestParams, /
-    ) -> types.ReadResourceResult | types.InputRequiredResult | None:
-        """The resource, or None when the URI is not one of this source's; raises `AlitaError`."""
         ...
 
 

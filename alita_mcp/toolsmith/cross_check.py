@@ -362,7 +362,7 @@ class CrossCheck:
     def _amend(
         self, verdict: Verdict, agreement: Agreement | None, *checks: Check, trust: Trust | None = None
     ) -> Verdict:
-        """The verdict with what models message and cost."""
+        """The verdict with these checks, and with what the models cost."""
         report, usage = verdict.report, self._models.usage
         added = {
             "trust": trust or report.trust,

@@ -96,14 +96,10 @@ def shows(case: Mapping[str, Any] | None, hidden: Example) -> bool:
         return False
     if case in (hidden.arguments, cut_arguments(hidden.arguments)):
         return True
-    one, other = (_pieces_of(arguments) for arguments in (case, hidden.arguments))
+    calls = (list(arguments.values()) for arguments in (case, hidden.arguments))
+    texts = (json.dumps(values, ensure_ascii=False, default=str) for values in calls)
+    one, other = ({text[at : at + 3] for at in range(len(text) - 2)} for text in texts)
     return min(len(one), len(other)) >= MIN_PIECES and 2 * len(one & other) >= NEAR * (len(one) + len(other))
-
-
-def _pieces_of(arguments: Mapping[str, Any]) -> frozenset[str]:
-    """Three characters each of what the values are as JSON."""
-    text = json.dumps(list(arguments.values()), ensure_ascii=False, default=str)
-    return frozenset(text[at : at + 3] for at in range(len(text) - 2))
 
 
 def describe_hidden_failure(reason: str, example: Example, code: str, trace: Sequence[str] = ()) -> str:

@@ -112,9 +112,23 @@ class FromRuns:
         runs = [
             await anyio.to_thread.run_sync(store.find_run, each) for each in dict.fromkeys(request.from_run)
         ]
-        unfit = _unfit(runs, request)
-        if unfit is not None:
-            return unfit
+        # No tool can be made of runs (1) that all failed, (2) that hold a secret, or (3) that used rights which the
+        # request does not ask for.
+        if not any(run.ok for run in runs):
+            error = f"{runs[-1].error_type}: {runs[-1].error}".strip(": ")[:200] or runs[-1].status
+            reason = f"from_run: all of these runs failed, the last one with {error}."
+            fix = "Run the code until it works, then name that run."
+            return Rejected(stage="examples", reason=reason, fix=fix)
+        secret = next((run.id for run in runs if run.holds_secret), "")
+        if secret:
+            reason = f"from_run: run {secret} holds what looks like a key or a password."
+            fix = "Run the code without it: a tool's examples can be read by others."
+            return Rejected(stage="static", reason=reason, fix=fix)
+        impure = next((run for run in runs if not run.pure and not run.session), None)
+        if impure is not None and grants_of(request).is_pure:
+            what = f"calls {', '.join(impure.tools[:5])}" if impure.tools else "was given rights"
+            reason = f"from_run: run {impure.id} {what}, but the request has no needs."
+            return Rejected(stage="policy", reason=reason, fix=f"Send the same needs. {NEEDS_SHAPE}")
         try:
             found = await anyio.to_thread.run_sync(function_of, runs, request.name, request.description)
         except NoFunctionError as none:
@@ -171,27 +185,3 @@ class FromRuns:
                 changes["fix"] = _SEEN
             outcome = outcome.model_copy(update=changes)
         return outcome
-
-
-def _unfit(runs: Sequence[RecordedRun], request: SynthesisRequest) -> Rejected | None:
-    """Why no tool can be made of these runs, whatever their code does."""
-    if not any(run.ok for run in runs):
-        error = f"{runs[-1].error_type}: {runs[-1].error}".strip(": ")[:200] or runs[-1].status
-        reason = f"from_run: all of these runs failed, the last one with {error}."
-        return Rejected(
-            stage="examples", reason=reason, fix="Run the code until it works, then name that run."
-        )
-    secret = next((run.id for run in runs if run.holds_secret), "")
-    if secret:
-        reason = f"from_run: run {secret} holds what looks like a key or a password."
-        return Rejected(
-            stage="static",
-            reason=reason,
-            fix="Run the code without it: a tool's examples can be read by others.",
-        )
-    impure = next((run for run in runs if not run.pure and not run.session), None)
-    if impure is None or not grants_of(request).is_pure:
-        return None
-    what = f"calls {', '.join(impure.tools[:5])}" if impure.tools else "was given rights"
-    reason = f"from_run: run {impure.id} {what}, but the request has no needs."
-    return Rejected(stage="policy", reason=reason, fix=f"Send the same needs. {NEEDS_SHAPE}")

@@ -24,26 +24,12 @@ from alita_mcp.toolsmith.requests.modes import REPAIR_TEMPERATURE, seed
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, grants_of, variation
 from alita_mcp.toolsmith.requests.template import describe_lacks
-from alita_mcp.toolsmith.specification import (
-    MAX_RULE,
-    MAX_RULES,
-    Specification,
-    WrittenCode,
-    fits,
-    name_of,
-)
+from alita_mcp.toolsmith.specification import MAX_RULE, MAX_RULES, Specification, WrittenCode, fits, name_of
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode, CandidateSampler, draw_both
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.selection import agreement_of_one
-from alita_mcp.values import (
-    Check,
-    Draft,
-    Example,
-    StoredVersion,
-    ToolContract,
-    WrittenFrom,
-)
+from alita_mcp.values import Check, Draft, Example, StoredVersion, ToolContract, WrittenFrom
 from alita_mcp.verification.agreement import CANNOT_RUN, Prepared, Row, pool_tests, prepare_draft, run_row
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.code.function import signature_in
@@ -128,11 +114,6 @@ class BlindTests:
     def tests_that_hold(self) -> tuple[Example, ...]:
         """The tests that the new code passes."""
         return tuple(test for test, held in zip(self.tests, self.new.passes, strict=True) if held)
-
-    @property
-    def shows_the_change(self) -> bool:
-        """Whether all tests hold, and one at least did not before."""
-        return all(self.new.passes) and self.old is not None and not all(self.old.passes)
 
     def failure(self, *, insists: bool) -> Rejected | None:
         """The first failure that its writer is to hear of.
@@ -290,7 +271,9 @@ class Proof:
     ) -> Verdict:
         """The verdict with how the version came to be; it is verified only where the change itself is proved."""
         base, report, request = self._base, verdict.report, self._work.request
-        changed_as_asked = bool(base.complaints) and blind.shows_the_change and not candidate.saw_tests
+        # The blind tests show the change where all of them hold, and one at least did not before.
+        shows_change = all(blind.new.passes) and blind.old is not None and not all(blind.old.passes)
+        changed_as_asked = bool(base.complaints) and shows_change and not candidate.saw_tests
         proved = changed_as_asked and base.version.manifest.trust == "verified"
         before = base.version.report.agreement
         blind_before = frozenset(before.blind if before else ())

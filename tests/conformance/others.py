@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import mcp_types as types
@@ -24,24 +23,30 @@ TEXTS = {
 BINARY = "test://static-binary"
 
 
-class FixtureResources:
-    """Text, binary, watched, and one per id."""
+def serve_resources(server: Server[Any]) -> None:
+    """Puts fixtures beside the server's own resources: text, binary, watched, and one per id."""
+    own_list, own_templates, own_read = (
+        entry.handler
+        for method in ("resources/list", "resources/templates/list", "resources/read")
+        if (entry := server.get_request_handler(method)) is not None
+    )
 
-    def list_resources(self) -> Sequence[types.Resource]:
+    async def list_resources(ctx: Context, params: types.PaginatedRequestParams) -> types.ListResourcesResult:
+        own: Any = await own_list(ctx, params)
         listed = [*((uri, "text/plain") for uri in TEXTS), (BINARY, "image/png")]
-        return [types.Resource(uri=uri, name=uri.split("//")[1], mime_type=kind) for uri, kind in listed]
+        fixtures = [types.Resource(uri=uri, name=uri.split("//")[1], mime_type=kind) for uri, kind in listed]
+        return types.ListResourcesResult(resources=[*own.resources, *fixtures])
 
-    def list_templates(self) -> Sequence[types.ResourceTemplate]:
-        name = "template"
-        return [
-            types.ResourceTemplate(
-                uri_template=f"{TEMPLATE}{{id}}/data", name=name, mime_type="application/json"
-            )
-        ]
+    async def list_templates(
+        ctx: Context, params: types.PaginatedRequestParams
+    ) -> types.ListResourceTemplatesResult:
+        own: Any = await own_templates(ctx, params)
+        fixture = types.ResourceTemplate(
+            uri_template=f"{TEMPLATE}{{id}}/data", name="template", mime_type="application/json"
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[*own.resource_templates, fixture])
 
-    async def read_resource(
-        self, _ctx: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult | None:
+    async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         uri = str(params.uri)
         if uri in TEXTS:
             return _contents(types.TextResourceContents(uri=uri, mime_type="text/plain", text=TEXTS[uri]))
@@ -52,7 +57,11 @@ class FixtureResources:
             number = uri.removeprefix(TEMPLATE).split("/")[0]
             data = json.dumps({"id": number, "templateTest": True, "data": f"Data for ID: {number}"})
             return _contents(types.TextResourceContents(uri=uri, mime_type="application/json", text=data))
-        return None
+        return await own_read(ctx, params)
+
+    server.add_request_handler("resources/list", types.PaginatedRequestParams, list_resources)
+    server.add_request_handler("resources/templates/list", types.PaginatedRequestParams, list_templates)
+    server.add_request_handler("resources/read", types.ReadResourceRequestParams, read_resource)
 
 
 def _contents(content: types.TextResourceContents | types.BlobResourceContents) -> types.ReadResourceResult:

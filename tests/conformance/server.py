@@ -16,7 +16,7 @@ from alita_mcp.server.transports.http import serve_http
 from alita_mcp.settings import read_settings
 from tests.conformance.asking_tools import asking_tools
 from tests.conformance.content_tools import content_tools
-from tests.conformance.others import FixtureResources, serve_prompts
+from tests.conformance.others import serve_prompts, serve_resources
 from tests.conformance.task_tools import task_tools
 
 
@@ -25,8 +25,8 @@ async def serve() -> int:
     server = build_server(
         settings,
         extra_sources=(content_tools, asking_tools, task_tools),
-        extra_resources=(FixtureResources(),),
     )
+    serve_resources(server)
     serve_prompts(server)
     return await serve_http(settings, "127.0.0.1", 0, server=server)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from alita_mcp.errors import UsageError
 from alita_mcp.sandbox.broker.granted import MAX_COMPLETIONS, MAX_PROMPT_BYTES, GrantedBroker
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN, HostServices
-from alita_mcp.sandbox.broker.redaction import redact, redact_json
+from alita_mcp.sandbox.broker.redaction import redact
 from alita_mcp.sandbox.interface import EgressRefused, RunResult
 from alita_mcp.sandbox.network.egress_policies import GrantedHosts
 from alita_mcp.values import Grants, Limits
@@ -304,7 +304,7 @@ def test_no_text_around_a_secret_brings_its_base64_out(value: str, before: bytes
 def test_a_secret_is_hidden_in_hex_in_another_case_and_reversed(form: str) -> None:
     assert "hunter" not in (said := redact(f"<{form}>", [SECRET])).lower()
     assert said.startswith("<[secret]") or bytes.fromhex(said.partition("[")[0].strip("<")) == b"user:"
-    assert redact_json({form: [form]}, [SECRET]).keys() == {redact(form, [SECRET])}
+    assert redact({form: [form]}, [SECRET]).keys() == {redact(form, [SECRET])}
 
 
 async def test_a_host_that_spells_a_secret_is_noted_without_it() -> None:
@@ -321,4 +321,4 @@ async def test_a_host_that_spells_a_secret_is_noted_without_it() -> None:
 
 def test_a_secret_inside_a_longer_one_does_not_cut_it_in_two() -> None:
     assert redact("abcdefgh", ["abcd", "abcdefgh"]) == "[secret]"
-    assert redact_json(["abcd", 1.5, True], ["abcd"]) == ["[secret]", 1.5, True]
+    assert redact(["abcd", 1.5, True], ["abcd"]) == ["[secret]", 1.5, True]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.sandbox.network.client_hello import MAX_HELLO, NotTls, server_name
+from alita_mcp.sandbox.network.proxy import MAX_HELLO, NotTls, server_name
 from tests.tables import each_case
 
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
 from alita_mcp.sandbox.interface import BrokerEvent, EgressRefused
-from alita_mcp.sandbox.network.egress_policies import AllowList, GrantedHosts
+from alita_mcp.sandbox.network.egress_policies import AllowList, GrantedHosts, MeteredStream
 from alita_mcp.sandbox.network.host_patterns import read_pattern
-from alita_mcp.sandbox.network.metering import MeteredStream
 from alita_mcp.sandbox.network.public_addresses import address_problem
 from alita_mcp.values import Limits
 from tests.sandbox.sites import HERE, resolved, running_site

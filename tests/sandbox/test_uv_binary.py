@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import sys
 import tomllib
@@ -22,7 +21,6 @@ from alita_mcp.sandbox.packages.uv_binary import (
     Wheel,
     find_uv,
     own_uv,
-    runs_there,
 )
 from alita_mcp.settings import Settings
 from tests.sandbox.package_index import Index, serving, wheel
@@ -47,11 +45,7 @@ def static(index: Index) -> dict[str, Wheel]:
     files = {"uv-9.data/scripts/uv": own.read_bytes()}
     filename, content = wheel("uv", "9", files, tag="py3-none-any", compression=zipfile.ZIP_STORED)
     sha256 = index.add(filename, content)
-    return {
-        platform.machine(): Wheel(
-            project="uv", filename=filename, sha256=sha256, program="uv-9.data/scripts/uv"
-        )
-    }
+    return {platform.machine(): Wheel(filename=filename, sha256=sha256, program="uv-9.data/scripts/uv")}
 
 
 @pytest.fixture
@@ -74,17 +68,15 @@ async def silent(_line: str) -> None:
 def test_this_machines_uv_goes_where_it_runs_and_nowhere_else() -> None:
     own = own_uv()
     assert own is not None
-    found = find_uv(HERE, own=own)
-    assert (found.file, found.identity) == (own, hashlib.sha256(own.read_bytes()).hexdigest())
-    assert [runs_there(tag) for tag in (HERE, MUSL, "cp311-linux_riscv64")] == [True, False, False]
+    assert find_uv(HERE, own=own) == own
+    assert isinstance(find_uv(MUSL, own=own), Wheel)
+    with pytest.raises(SandboxError, match="no uv for the sandbox's Python"):
+        find_uv("cp311-linux_riscv64", own=own)
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_where_this_machines_uv_does_not_run_a_pinned_wheel_is_named(machine: str) -> None:
-    found = find_uv(f"cp312-linux_{machine}_musl", own=own_uv())
-    assert found.file is None
-    assert found.wheel == PINNED[machine]
-    assert found.identity == PINNED[machine].sha256
+    assert find_uv(f"cp312-linux_{machine}_musl", own=own_uv()) == PINNED[machine]
     assert "musllinux" in PINNED[machine].filename
 
 
@@ -157,7 +149,7 @@ async def test_a_uv_that_does_not_start_is_the_sandboxs_failure(
     back_end: TrustingBackEnd, at_index: Settings, index: Index, static: dict[str, Wheel]
 ) -> None:
     filename, content = wheel("uv", "7", {"uv": b"\x7fELF no program"})
-    broken = Wheel(project="uv", filename=filename, sha256=index.add(filename, content), program="uv")
+    broken = Wheel(filename=filename, sha256=index.add(filename, content), program="uv")
     builder = EnvironmentBuilder(back_end, at_index, wheels={platform.machine(): broken})
     with anyio.fail_after(120), pytest.raises(SandboxError, match="uv does not start in the sandbox"):
         await builder.resolve(("plain",), silent)

@@ -82,30 +82,17 @@ async def test_state_that_travels_through_a_client_is_sealed(build: Build) -> No
     assert answered.content[0].text == "plain words"
 
 
-class Broken:
-    """A source of resources whose every method fails."""
-
-    def list_resources(self) -> list[types.Resource]:
+async def test_no_method_leaks_the_words_of_an_unexpected_error(settings: Settings, era: str) -> None:
+    @asynccontextmanager
+    async def open_broken() -> AsyncIterator[Any]:
         raise RuntimeError("secret")
+        yield None
 
-    list_templates = list_resources
-
-    async def read_resource(self, *_: Any) -> None:
-        raise RuntimeError("secret")
-
-
-async def test_no_method_leaks_the_words_of_an_unexpected_error(build: Build, era: str) -> None:
-    server = build(extra_resources=[Broken()])
-    async with connected(server, era) as client:
-        for attempt in (
-            client.list_resources,
-            client.list_resource_templates,
-            lambda: client.read_resource("test://x"),
-        ):
-            with pytest.raises(MCPError) as refusal:
-                await attempt()
-            assert refusal.value.error.code == types.INTERNAL_ERROR
-            assert "secret" not in str(refusal.value.error)
+    async with connected(build_server(settings, open_app=open_broken), era) as client:
+        with pytest.raises(MCPError) as refusal:
+            await client.read_resource("alita://tools")
+        assert refusal.value.error.code == types.INTERNAL_ERROR
+        assert "secret" not in str(refusal.value.error)
         assert await names_of(client)
 
 

@@ -51,6 +51,9 @@ Folder = Mapping[str, bytes]
 
 def digest_of(manifest: Manifest, code: str, lock: Lock, examples: Sequence[Example]) -> str:
     """`sha256:…` over everything that decides what runs and what was proved; the rest of the manifest is left out."""
+    later = {"json_depth", "open_files", "scratch_files", "broker_calls", "network_bytes"}
+    # limits that came later are in it only where a tool sets them, so that older digests hold
+    unset = {name for name in later if getattr(manifest.limits, name) == Limits.model_fields[name].default}
     decisive = {
         "name": manifest.name,
         "description": manifest.description,
@@ -61,18 +64,11 @@ def digest_of(manifest: Manifest, code: str, lock: Lock, examples: Sequence[Exam
         "lock": {"text": lock.text, "python": lock.python},
         "packages": list(manifest.packages),
         "grants": manifest.grants.model_dump(mode="json"),
-        "limits": _decisive(manifest.limits),
+        "limits": manifest.limits.model_dump(mode="json", exclude=unset),
         "examples": [example.as_json() for example in examples],
         **({"varies": sorted(manifest.varies)} if manifest.varies else {}),
     }
     return _sha256(json.dumps(decisive, sort_keys=True, separators=(",", ":"), allow_nan=False).encode())
-
-
-def _decisive(limits: Limits) -> dict[str, Any]:
-    """The limits as a digest holds them: those that came later only where a tool sets them."""
-    later = {"json_depth", "open_files", "scratch_files", "broker_calls", "network_bytes"}
-    unset = {name for name in later if getattr(limits, name) == Limits.model_fields[name].default}
-    return limits.model_dump(mode="json", exclude=unset)
 
 
 def manifest_of(accepted: AcceptedVersion, version: int, created_at: str = "") -> Manifest:

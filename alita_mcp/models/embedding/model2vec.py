@@ -35,8 +35,18 @@ class Model2vecEmbedder:
         folder = Path(source).expanduser()
         if source == BUILT_IN:
             self.name, source = source, str(Path(__file__).with_name("static_minilm"))
+        elif is_folder(source):
+            # the digest tells one table from another in a folder of the same name
+            try:
+                digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()[:8]
+            except OSError as failure:
+                raise UsageError(
+                    f"{folder} holds no {WEIGHTS}: {failure}.",
+                    hint="Set ALITA_EMBEDDER to a folder in model2vec's format.",
+                ) from failure
+            self.name = f"{PREFIX}{folder.name}@{digest}"
         else:
-            self.name = PREFIX + (f"{folder.name}@{_digest(folder)}" if is_folder(source) else source)
+            self.name = PREFIX + source
         self._source = source
         self._model: Any = None
         self._loading = threading.Lock()
@@ -66,14 +76,3 @@ class Model2vecEmbedder:
 def is_folder(source: str) -> bool:
     """Whether a source names a folder, there or not."""
     return source.startswith(("/", "~", ".")) or Path(source).is_dir()
-
-
-def _digest(folder: Path) -> str:
-    """Tells one table from another in a folder of the same name."""
-    try:
-        return hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()[:8]
-    except OSError as failure:
-        raise UsageError(
-            f"{folder} holds no {WEIGHTS}: {failure}.",
-            hint="Set ALITA_EMBEDDER to a folder in model2vec's format.",
-        ) from failure

@@ -207,22 +207,19 @@ def _calls_in_text(text: str, turn: int, names: set[str]) -> tuple[ToolCall, ...
 def _parse_calls(found: dict[str, Any], turn: int) -> tuple[ToolCall, ...]:
     calls = found.get("calls")
     calls = [calls] if isinstance(calls, dict) else calls if isinstance(calls, list) else []
-    return tuple(
-        _parse_call(f"json_{turn}_{number}", call) for number, call in enumerate(calls[:MAX_CALLS], 1)
-    )
-
-
-def _parse_call(id_: str, call: Any) -> ToolCall:
-    fields = call if isinstance(call, dict) else {}
-    name = fields.get("name")
-    name = name[:200] if isinstance(name, str) else ""
-    arguments = fields.get("arguments", fields.get("parameters", {}))
-    if isinstance(arguments, str):
-        try:
-            arguments = first_json_object(arguments)[0]
-        except ValueError:
-            arguments = None
-    if not name or not isinstance(arguments, dict):
-        unreadable = json.dumps(call, ensure_ascii=False)[:MAX_UNREADABLE]
-        return ToolCall(id=id_, name=name, unreadable=unreadable)
-    return ToolCall(id=id_, name=name, arguments=arguments)
+    parsed: list[ToolCall] = []
+    for number, call in enumerate(calls[:MAX_CALLS], 1):
+        fields = call if isinstance(call, dict) else {}
+        name = fields.get("name")
+        name = name[:200] if isinstance(name, str) else ""
+        arguments = fields.get("arguments", fields.get("parameters", {}))
+        if isinstance(arguments, str):
+            try:
+                arguments = first_json_object(arguments)[0]
+            except ValueError:
+                arguments = None
+        content: dict[str, Any] = {"arguments": arguments}
+        if not name or not isinstance(arguments, dict):
+            content = {"unreadable": json.dumps(call, ensure_ascii=False)[:MAX_UNREADABLE]}
+        parsed.append(ToolCall(id=f"json_{turn}_{number}", name=name, **content))
+    return tuple(parsed)

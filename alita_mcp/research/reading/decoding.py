@@ -43,7 +43,15 @@ def decode(body: bytes, content_type: str = "") -> str:
     beyond_ascii = sum(1 for character in text if character > "\x7f")
     if declared and (declared != "utf-8" or text.count("\ufffd") * 100 <= beyond_ascii):
         return text
-    return body.decode(_guess_charset(body), "replace")
+    # A sample that begins where the text leaves ASCII says enough for a guess.
+    first = next((place for place, byte in enumerate(body) if byte > 0x7F), 0)
+    sample = body[max(0, first - 200) : first + _SAMPLE]
+    guess = None
+    if sum(byte > 0x7F for byte in sample) >= _MIN_LETTERS:
+        import charset_normalizer
+
+        guess = charset_normalizer.from_bytes(sample).best()
+    return body.decode(guess.encoding if guess is not None else "cp1252", "replace")
 
 
 def charset_of(body: bytes, content_type: str) -> str:
@@ -57,15 +65,3 @@ def charset_of(body: bytes, content_type: str) -> str:
         if codec.name not in _NO_CHARSETS:
             return _SUPERSETS.get(codec.name, codec.name)
     return ""
-
-
-def _guess_charset(body: bytes) -> str:
-    """The likeliest character set of a sample that begins where the text leaves ASCII."""
-    import charset_normalizer
-
-    first = next((place for place, byte in enumerate(body) if byte > 0x7F), 0)
-    sample = body[max(0, first - 200) : first + _SAMPLE]
-    if sum(byte > 0x7F for byte in sample) < _MIN_LETTERS:
-        return "cp1252"
-    found = charset_normalizer.from_bytes(sample).best()
-    return found.encoding if found is not None else "cp1252"

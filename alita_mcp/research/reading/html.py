@@ -60,7 +60,13 @@ def html_document(text: str, url: str) -> Document:
         tree = html.document_fromstring(source or b"<html></html>", parser=parser)
     except (etree.LxmlError, ValueError, AssertionError) as broken:
         raise UsageError("It is declared as HTML and cannot be read as such.") from broken
-    _drop_invisible(tree)
+    # What no reader sees goes first: scripts, and elements hidden by their own attributes.
+    for element in [*tree.iter(*_UNREAD)]:
+        element.drop_tree()
+    for element in [*tree.iter()]:
+        is_hidden = element.get("hidden") is not None or _HIDING.search(element.get("style") or "")
+        if is_hidden and element.tag not in ("html", "body") and element.getparent() is not None:
+            element.drop_tree()
     title = " ".join((tree.findtext(".//title") or "").split())[:MAX_TITLE]
     links = number_links(tree, url)
     text = _main_text(tree) or _whole_text(tree)
@@ -70,16 +76,6 @@ def html_document(text: str, url: str) -> Document:
     is_cut = any("depth" in problem.message for problem in parser.error_log)
     parts = [text, TOO_DEEP if is_cut else "", _other_links(links, text)]
     return Document(url=url, title=title, text="\n\n".join(filter(None, parts)), links=tuple(links))
-
-
-def _drop_invisible(tree: Any) -> None:
-    """Removes what no reader sees: scripts, and elements hidden by their own attributes."""
-    for element in [*tree.iter(*_UNREAD)]:
-        element.drop_tree()
-    for element in [*tree.iter()]:
-        is_hidden = element.get("hidden") is not None or _HIDING.search(element.get("style") or "")
-        if is_hidden and element.tag not in ("html", "body") and element.getparent() is not None:
-            element.drop_tree()
 
 
 def _main_text(tree: Any) -> str:
@@ -122,8 +118,7 @@ def _whole_text(tree: Any) -> str:
 def number_links(tree: Any, url: str) -> list[Link]:
     """Writes `[n]` after the words of each link to another page; equal targets share a number."""
     bases = [found.get("href") for found in tree.iter("base") if found.get("href")]
-    root = _join(url, bases[0]) if bases else url
-    root = root or url
+    root = (_join(url, bases[0]) if bases else "") or url
     links: dict[str, Link] = {}
 
     def number(href: str | None, text: str) -> int:

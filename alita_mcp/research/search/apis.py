@@ -79,10 +79,6 @@ def fields(*names: str) -> Callable[[dict[str, Any]], Row]:
     return row_of
 
 
-def _ask_searxng(api: JsonApi, query: str, _limit: int) -> Awaitable[Any]:
-    return api.get("/search", {"q": query, "format": "json"})
-
-
 def _ask_tavily(api: JsonApi, query: str, limit: int) -> Awaitable[Any]:
     body = {"query": query, "max_results": min(limit, MAX_RESULTS), "search_depth": "basic"}
     return api.post("/search", body)
@@ -131,7 +127,10 @@ def _file_row(found: dict[str, Any]) -> Row:
     return found.get("html_url"), f"{owner}: {found.get('path')}", fragment, ""
 
 
-SEARXNG = SearchApi("", _ask_searxng, ("results",), fields("url", "title", "content", "publishedDate"))
+SEARXNG = SearchApi(
+    "", lambda api, query, _limit: api.get("/search", {"q": query, "format": "json"}), ("results",),
+    fields("url", "title", "content", "publishedDate"),
+)  # fmt: skip
 TAVILY = SearchApi(
     "https://api.tavily.com", _ask_tavily, ("results",), fields("url", "title", "content", "published_date")
 )

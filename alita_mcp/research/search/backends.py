@@ -15,15 +15,7 @@ from alita_mcp.research.http_client import open_http_client
 from alita_mcp.research.interface import SearchBackend
 from alita_mcp.research.json_api import Endpoint, endpoint
 from alita_mcp.research.packages import open_package_index
-from alita_mcp.research.search.apis import (
-    BRAVE,
-    GITHUB,
-    GITHUB_CODE,
-    SEARXNG,
-    TAVILY,
-    JsonSearch,
-    SearchApi,
-)
+from alita_mcp.research.search.apis import BRAVE, GITHUB, GITHUB_CODE, SEARXNG, TAVILY, JsonSearch, SearchApi
 from alita_mcp.research.search.package_index import PackageIndexSearch
 from alita_mcp.research.texts import MAX_QUERY, one_line
 from alita_mcp.research.values import FailedBackend, Found, SearchHit

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from anyio import to_thread
 
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN, HostServices
-from alita_mcp.sandbox.broker.redaction import redact, redact_json
+from alita_mcp.sandbox.broker.redaction import redact
 from alita_mcp.sandbox.broker.requests import (
     BrokerRequest,
     CallToolRequest,
@@ -75,12 +75,12 @@ class GrantedBroker(Broker):
     async def answer(self, service: str, words: dict[str, Any]) -> Any:
         """The value that a request gets; see the interface."""
         started = time.monotonic()
-        status, moved = "failed", [0, 0]
+        status, bytes_out, bytes_in = "failed", 0, 0
         try:
             if service not in self._handlers:
                 raise PermissionError(lacks(service))  # noqa: TRY301 - noted below as any refusal
             kind, handle = self._handlers[service]
-            value, *moved = await handle(
+            value, bytes_out, bytes_in = await handle(
                 parse_request(kind, f"alita_tool.{service.partition('.')[0]}", words)
             )
             status = "ok"
@@ -88,7 +88,18 @@ class GrantedBroker(Broker):
             status = "refused"
             raise
         finally:
-            self._note(service, words, status, started, (moved[0], moved[1]))
+            target = words.get("name", words.get("path", ""))
+            values = self._services.secrets.values()
+            self.events.append(
+                BrokerEvent(
+                    door=redact(service.partition(".")[0], values)[:MAX_TARGET],
+                    target=redact(target, values)[:MAX_TARGET] if isinstance(target, str) else "",
+                    status=status,
+                    bytes_out=bytes_out,
+                    bytes_in=bytes_in,
+                    seconds=round(time.monotonic() - started, 4),
+                )
+            )
         return value
 
     def redact_result(self, result: RunResult) -> RunResult:
@@ -102,7 +113,7 @@ class GrantedBroker(Broker):
             return result
         return result.model_copy(
             update={
-                "value": redact_json(result.value, values),
+                "value": redact(result.value, values),
                 "error_type": redact(result.error_type, values),
                 "error_kinds": tuple(redact(name, values) for name in result.error_kinds),
                 "message": redact(message, values),
@@ -189,22 +200,6 @@ class GrantedBroker(Broker):
     def _record(self, event: BrokerEvent) -> None:
         target = redact(event.target, self._services.secrets.values())
         self.events.append(event.model_copy(update={"target": target}))
-
-    def _note(
-        self, service: str, words: dict[str, Any], status: str, started: float, moved: tuple[int, int]
-    ) -> None:
-        target = words.get("name", words.get("path", ""))
-        values = self._services.secrets.values()
-        self.events.append(
-            BrokerEvent(
-                door=redact(service.partition(".")[0], values)[:MAX_TARGET],
-                target=redact(target, values)[:MAX_TARGET] if isinstance(target, str) else "",
-                status=status,
-                bytes_out=moved[0],
-                bytes_in=moved[1],
-                seconds=round(time.monotonic() - started, 4),
-            )
-        )
 
 
 async def _from_app(answer: Awaitable[_V]) -> _V:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable
-from functools import partial
-from typing import Any
+from typing import TypeVar
 from urllib.parse import quote, quote_plus
 
 from alita_mcp.errors import UsageError
@@ -15,6 +14,7 @@ from alita_mcp.texts import map_texts
 REDACTED = "[secret]"
 SHORTEST = 4
 """A shorter value would be found everywhere by chance."""
+_V = TypeVar("_V")
 
 
 def check_secret(name: str, value: str) -> None:
@@ -29,22 +29,24 @@ def check_secret(name: str, value: str) -> None:
         )
 
 
-def redact(text: str, values: Iterable[str]) -> str:
-    """The text without the secrets: as they are, in URLs, JSON, base64 and hex, in capitals and backwards."""
-    return _without(_forms(values), text)
+def redact(value: _V, values: Iterable[str]) -> _V:
+    """A text or JSON value without the secrets: as they are, in URLs, JSON, base64 and hex, in capitals and backwards.
 
-
-def redact_json(value: Any, values: Iterable[str]) -> Any:
-    """A JSON value without the secrets, also in the names of objects."""
-    return map_texts(value, partial(_without, _forms(values)))
-
-
-def _forms(values: Iterable[str]) -> list[str]:
-    """All that is replaced, the longest first, so that a secret that contains another is not cut in two."""
+    The names in objects are redacted too.
+    """
     forms: set[str] = set()
-    for value in values:
-        forms |= _spellings(value) | _encodings(value.encode("utf-8", "surrogatepass"))
-    return sorted(forms, key=lambda form: (-len(form), form))
+    for secret in values:
+        forms |= _spellings(secret) | _encodings(secret.encode("utf-8", "surrogatepass"))
+    # the longest first, so that a secret that contains another is not cut in two
+    ordered = sorted(forms, key=lambda form: (-len(form), form))
+
+    def without(text: str) -> str:
+        for form in ordered:
+            text = text.replace(form, REDACTED)
+        return text
+
+    changed: _V = map_texts(value, without)
+    return changed
 
 
 def _spellings(value: str) -> set[str]:
@@ -76,9 +78,3 @@ def _encodings(value: bytes) -> set[str]:
         codes.add(code[-(-before * 8 // 6) : (before + len(value)) * 8 // 6])
     codes |= {code.replace("+", "-").replace("/", "_") for code in codes}
     return codes | {quote(code, safe="") for code in codes} | {value.hex(), value.hex().upper()}
-
-
-def _without(forms: list[str], text: str) -> str:
-    for form in forms:
-        text = text.replace(form, REDACTED)
-    return text

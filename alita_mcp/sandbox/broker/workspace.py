@@ -94,7 +94,23 @@ class Workspace:
         """
         for operation in operations:
             parts_of(operation.path)
-            self._stage_piece(operation)
+            try:
+                data = base64.b64decode(operation.data, validate=True)
+            except binascii.Error as broken:
+                raise ValueError("data is not base64") from broken
+            started = operation.path in self._staged
+            if started and not self._operations[-1].more:
+                raise ValueError("a file was written twice")
+            if started:
+                self._operations.pop()
+            self._operations.append(operation)
+            content = self._staged.setdefault(operation.path, bytearray())
+            content += data
+            self._bytes += len(data)
+            if len(content) > MAX_FILE:
+                raise OSError(errno.EFBIG, f"more than {MAX_FILE} bytes in one file", operation.path)
+            if self._bytes > MAX_CHANGED_BYTES:
+                raise OSError(errno.EFBIG, f"more than {MAX_CHANGED_BYTES} bytes in all", operation.path)
             if len(self._operations) > MAX_OPERATIONS:
                 raise OSError(errno.EFBIG, f"more than {MAX_OPERATIONS} files written in one call")
 
@@ -107,7 +123,18 @@ class Workspace:
         if any(operation.more for operation in self._operations):
             raise ValueError("a file is incomplete")
         for operation in self._operations:
-            self._check(operation)
+            # the host must still have the file that the tool read; folders that are to be made are not there yet
+            try:
+                with self._open_parent(operation.path) as (folder, name), _path_in_errors(operation.path):
+                    found = folder.look(name)
+            except FileNotFoundError:
+                if operation.stamp:
+                    raise
+                continue
+            if stat.S_ISDIR(found.st_mode):
+                raise IsADirectoryError(errno.EISDIR, "a folder", operation.path)
+            if operation.stamp not in {"", stamp_of(found)}:
+                raise OSError(errno.ESTALE, "changed by someone else in the meantime", operation.path)
         for operation in self._operations:
             with (
                 self._open_parent(operation.path, make=True) as (folder, name),
@@ -116,39 +143,6 @@ class Workspace:
                 folder.write(name, bytes(self._staged[operation.path]))
         self._operations.clear()
         return self._bytes
-
-    def _stage_piece(self, operation: Operation) -> None:
-        try:
-            data = base64.b64decode(operation.data, validate=True)
-        except binascii.Error as broken:
-            raise ValueError("data is not base64") from broken
-        started = operation.path in self._staged
-        if started and not self._operations[-1].more:
-            raise ValueError("a file was written twice")
-        if started:
-            self._operations.pop()
-        self._operations.append(operation)
-        content = self._staged.setdefault(operation.path, bytearray())
-        content += data
-        self._bytes += len(data)
-        if len(content) > MAX_FILE:
-            raise OSError(errno.EFBIG, f"more than {MAX_FILE} bytes in one file", operation.path)
-        if self._bytes > MAX_CHANGED_BYTES:
-            raise OSError(errno.EFBIG, f"more than {MAX_CHANGED_BYTES} bytes in all", operation.path)
-
-    def _check(self, operation: Operation) -> None:
-        """That the host still has the file that the tool read; folders that are to be made are not there yet."""
-        try:
-            with self._open_parent(operation.path) as (folder, name), _path_in_errors(operation.path):
-                found = folder.look(name)
-        except FileNotFoundError:
-            if operation.stamp:
-                raise
-            return
-        if stat.S_ISDIR(found.st_mode):
-            raise IsADirectoryError(errno.EISDIR, "a folder", operation.path)
-        if operation.stamp not in {"", stamp_of(found)}:
-            raise OSError(errno.ESTALE, "changed by someone else in the meantime", operation.path)
 
     @contextmanager
     def _open_parent(self, path: str, *, make: bool = False) -> Iterator[tuple[OpenFolder, str]]:

@@ -1,4 +1,4 @@
-"""Egress policies: a builder's list of hosts, the hosts granted to a tool, or none."""
+"""Egress policies: a builder's list of hosts, the hosts granted to a tool within its budget of bytes, or none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from anyio.abc import ByteStream
 
 from alita_mcp.sandbox.interface import MAX_TARGET, BrokerEvent, EgressRefused
 from alita_mcp.sandbox.network.host_patterns import read_pattern
-from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream
 from alita_mcp.sandbox.network.public_addresses import NotPublic, Resolve, addresses_of, public_addresses
 from alita_mcp.values import Limits
 
@@ -33,6 +32,68 @@ class AllowList:
                 return await anyio.connect_tcp(host, port)
         except (OSError, TimeoutError) as problem:
             raise EgressRefused(502, f"{host}:{port} cannot be reached: {problem}") from problem
+
+
+class ByteBudget:
+    """Budget of the bytes that all connections of one call may move, both ways together."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._left = limit
+
+    @property
+    def limit_message(self) -> str:
+        """Message for the tool's author once nothing is left; empty before."""
+        return f"more than {self._limit} bytes over the network (network_bytes)" if self._left < 0 else ""
+
+    def spend(self, count: int) -> None:
+        """Takes bytes out of the budget.
+
+        Raises:
+            EgressRefused: there are not so many left.
+        """
+        self._left -= count
+        if self.limit_message:
+            raise EgressRefused(403, self.limit_message)
+
+
+class MeteredStream(ByteStream):
+    """Connection whose bytes are taken out of a budget; `on_close` gets the moved bytes once."""
+
+    def __init__(
+        self, inner: ByteStream, budget: ByteBudget, on_close: Callable[[MeteredStream], None]
+    ) -> None:
+        self.bytes_out = 0
+        self.bytes_in = 0
+        self._inner = inner
+        self._budget = budget
+        self._on_close = on_close
+        self._open = True
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        """The next bytes; EgressRefused when they are more than the budget allows."""
+        data = await self._inner.receive(max_bytes)
+        self.bytes_in += len(data)
+        self._budget.spend(len(data))
+        return data
+
+    async def send(self, item: bytes) -> None:
+        """Sends bytes; EgressRefused before any of them is sent when they are more than the budget allows."""
+        self._budget.spend(len(item))
+        self.bytes_out += len(item)
+        await self._inner.send(item)
+
+    async def send_eof(self) -> None:
+        """Says that nothing more follows."""
+        await self._inner.send_eof()
+
+    async def aclose(self) -> None:
+        """Closes the connection, also while being cancelled."""
+        if self._open:
+            self._open = False
+            self._on_close(self)
+        with anyio.CancelScope(shield=True):
+            await self._inner.aclose()
 
 
 class GrantedHosts:
@@ -69,7 +130,7 @@ class GrantedHosts:
         try:
             if not any(pattern.covers(host, port) for pattern in self._patterns):
                 raise EgressRefused(403, not_granted(host, port))  # noqa: TRY301 - noted below as any refusal
-            self.budget.check()
+            self.budget.spend(0)  # refuses when an earlier connection spent it all
             inner = await self._connect(host, port)
             status = "ok"
         except EgressRefused as closed:

@@ -41,9 +41,6 @@ _WRITTEN_HERE = frozenset(
     }
 )  # fmt: skip
 """Headers for this connection alone: what the program inside says in them is not sent."""
-_VERIFIED_HERE = (
-    "this machine verifies certificates, and a tool can neither switch that off nor add an authority"
-)
 
 
 class RequestFailed(Exception):
@@ -125,13 +122,13 @@ class HttpRequests:
         # 1. no connection: an error of `request`, which urllib wraps into URLError;
         # 2. no response, or a broken one: handed in as a value, and raised where the response is asked for.
         try:
-            with _errors(), anyio.fail_after(_patience(question)):
+            with _within(question):
                 stream = await self._connect(question)
         except EgressRefused as refusal:
             return _refusal_response(question, refusal)
         connection = httpcore.AsyncHTTP11Connection(request.url.origin, _Stream(stream))
         try:
-            with _errors(), anyio.fail_after(_patience(question)):
+            with _within(question):
                 return await self._exchange(connection, request)
         except EgressRefused as refusal:
             await connection.aclose()
@@ -173,7 +170,8 @@ class HttpRequests:
         if is_short:
             await connection.aclose()
         else:
-            self._keep_until_the_end()
+            if not self._count:  # what is open at the end of the call is closed then, once one is open
+                self._tasks.start_soon(self._close_at_end)
             number = self._count = self._count + 1
             self._responses[number] = _Response(connection, pieces)
         return {
@@ -190,7 +188,7 @@ class HttpRequests:
             return ""
         piece = b""
         try:
-            with _errors(), anyio.fail_after(_patience(question)):
+            with _within(question):
                 piece = await anext(response.pieces, b"")
         except EgressRefused as refusal:
             raise RequestFailed("PermissionError", refusal.reason) from refusal
@@ -200,19 +198,13 @@ class HttpRequests:
                 await response.connection.aclose()
         return base64.b64encode(piece).decode()
 
-    def _keep_until_the_end(self) -> None:
-        """Has the responses that are open at the end of the call closed, once one is open."""
-
-        async def close_at_end() -> None:
-            try:
-                await anyio.sleep_forever()
-            finally:
-                with anyio.CancelScope(shield=True):
-                    for response in self._responses.values():
-                        await response.connection.aclose()
-
-        if not self._count:
-            self._tasks.start_soon(close_at_end)
+    async def _close_at_end(self) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                for response in self._responses.values():
+                    await response.connection.aclose()
 
 
 class _Stream(httpcore.AsyncNetworkStream):
@@ -303,34 +295,32 @@ def _refusal_response(question: HttpQuestion, refusal: EgressRefused) -> dict[st
     }  # fmt: skip
 
 
-def _patience(question: HttpQuestion) -> float:
-    return IDLE_SECONDS if question.seconds is None else min(question.seconds, IDLE_SECONDS)
-
-
 @contextmanager
-def _errors() -> Iterator[None]:
-    """Turns the errors of a connection into those that Python's own `http.client` raises."""
+def _within(question: HttpQuestion) -> Iterator[None]:
+    """One step of a request, in time; its errors become those that Python's own `http.client` raises."""
+    seconds = IDLE_SECONDS if question.seconds is None else min(question.seconds, IDLE_SECONDS)
     try:
-        yield
+        with anyio.fail_after(seconds):
+            yield
     except TimeoutError as late:
         raise RequestFailed("TimeoutError", "timed out") from late
     except ssl.SSLCertVerificationError as unverified:
-        message = f"certificate verify failed: {unverified.verify_message} ({_VERIFIED_HERE})"
-        raise RequestFailed("OSError", message) from unverified
+        raise RequestFailed(
+            "OSError",
+            f"certificate verify failed: {unverified.verify_message} (this machine verifies certificates, and a tool"
+            " can neither switch that off nor add an authority)",
+        ) from unverified
     except ssl.SSLError as broken:
         raise RequestFailed("OSError", f"TLS failed: {broken.reason or broken}") from broken
     except httpcore.RemoteProtocolError as strange:
-        raise RequestFailed(*_strange_response(str(strange))) from strange
+        name, message = "BadStatusLine", str(strange)
+        if "without sending a response" in message:
+            name, message = "RemoteDisconnected", "Remote end closed connection without response"
+        elif "without sending complete message body" in message or "incomplete chunked read" in message:
+            name = "IncompleteRead"
+        raise RequestFailed(name, message) from strange
     except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as broken:
         raise RequestFailed("ConnectionResetError", "the connection broke") from broken
-
-
-def _strange_response(message: str) -> tuple[str, str]:
-    if "without sending a response" in message:
-        return "RemoteDisconnected", "Remote end closed connection without response"
-    if "without sending complete message body" in message or "incomplete chunked read" in message:
-        return "IncompleteRead", message
-    return "BadStatusLine", message
 
 
 def _new_context() -> ssl.SSLContext:

@@ -6,18 +6,18 @@ What it refuses, it refuses in words: the status line's reason is what libraries
 from __future__ import annotations
 
 import ipaddress
-import math
 import re
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import NamedTuple, Protocol
 
 import anyio
 from anyio.abc import ByteStream
 
 from alita_mcp.sandbox.interface import EgressPolicy, EgressRefused
-from alita_mcp.sandbox.network.client_hello import NotTls, server_name
-from alita_mcp.sandbox.network.proxy_request import MAX_HEAD, ProxyRequest
+from alita_mcp.sandbox.network.proxy_request import ProxyRequest
 
 PROXY = "http://127.0.0.1:3128"
 PROXY_VARIABLES = dict.fromkeys(
@@ -25,6 +25,7 @@ PROXY_VARIABLES = dict.fromkeys(
 ) | dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
 """The environment variables of a call that may use the network."""
 
+MAX_HELLO = 16 << 10
 _PIECE = 64 << 10
 _GONE = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
@@ -61,15 +62,20 @@ async def serve(client: Client, policy: EgressPolicy, clocks: Clocks = USUAL_CLO
     """Serves one connection: one request or one tunnel; False when it broke and must be reset."""
     try:
         with _within(clocks.head_seconds, "the request did not arrive"):
-            request, data = await _read_head(client)
+            request, data = ProxyRequest(), b""
+            while not request.host:
+                piece = await client.receive()
+                if not piece:
+                    raise EgressRefused(400, "no HTTP request")  # noqa: TRY301 - answered below as any
+                data += request.forward(piece)
         upstream = await policy.open(request.host, request.port)
     except EgressRefused as refusal:
         return await _refuse(client, refusal, clocks)
     async with upstream:
         if request.is_tunnel:
             return await _tunnel(client, upstream, request, data, clocks)
-        copying = _Copying(client, upstream)
-        await copying.run(request, data, clocks)
+        copying = _Copying(client, upstream, clocks.idle_seconds)
+        await copying.run(request, data)
     if copying.refusal is not None and not copying.response_started:
         return await _refuse(client, copying.refusal, clocks)
     return copying.whole and await _discard_rest(client, clocks)
@@ -91,9 +97,47 @@ async def _tunnel(
         return False
     if name != ("" if _is_address(request.host) else request.host):
         return False
-    copying = _Copying(client, upstream)
-    await copying.run(request, data, clocks)
+    copying = _Copying(client, upstream, clocks.idle_seconds)
+    await copying.run(request, data)
     return copying.whole
+
+
+class NotTls(ValueError):
+    """Error: the bytes cannot be the beginning of a TLS connection."""
+
+
+def server_name(data: bytes) -> str | None:
+    """The server name that a TLS client sends, lower case; empty when it sends none; None when more bytes are needed.
+
+    It is read as OpenSSL reads it (RFC 6066 §3).
+
+    Raises:
+        NotTls: this is no TLS of version 1.2 or later, or a hello that no client sends.
+    """
+    if data[:1] not in {b"", b"\x16"}:  # OpenSSL waits for more of what SSL 2 might have sent
+        raise NotTls("no handshake")
+    names: list[str | None] = []
+    context = _server_context()
+    context.sni_callback = lambda _connection, name, _context: names.append(name)
+    incoming = ssl.MemoryBIO()
+    incoming.write(data)
+    try:
+        # without a certificate the handshake ends as soon as the hello was read
+        context.wrap_bio(incoming, ssl.MemoryBIO(), server_side=True).do_handshake()
+    except ssl.SSLWantReadError as cut:
+        if len(data) > MAX_HELLO:
+            raise NotTls("a hello without an end") from cut
+        return None
+    except ssl.SSLError as broken:
+        if not names:
+            raise NotTls(broken.reason or "no hello") from broken
+    return (names[0] or "").lower().removesuffix(".")
+
+
+@cache
+def _server_context() -> ssl.SSLContext:
+    """One for all: a client that sends its hello byte by byte has it read as often."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 
 
 def _is_address(host: str) -> bool:
@@ -108,7 +152,7 @@ def _is_address(host: str) -> bool:
 class _Copying:
     """Copies bytes both ways between client and server, until one is done, the policy refuses or nothing moves."""
 
-    def __init__(self, client: Client, upstream: ByteStream) -> None:
+    def __init__(self, client: Client, upstream: ByteStream, idle_seconds: float) -> None:
         self.whole = False
         """The server ended its response."""
         self.response_started = False
@@ -118,25 +162,18 @@ class _Copying:
         self._client = client
         self._upstream = upstream
         self._scope = anyio.CancelScope()
-        self._idle_seconds = math.inf
+        self._idle_seconds = idle_seconds
 
-    async def run(self, request: ProxyRequest, data: bytes, clocks: Clocks) -> None:
+    async def run(self, request: ProxyRequest, data: bytes) -> None:
         """Copies; `data` is the part of the request that goes to the server first."""
-        self._idle_seconds = clocks.idle_seconds
         with self._scope:
             self._note_progress()
-            if request.is_complete and len(data) <= MAX_HEAD:
-                # it fits the socket's buffer, so no response can be in its way
-                await self._upload(request, data)
-                if self.refusal is None:
-                    await self._download()
-                return
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._upload, request, data)
                 await self._download()
                 tasks.cancel_scope.cancel()
         if self._scope.cancelled_caught and self.refusal is None:
-            self.refusal = EgressRefused(504, f"nothing moved for {clocks.idle_seconds:g} s")
+            self.refusal = EgressRefused(504, f"nothing moved for {self._idle_seconds:g} s")
 
     def _note_progress(self) -> None:
         self._scope.deadline = anyio.current_time() + self._idle_seconds
@@ -182,17 +219,6 @@ def _within(seconds: float, what: str) -> Iterator[None]:
             yield
     except TimeoutError as late:
         raise EgressRefused(408, f"{what} within {seconds:g} s") from late
-
-
-async def _read_head(client: Client) -> tuple[ProxyRequest, bytes]:
-    """The request, and what is to be sent for the bytes that have arrived."""
-    request, sent = ProxyRequest(), b""
-    while not request.host:
-        piece = await client.receive()
-        if not piece:
-            raise EgressRefused(400, "no HTTP request")
-        sent += request.forward(piece)
-    return request, sent
 
 
 async def _refuse(client: Client, refusal: EgressRefused, clocks: Clocks) -> bool:

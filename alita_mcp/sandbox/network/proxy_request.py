@@ -83,22 +83,20 @@ class ProxyRequest:
         authority = re.split("[/?#]", where[len(_PLAIN) :], maxsplit=1)[0]
         path = where[len(_PLAIN) + len(authority) :].partition("#")[0]
         self.host, self.port = _host_and_port(authority, 80)
-        headers = [(b"host", authority.encode()), (b"connection", b"close"), *self._headers_to_keep(head)]
-        path = path if path.startswith("/") else f"/{path}"
-        return self._outside.send(h11.Request(method=head.method, target=path, headers=headers)) or b""
-
-    def _headers_to_keep(self, head: h11.Request) -> list[tuple[bytes, bytes]]:
-        """Headers without those that are meant for this hop, what `Connection` names included."""
         headers = list(head.headers)
         for name, value in headers:
             if name == b"host" and _host_and_port(value.decode("latin-1"), 80) != (self.host, self.port):
                 raise EgressRefused(400, "the Host header names another host than the URL")
         if {name for name, _ in headers} >= _FRAMING:
             raise EgressRefused(400, "both Content-Length and Transfer-Encoding")
+        # headers meant for this hop are not sent on, what `Connection` names included; framing is, because a body
+        # without it would be a second request
         named = b",".join(value for name, value in headers if name == b"connection").lower().split(b",")
-        # framing that is dropped would turn the body into a second request
         dropped = _HOP_BY_HOP | {name.strip() for name in named} - _FRAMING
-        return [(name, value) for name, value in headers if name not in dropped]
+        kept = [(name, value) for name, value in headers if name not in dropped]
+        headers = [(b"host", authority.encode()), (b"connection", b"close"), *kept]
+        path = path if path.startswith("/") else f"/{path}"
+        return self._outside.send(h11.Request(method=head.method, target=path, headers=headers)) or b""
 
 
 def _host_and_port(authority: str, default_port: int | None) -> tuple[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -76,7 +75,7 @@ class BuildBroker(Broker):
 def build_job(request: dict[str, Any], uv: Environment | None) -> Job:
     """The call that carries out a request; see `builder_program.build`."""
     return Job(
-        code=_program(),
+        code=resources.files("alita_mcp.sandbox.packages").joinpath("builder_program.py").read_text("utf-8"),
         function="build",
         arguments={"request": request},
         environment=uv,
@@ -88,8 +87,3 @@ def build_job(request: dict[str, Any], uv: Environment | None) -> Job:
         fresh=True,
         depth=DEEPEST,
     )
-
-
-@cache
-def _program() -> str:
-    return resources.files("alita_mcp.sandbox.packages").joinpath("builder_program.py").read_text("utf-8")

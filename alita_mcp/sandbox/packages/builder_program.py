@@ -118,20 +118,18 @@ def _resolve(request: dict[str, Any], work: Path, output: Output) -> None:
         output.complain(*notes)
         return
     items = tomllib.loads(found.read_text("utf-8")).get("packages", [])
-    packages = [_package(item, prefers_pure="on_host" in request) for item in items]
+    packages = []
+    for item in items:
+        # the hashes of all its wheels that fit the Python, since uv names no others; on the host, pure ones if any
+        wheels = item.get("wheels", [])
+        pure = [wheel for wheel in wheels if urlsplit(wheel.get("url", "")).path.endswith("-none-any.whl")]
+        hashes = {wheel["hashes"].get("sha256", "") for wheel in ("on_host" in request and pure) or wheels}
+        packages.append({"name": item["name"], "version": item["version"], "sha256": sorted(hashes - {""})})
     unproved = [package["name"] for package in packages if not package["sha256"]]
     if unproved:
         output.complain(f"error: The index tells no SHA-256 hash of {', '.join(unproved)}")
         return
     output.say({"status": 0, "packages": packages})
-
-
-def _package(item: dict[str, Any], *, prefers_pure: bool) -> dict[str, Any]:
-    """A package with the hashes of all its wheels that fit the Python; uv names no others."""
-    wheels = item.get("wheels", [])
-    pure = [wheel for wheel in wheels if urlsplit(wheel.get("url", "")).path.endswith("-none-any.whl")]
-    hashes = {wheel["hashes"].get("sha256", "") for wheel in (prefers_pure and pure) or wheels}
-    return {"name": item["name"], "version": item["version"], "sha256": sorted(hashes - {""})}
 
 
 def _install(request: dict[str, Any], work: Path, output: Output) -> None:
@@ -157,19 +155,18 @@ def _install(request: dict[str, Any], work: Path, output: Output) -> None:
             for name in files:
                 if _NATIVE.search(name):
                     Path(folder, name).write_bytes(b"")
-        output.say({"status": 0})
-        _pack(output, target)
-        return
-    output.report("compiling modules")
-    compileall.compile_dir(
-        str(target),
-        maxlevels=100,
-        quiet=2,
-        force=True,  # a wheel may bring compiled modules that say another thing than their sources
-        stripdir=str(target),
-        prependdir=request["place"],
-        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,  # no times in it: same bytes every time
-    )
+    else:
+        output.report("compiling modules")
+        compileall.compile_dir(
+            str(target),
+            maxlevels=100,
+            quiet=2,
+            force=True,  # a wheel may bring compiled modules that say another thing than their sources
+            stripdir=str(target),
+            prependdir=request["place"],
+            # no times in it: same bytes every time
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
     output.say({"status": 0})
     _pack(output, target)
 
@@ -193,7 +190,15 @@ def _run_uv(request: dict[str, Any], work: Path, output: Output, command: str, *
         threading.Thread(target=_watch, args=(process, request["on_host"], work, notes), daemon=True).start()
         threading.Thread(target=_end_with_the_host, args=(process,), daemon=True).start()
     for line in process.stderr or ():
-        _take_line(line.rstrip("\n"), command, notes, output)
+        # progress goes to the host at once, a complaint is kept, all else is dropped
+        told = line.rstrip("\n")
+        if found := _UNSAFE.match(told):
+            notes.append(f"unsafe: {found[1]}"[:MAX_NOTE])
+        elif step := _STEPS[command].search(told):
+            output.report(f"{'resolving' if command == 'compile' else 'fetching'} {step['name']}")
+        elif told.strip() and not _LOG.match(told) and (notes or told.startswith("error: ")):
+            notes.append(told[:MAX_NOTE])
+            del notes[1000:]
     status = process.wait()
     unsafe = [note for note in notes if note.startswith("unsafe: ")]
     if status == 0:
@@ -226,17 +231,6 @@ def _end_with_the_host(process: subprocess.Popen[str]) -> None:
     os._exit(1)
 
 
-def _take_line(line: str, command: str, notes: list[str], output: Output) -> None:
-    """One line of uv's: progress goes to the host at once, a complaint is kept, all else is dropped."""
-    if unsafe := _UNSAFE.match(line):
-        notes.append(f"unsafe: {unsafe[1]}"[:MAX_NOTE])
-    elif step := _STEPS[command].search(line):
-        output.report(f"{'resolving' if command == 'compile' else 'fetching'} {step['name']}")
-    elif line.strip() and not _LOG.match(line) and (notes or line.startswith("error: ")):
-        notes.append(line[:MAX_NOTE])
-        del notes[1000:]
-
-
 def _environment(request: dict[str, Any], work: Path) -> dict[str, str]:
     """All that uv sees of the world: one proxy, one set of authorities, and bounds."""
     environment = {
@@ -265,21 +259,19 @@ def _pack(output: Output, target: Path) -> None:
         for folder, folders, files in os.walk(target):
             folders.sort()
             for name in sorted([*files, *folders]):
-                _add(archive, Path(folder, name), target)
-
-
-def _add(archive: tarfile.TarFile, path: Path, target: Path) -> None:
-    entry = tarfile.TarInfo(path.relative_to(target).as_posix())
-    if path.is_symlink():
-        return
-    if path.is_dir():
-        entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-        archive.addfile(entry)
-    elif path.is_file():
-        entry.size, entry.mode = path.stat().st_size, 0o755 if path.stat().st_mode & 0o100 else 0o644
-        with path.open("rb") as file:
-            archive.addfile(entry, file)
-        path.unlink()
+                path = Path(folder, name)
+                entry = tarfile.TarInfo(path.relative_to(target).as_posix())
+                if path.is_symlink():
+                    continue
+                if path.is_dir():
+                    entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+                    archive.addfile(entry)
+                elif path.is_file():
+                    mode = path.stat().st_mode
+                    entry.size, entry.mode = path.stat().st_size, 0o755 if mode & 0o100 else 0o644
+                    with path.open("rb") as file:
+                        archive.addfile(entry, file)
+                    path.unlink()
 
 
 if __name__ == "__main__":

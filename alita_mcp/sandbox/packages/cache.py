@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Environment
-from alita_mcp.sandbox.packages.uses import Bounds, Collected, Use, Uses, environments_to_drop
+from alita_mcp.sandbox.packages.uses import Bounds, Collected, Uses, environments_to_drop
 
 HOLD_SECONDS = 3600.0
 """How long this process holds an environment after its last use."""
@@ -138,10 +138,21 @@ class EnvironmentCache:
             elif self._uses.idle_seconds(digest) > HOLD_SECONDS:
                 del self._locations[digest]
                 self._release_unknown(digest)
-        known = await self._settle_unfinished()
-        chosen = environments_to_drop(known, bounds, time.time())
+        # everything half done or unknown is either noted or dropped
+        listed = await to_thread.run_sync(self._uses.list_uses)
+        recorded = {use.digest for use in listed if use.record}
+        begun = {use.digest for use in listed} | await self._store.list_environments()
+        for digest in sorted(begun - recorded):
+            async with self._uses.lock_records():
+                if self._uses.is_in_use(digest):
+                    continue
+                if await self._store.has_environment(digest) is not None:
+                    await to_thread.run_sync(self._uses.note, digest, (), 0)
+                elif await self._store.drop_environment(digest):
+                    await to_thread.run_sync(self._uses.forget_environment, digest)
+        known = await to_thread.run_sync(self._uses.list_uses)
         dropped = []
-        for use in chosen:
+        for use in environments_to_drop(known, bounds, time.time()):
             async with self._uses.lock_records():
                 if not self._uses.is_in_use(use.digest) and await self._store.drop_environment(use.digest):
                     await to_thread.run_sync(self._uses.forget_environment, use.digest)
@@ -157,21 +168,6 @@ class EnvironmentCache:
             except SandboxError as problem:
                 _log.warning("environments are not tended: %s", problem)
             await anyio.sleep(self._tend_seconds)
-
-    async def _settle_unfinished(self) -> tuple[Use, ...]:
-        """What is known once everything half done or unknown is either noted or gone."""
-        listed = await to_thread.run_sync(self._uses.list_uses)
-        recorded = {use.digest for use in listed if use.record}
-        begun = {use.digest for use in listed} | await self._store.list_environments()
-        for digest in sorted(begun - recorded):
-            async with self._uses.lock_records():
-                if self._uses.is_in_use(digest):
-                    continue
-                if await self._store.has_environment(digest) is not None:
-                    await to_thread.run_sync(self._uses.note, digest, (), 0)
-                elif await self._store.drop_environment(digest):
-                    await to_thread.run_sync(self._uses.forget_environment, digest)
-        return await to_thread.run_sync(self._uses.list_uses)
 
     def _release_unknown(self, digest: str) -> None:
         """Releases what no worker has and is not known to be complete."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 from anyio import to_thread
@@ -30,7 +31,6 @@ from alita_mcp.sandbox.packages.uses import KEPT, Uses
 from alita_mcp.sandbox.packages.uv_binary import (
     NAME_INSIDE,
     PINNED,
-    UvBinary,
     Wheel,
     fetch_program,
     find_uv,
@@ -115,7 +115,7 @@ class EnvironmentBuilder(EnvironmentCache):
         self._settings = settings
         self._fetch_seconds = fetch_seconds
         self._wheels = wheels
-        self._uv_binary: UvBinary | None = None
+        self._uv_source: tuple[Path | Wheel, str] | None = None
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
         """Exact versions and hashes; errors as in the interface."""
@@ -162,20 +162,28 @@ class EnvironmentBuilder(EnvironmentCache):
 
     async def _uv(self, python: str, progress: Progress) -> Environment | None:
         """The environment that is uv itself, so that it crosses into the sandbox's store once."""
-        if self._uv_binary is None:
-            self._uv_binary = await to_thread.run_sync(lambda: find_uv(python, self._wheels, own=own_uv()))
-        binary = self._uv_binary
+
+        def find() -> tuple[Path | Wheel, str]:
+            """The uv for this Python, and the SHA-256 of the file that it is taken from."""
+            source = find_uv(python, self._wheels, own=own_uv())
+            if isinstance(source, Wheel):
+                return source, source.sha256
+            with source.open("rb") as program:
+                return source, hashlib.file_digest(program, "sha256").hexdigest()
+
+        if self._uv_source is None:
+            self._uv_source = await to_thread.run_sync(find)
+        source, sha256 = self._uv_source
 
         async def make() -> bytes:
-            if binary.file is not None:
-                program = await to_thread.run_sync(binary.file.read_bytes)
-            else:
-                assert binary.wheel is not None  # noqa: S101 - find_uv gives a file or a wheel
+            if isinstance(source, Wheel):
                 await progress("fetching uv")
-                program = await fetch_program(binary.wheel, package_index(self._settings))
+                program = await fetch_program(source, package_index(self._settings))
+            else:
+                program = await to_thread.run_sync(source.read_bytes)
             return await to_thread.run_sync(tar_of_file, NAME_INSIDE, program, PROGRAM_MODE)
 
-        words = f"uv {binary.identity}\n{self._back_end.kind}\n{await self.home_id()}\n"
+        words = f"uv {sha256}\n{self._back_end.kind}\n{await self.home_id()}\n"
         return await self.obtain(hashlib.sha256(words.encode()).hexdigest(), ("uv",), make)
 
     async def _ask(

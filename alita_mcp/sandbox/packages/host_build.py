@@ -59,18 +59,14 @@ def confine(work: Path, uv: Path, port: int) -> None:
     if sys.platform != "linux":
         return
     hardening.prctl(hardening.PR_SET_NO_NEW_PRIVS, 1)
-    drop_capabilities()
-    restrict_files(work, uv, port)
-    with suppress(KeyError):  # a machine whose system calls are not in the tables
-        hardening.install_filter(hardening.assemble(os.uname().machine, _filter_rules))
-
-
-def drop_capabilities() -> None:
-    """Leaves root the right to read what other users own, as the files of an interpreter may be, and nothing else."""
+    # root keeps the right to read what other users own, as the files of an interpreter may be, and nothing else
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
     for kept in (0b110, 0):  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH; others than root hold none of them
         if hardening.libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept)) == 0:
-            return
+            break
+    restrict_files(work, uv, port)
+    with suppress(KeyError):  # a machine whose system calls are not in the tables
+        hardening.install_filter(hardening.assemble(os.uname().machine, _filter_rules))
 
 
 def restrict_files(work: Path, uv: Path, port: int) -> None:
@@ -86,7 +82,11 @@ def restrict_files(work: Path, uv: Path, port: int) -> None:
             _CREATE_RULESET, (ctypes.c_uint64 * 3)(files, ports, scope), ctypes.c_size_t(24), 0
         )
     )
-    readable = {Path(place) for place in (*_SYSTEM, sys.prefix, sys.base_prefix)} | _library_folders()
+    readable = {Path(place) for place in (*_SYSTEM, sys.prefix, sys.base_prefix)}
+    # and the folders of the libraries that this interpreter runs with, wherever a distribution keeps them
+    with Path("/proc/self/maps").open() as maps:
+        paths = [line.split(maxsplit=5)[5].strip() for line in maps if ".so" in line and "/" in line]
+    readable |= {Path(path).parent for path in paths}
     places = dict.fromkeys(readable, _READ | _LIST | _EXECUTE)
     places |= {
         uv: _READ | _EXECUTE,
@@ -105,13 +105,6 @@ def restrict_files(work: Path, uv: Path, port: int) -> None:
         _check(hardening.libc.syscall(_ADD_RULE, rules, _PORT, (ctypes.c_uint64 * 2)(_CONNECT, port), 0))
     _check(hardening.libc.syscall(_RESTRICT_SELF, rules, 0))
     os.close(rules)
-
-
-def _library_folders() -> set[Path]:
-    """Folders of the libraries that this interpreter runs with, wherever a distribution keeps them."""
-    with Path("/proc/self/maps").open() as maps:
-        paths = [line.split(maxsplit=5)[5].strip() for line in maps if ".so" in line and "/" in line]
-    return {Path(path).parent for path in paths}
 
 
 def _filter_rules(column: int) -> Iterator[tuple[int, int, int, int]]:

@@ -11,8 +11,6 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Value
 
 _PORTS = {"http": 80, "https": 443}
-_INDEX_HOST, _FILES_HOST = "pypi.org", "files.pythonhosted.org"
-"""The default of pip and uv, and where its files lie."""
 
 
 class PackageIndex(Value):
@@ -30,8 +28,9 @@ def package_index(settings: Settings) -> PackageIndex:
         UsageError: the URL is none of HTTP or HTTPS.
     """
     if not settings.package_index:
-        hosts = frozenset({f"{_INDEX_HOST}:443", f"{_FILES_HOST}:443"})
-        return PackageIndex(url=f"https://{_INDEX_HOST}/simple", hosts=hosts)
+        # the default of pip and uv, and where its files lie
+        hosts = frozenset({"pypi.org:443", "files.pythonhosted.org:443"})
+        return PackageIndex(url="https://pypi.org/simple", hosts=hosts)
     parts = urlsplit(settings.package_index)
     try:
         port = parts.port or _PORTS.get(parts.scheme, 0)

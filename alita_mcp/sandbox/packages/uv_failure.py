@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from alita_mcp.errors import AlitaError, PackagesRejected, SandboxError
 
@@ -50,17 +50,28 @@ _KNOWN: tuple[tuple[str, type[AlitaError], str, str], ...] = (
 )  # fmt: skip
 """Complaints, and what each of them means; the first one that is found counts."""
 
-Judge = Callable[[str, str], AlitaError | None]
-"""Complaints and what was asked for in; an error out where they tell of this kind of failure."""
-
 
 def failure_of(notes: Sequence[str], packages: Sequence[str]) -> AlitaError:
     """PackagesRejected when the packages are at fault, SandboxError when the index or the sandbox is."""
-    told = _without_urls("\n".join(notes))
+    told = re.sub(r"[a-z]+://[^\s)]+", "…", "\n".join(notes))  # URLs may carry the index's password
     asked = ", ".join(packages)[:200]
-    for judge in (_failure_by_complaint, _unreachable, _unsolvable):
-        if (failure := judge(told, asked)) is not None:
-            return failure
+    # 1. one complaint tells it all
+    for pattern, error, message, hint in _KNOWN:
+        if found := re.search(pattern, told, re.MULTILINE):
+            return error(message.format(*found.groups(), asked=asked), hint=hint)
+    # 2. no answer from the index; a download that came through whole, of a file that is none, is no such case
+    is_broken_file = "Failed to extract" in told or "Failed to read metadata" in told
+    if _NETWORK.search(told) and (_CUT_SHORT.search(told) or not is_broken_file):
+        causes = [line.partition("cause: ")[2] for line in told.splitlines() if "cause: " in line]
+        found = _HTTP.search(told)
+        reason = (found[1] or found[2]) if found else (causes[-1] if causes else told.splitlines()[0])
+        return SandboxError(
+            f"The package index could not be reached: {reason[:300].rstrip('. ')}.", hint=_INDEX
+        )
+    # 3. packages that do not go together, or with this Python
+    if failure := _unsolvable(told, asked):
+        return failure
+    # 4. all else: its first and its last cause
     causes = [
         note.partition(": ")[2]
         for note in told.splitlines()
@@ -68,28 +79,6 @@ def failure_of(notes: Sequence[str], packages: Sequence[str]) -> AlitaError:
     ]
     reason = ": ".join(causes[:1] + causes[-1:] if len(causes) > 1 else causes) or "uv gave no reason"
     return PackagesRejected(f"{asked} could not be installed: {reason[:300].rstrip('. ')}.", hint=_WHEELS)
-
-
-def _failure_by_complaint(told: str, asked: str) -> AlitaError | None:
-    """Failures that one complaint tells."""
-    for pattern, error, message, hint in _KNOWN:
-        if found := re.search(pattern, told, re.MULTILINE):
-            return error(message.format(*found.groups(), asked=asked), hint=hint)
-    return None
-
-
-def _unreachable(told: str, _asked: str) -> AlitaError | None:
-    if not _NETWORK.search(told) or (_is_broken_file(told) and not _CUT_SHORT.search(told)):
-        return None
-    causes = [line.partition("cause: ")[2] for line in told.splitlines() if "cause: " in line]
-    found = _HTTP.search(told)
-    reason = (found[1] or found[2]) if found else (causes[-1] if causes else told.splitlines()[0])
-    return SandboxError(f"The package index could not be reached: {reason[:300].rstrip('. ')}.", hint=_INDEX)
-
-
-def _is_broken_file(told: str) -> bool:
-    """A download that came through whole, of a file that is none."""
-    return "Failed to extract" in told or "Failed to read metadata" in told
 
 
 def _unsolvable(told: str, asked: str) -> AlitaError | None:
@@ -108,10 +97,7 @@ def _unsolvable(told: str, asked: str) -> AlitaError | None:
     if found := _NO_WHEEL.search(told):
         what = f"{found[1]!r}{_dependent_of(found[1], told)}"
         return PackagesRejected(f"{what} has no wheel for the sandbox's Python.", hint=_WHEELS)
-    return _conflict(" ".join(because[1].split()), asked)
-
-
-def _conflict(reason: str, asked: str) -> AlitaError:
+    reason = " ".join(because[1].split())
     if found := re.fullmatch(
         r"(?:only .+ (?:is|are) available|there (?:is|are) no versions? of .+) and you require (\S+)", reason
     ):
@@ -132,8 +118,3 @@ def _dependent_of(name: str, told: str) -> str:
         rf"(?:all versions of )?(\S+?)(?:==\S+)? depends? on {re.escape(name)}(?![A-Za-z0-9_-])", told
     )
     return f", which {found[1]} needs," if found else ""
-
-
-def _without_urls(text: str) -> str:
-    """URLs may carry the index's password."""
-    return re.sub(r"[a-z]+://[^\s)]+", "…", text)

@@ -20,8 +20,7 @@ from anyio.abc import ByteReceiveStream, ByteStream, Process, SocketAttribute
 from alita_mcp.errors import SandboxUnavailable
 from alita_mcp.exception_groups import unwrap_groups
 from alita_mcp.sandbox.interface import Environment, Progress
-from alita_mcp.sandbox.network.egress_policies import AllowList
-from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream
+from alita_mcp.sandbox.network.egress_policies import AllowList, ByteBudget, MeteredStream
 from alita_mcp.sandbox.network.proxy import serve
 from alita_mcp.sandbox.packages.builder import (
     BUILD_SCRATCH_BYTES,

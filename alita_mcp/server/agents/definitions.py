@@ -60,14 +60,11 @@ def agent_tools_to_list(settings: Settings) -> tuple[str, ...]:
     Calls of the others work too, and say what is missing.
     """
     has_model = model_problem(settings) is None
-    if not has_model and not search_is_configured(settings):
+    # A search back end is set up where a setting names one, or holds the key or address of one.
+    keys = (key_from(SEARCH_KEYS[name]) for name in ("tavily", "brave"))
+    has_search = any((settings.search.strip(" ,"), settings.searxng_url, *keys))
+    if not has_model and not has_search:
         return ()
     if find_extra_problem("web") is None:
         return AGENT_TOOLS
     return ("solve_task",) if has_model else ()
-
-
-def search_is_configured(settings: Settings) -> bool:
-    """Whether a setting names a search back end, or holds the key or address of one."""
-    keys = (key_from(SEARCH_KEYS[name]) for name in ("tavily", "brave"))
-    return any((settings.search.strip(" ,"), settings.searxng_url, *keys))

@@ -18,7 +18,7 @@ from alita_mcp.server.elicitation import MAX_ANSWER, questions_to_person
 from alita_mcp.server.results.building import printable, tool_result
 from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.server.results.unreviewed import visible_manifest
-from alita_mcp.server.rounds import ParkedJob, job_result, resume_job
+from alita_mcp.server.rounds import job_result, resume_job
 from alita_mcp.toolsmith.jobs.person_questions import FilledForm, FormField
 from alita_mcp.toolsmith.requests.outcomes import Working
 
@@ -44,20 +44,20 @@ async def handle_solve_task(call: ToolCall) -> ToolResult:
     # 3. A new task where no model is configured: the connected agent gets the plan.
     # 4. A new task, or the same one that this client asked for before and missed.
     try:
-        parked = resume_job(call, "solve_task")
+        job = resume_job(call, "solve_task")
     except UsageError:
         with suppress(ToolNotFound):
             if solution := await call.app.tasks.runs.solution(call.arguments.get("job_id", "")):
                 return _task_result(solution)
         raise
-    if parked is None:
+    if job is None:
         request = read_task(call.arguments, call.app.settings)
         if not call.app.tasks.has_model:
             plan = await call.app.tasks.guidance(request, partial(visible_manifest, call.app))
             fields = {"status": "no_model", "prompt": plan.prompt, "tools": list(plan.tools)}
             return tool_result(fields, guidance_text(fields))
-        parked = ParkedJob(_find_or_begin(call, request), 0)
-    return await job_result(call, parked, _task_result)
+        job = _find_or_begin(call, request)
+    return await job_result(call, job, _task_result)
 
 
 def read_task(arguments: Mapping[str, Any], settings: Settings) -> TaskRequest:

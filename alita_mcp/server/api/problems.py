@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import secrets
 from collections.abc import Mapping
 
 from starlette.exceptions import HTTPException
@@ -13,12 +11,11 @@ from starlette.responses import Response
 from alita_mcp.errors import AlitaError, SandboxBusy, ToolNotFound, ToolUnavailable, TooMany, UsageError
 from alita_mcp.server.api.values import Problem, Problems
 from alita_mcp.server.results.building import printable
+from alita_mcp.server.results.failures import log_defect
 from alita_mcp.values import Value
 
 MAX_MESSAGE = 1_000
 RETRY_AFTER_S = "5"
-
-log = logging.getLogger(__name__)
 
 
 class Refusal(Exception):
@@ -72,7 +69,6 @@ async def problem_response(request: Request, failure: Exception) -> Response:
         case AlitaError():
             refusal = Refusal(503, "unavailable", failure.message, failure.hint)
         case _:
-            number = secrets.token_hex(4)
-            log.error("internal error %s", number, exc_info=failure)
-            refusal = Refusal(500, "internal", f"Internal error (id {number}).", "See the server's log.")
+            problem = f"Internal error (id {log_defect(failure)})."
+            refusal = Refusal(500, "internal", problem, "See the server's log.")
     return refusal.response()

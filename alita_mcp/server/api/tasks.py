@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import logging
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.to_thread
+import anyio.abc
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import Response
@@ -21,9 +21,9 @@ from alita_mcp.errors import AlitaError, ToolNotFound, ToolUnavailable, TooMany,
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.server.agents.requests import task_budget, validate_run_id
-from alita_mcp.server.api.problems import Refusal, json_response, log
+from alita_mcp.server.api.problems import Refusal, json_response
 from alita_mcp.server.api.requests import EventNumber, Limit, Wait, read_new_task, read_number, read_query
-from alita_mcp.server.api.values import NewFile, NewTask, TaskList, TaskRow, TaskView, links_of
+from alita_mcp.server.api.values import NewTask, TaskList, TaskRow, TaskView, links_of
 from alita_mcp.server.results.unreviewed import visible_manifest
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ HEARTBEAT_S = 15.0
 RETRY_MS = 1_000
 MAX_STREAMS = 64
 """How many callers may follow runs at once."""
+
+log = logging.getLogger(__name__)
 
 
 class TaskEndpoints:
@@ -56,50 +58,42 @@ class TaskEndpoints:
         if not app.tasks.has_model:
             problem = no_model_for_tasks(app.settings)
             raise Refusal(409, "no_model", problem.message, problem.hint)
-        job = await self._start(app, new_task)
-        with anyio.move_on_after(wait_s) as waiting:
-            await job.done.wait()
-        view = await _task_view(app, job.id)
-        status = HTTPStatus.ACCEPTED if waiting.cancelled_caught else HTTPStatus.OK
-        return json_response(view, status, {"location": view.links.self})
-
-    async def _start(self, app: App, new_task: NewTask) -> Job[Solution]:
-        """The job of a new task. Its files are in a private folder, which goes when the run or the server ends."""
         for host in new_task.hosts:
             read_pattern(host)
-        budget = task_budget(
-            app.settings,
-            steps=new_task.max_steps,
-            tokens=new_task.max_tokens,
-            usd=new_task.max_usd,
-            seconds=new_task.max_seconds,
-        )
-        folder = None
-        if new_task.files:
-            folder = await anyio.to_thread.run_sync(_store_files, new_task.files)
-        try:
+        job: Job[Solution] = await self._shared.tasks.start(self._run_task, app, new_task)
+        status = HTTPStatus.ACCEPTED
+        if wait_s:
+            with anyio.move_on_after(wait_s):
+                await job.done.wait()
+                status = HTTPStatus.OK
+        view = await _task_view(app, job.id)
+        return json_response(view, status, {"location": view.links.self})
+
+    async def _run_task(
+        self, app: App, new_task: NewTask, *, task_status: anyio.abc.TaskStatus[Job[Solution]]
+    ) -> None:
+        """Starts a new task. Its files are in a private folder, which goes when the run or the server ends."""
+        with tempfile.TemporaryDirectory(prefix="alita-task-", ignore_cleanup_errors=True) as folder:
+            files = [anyio.Path(folder, file.name) for file in new_task.files]
+            for path, file in zip(files, new_task.files, strict=True):
+                await path.write_bytes(file.data())
             task = TaskRequest(
                 task=new_task.task,
-                files=() if folder is None else tuple(sorted(folder.iterdir())),
+                files=tuple(sorted(Path(path) for path in files)),
                 hosts=new_task.hosts,
-                budget=budget,
+                budget=task_budget(
+                    app.settings,
+                    steps=new_task.max_steps,
+                    tokens=new_task.max_tokens,
+                    usd=new_task.max_usd,
+                    seconds=new_task.max_seconds,
+                ),
                 plans=new_task.plans,
                 memory=new_task.memory,
             )
             job = app.tasks.begin_task(task, client=CLIENT, shown=partial(visible_manifest, app))
-        except BaseException:
-            await _remove_folder(folder)
-            raise
-
-        async def remove_files_at_the_end() -> None:
-            try:
-                await job.done.wait()
-            finally:
-                await _remove_folder(folder)
-
-        if folder is not None:
-            self._shared.tasks.start_soon(remove_files_at_the_end)
-        return job
+            task_status.started(job)
+            await job.done.wait()
 
     async def list_tasks(self, request: Request) -> Response:
         """The latest tasks, newest first."""
@@ -162,25 +156,6 @@ class TaskEndpoints:
                     yield {"id": str(event.number), "event": event.kind, "data": event.model_dump_json()}
             except AlitaError as failure:
                 log.warning("cannot follow the task any longer: %s", failure)
-
-
-def _store_files(files: Sequence[NewFile]) -> Path:
-    """A new folder, readable by no other user, that holds the files."""
-    folder = Path(tempfile.mkdtemp(prefix="alita-task-"))
-    try:
-        for file in files:
-            (folder / file.name).write_bytes(file.data())
-    except OSError:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return folder
-
-
-async def _remove_folder(folder: Path | None) -> None:
-    """Removes the files of a task, whatever else is cancelled."""
-    if folder is not None:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
 
 
 async def _read_events(app: App, run: str) -> Sequence[TaskEvent]:

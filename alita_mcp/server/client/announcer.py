@@ -73,9 +73,8 @@ class Announcer(ListenHandler):
         return self._modern[key]
 
     def _tool_list_at(self, connection: Connection) -> ClientToolList:
-        if _TOOL_LIST not in connection.state:
-            connection.state[_TOOL_LIST] = ClientToolList(self.changes, is_one=True)
-        known: ClientToolList = connection.state[_TOOL_LIST]
+        new = ClientToolList(self.changes, is_one=True)
+        known: ClientToolList = connection.state.setdefault(_TOOL_LIST, new)
         return known
 
     def record_change(self) -> None:

@@ -27,7 +27,7 @@ def error_result(raised: Exception) -> types.CallToolResult:
         raise failure from None
     if isinstance(failure, AlitaError):
         return refusal(failure)
-    number = _log_defect(failure)
+    number = log_defect(failure)
     return tool_result(
         {"status": "failed", "reason": f"internal error {number}", "fix": "Try again."},
         f"Internal error (id {number}); the server's log has the details. Try the call again.",
@@ -42,10 +42,11 @@ def protocol_error(raised: Exception) -> Exception:
         return failure
     if isinstance(failure, AlitaError):
         return MCPError(types.INVALID_PARAMS, printable(str(failure), 1_000))
-    return MCPError(types.INTERNAL_ERROR, f"Internal error (id {_log_defect(failure)})")
+    return MCPError(types.INTERNAL_ERROR, f"Internal error (id {log_defect(failure)})")
 
 
-def _log_defect(failure: BaseException) -> str:
+def log_defect(failure: BaseException) -> str:
+    """Logs a failure that is not one of ours; returns the number under which the log has it."""
     number = secrets.token_hex(4)
     log.error("internal error %s", number, exc_info=failure)
     return number

@@ -26,7 +26,7 @@ from alita_mcp.server.results.visibility import (
     next_step,
     wait_until_listed,
 )
-from alita_mcp.server.rounds import ParkedJob, resume_job, wait_in_call, wait_in_task
+from alita_mcp.server.rounds import resume_job, wait_in_call, wait_in_task
 from alita_mcp.server.tools.run_code import handle_run_code
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Rejected, Working
 from alita_mcp.toolsmith.requests.request import read_request
@@ -85,22 +85,21 @@ async def _inspect(call: ToolCall) -> ToolResult:
 
 async def _synthesize(call: ToolCall) -> ToolResult:
     started, arguments = anyio.current_time(), call.arguments
-    parked = resume_job(call, "synthesize_tool")
-    if parked is None:
+    job: SynthesisJob | None = resume_job(call, "synthesize_tool")
+    if job is None:
         request = await off_loop(
             partial(read_request, arguments, client_name(call.ctx), call.identity.client),
             large=is_large(arguments) or "code" in arguments,
         )
         if isinstance(request, Rejected):
             return await _outcome_result(call, request)
-        parked = ParkedJob(call.app.begin_synthesis(request), 0)
-    job: SynthesisJob = parked.job
-    outcome = await wait_in_call(call, job, parked.rounds)
+        job = call.app.begin_synthesis(request)
+    outcome = await wait_in_call(call, job)
     # What needs approval is put to the person at this client, in a job of its own; the call waits for its outcome.
     approval = await _begin_approval(call, outcome)
     if approval is not None:
         job, spent_s = approval, anyio.current_time() - started
-        outcome = await wait_in_call(call, job, parked.rounds, spent_s)
+        outcome = await wait_in_call(call, job, spent_s)
     if isinstance(outcome, types.InputRequiredResult):
         return outcome
 

@@ -18,7 +18,7 @@ from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable, tool_result
 from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.server.results.unreviewed import visible_manifest
-from alita_mcp.server.rounds import ParkedJob, job_result, resume_job
+from alita_mcp.server.rounds import job_result, resume_job
 from alita_mcp.toolsmith.requests.outcomes import Rejected, Working
 from alita_mcp.toolsmith.requests.request import grant_problem, grants_of, read_request
 
@@ -37,8 +37,8 @@ async def handle_run_code(call: ToolCall) -> ToolResult:
     Raises:
         InvalidArguments: the packages or needs break the rules of a tool's.
     """
-    parked = resume_job(call, "run_code")
-    if parked is None:
+    job = resume_job(call, "run_code")
+    if job is None:
         fields = call.arguments
         rights = read_request({name: fields[name] for name in ("packages", "needs") if name in fields})
         unfit = rights if isinstance(rights, Rejected) else grant_problem(rights)
@@ -58,8 +58,8 @@ async def handle_run_code(call: ToolCall) -> ToolResult:
             shown = partial(visible_manifest, call.app)
             return await call.app.code.run_code(request, call.identity, enter, person, shown)
 
-        parked = ParkedJob(call.app.jobs.start_run(run, person), 0)
-    return await job_result(call, parked, partial(_outcome_result, call))
+        job = call.app.jobs.start_run(run, person)
+    return await job_result(call, job, partial(_outcome_result, call))
 
 
 def _outcome_result(call: ToolCall, outcome: CodeRunResult | CodeWaits | Working) -> types.CallToolResult:

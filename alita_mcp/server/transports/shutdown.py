@@ -1,4 +1,4 @@
-"""Shutdown of a serving process: by a signal or its parent's death, with a deadline."""
+"""Shutdown of a serving process: by a signal, with a deadline."""
 
 from __future__ import annotations
 
@@ -60,9 +60,3 @@ async def wait_for_signal() -> int:
         async for number in received:
             return 128 + number
     raise AssertionError("a signal receiver never ends by itself")
-
-
-async def wait_until_orphaned(parent: int, poll_s: float = 0.4) -> None:
-    """Waits until `parent` has died, even if another process still holds our stdin open."""
-    while os.getppid() == parent:  # noqa: ASYNC110 - no event tells of a parent's death
-        await anyio.sleep(poll_s)

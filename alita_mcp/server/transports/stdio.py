@@ -20,10 +20,11 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from alita_mcp.server.transports.greeting import NO_GREETING, Greeting
-from alita_mcp.server.transports.shutdown import exit_deadline, wait_for_signal, wait_until_orphaned
+from alita_mcp.server.transports.shutdown import exit_deadline, wait_for_signal
 from alita_mcp.server.transports.wire import Wire
 
 CHUNK_BYTES = 65_536
+PARENT_POLL_S = 0.4
 
 
 class LineReader:
@@ -144,7 +145,9 @@ async def serve_stdio(
         lines.end()
 
     async def end_when_orphaned() -> None:
-        await wait_until_orphaned(parent)
+        # Even if another process still holds our stdin open.
+        while os.getppid() == parent:  # noqa: ASYNC110 - no event tells of a parent's death
+            await anyio.sleep(PARENT_POLL_S)
         lines.end()
 
     async def exit_in_time() -> None:

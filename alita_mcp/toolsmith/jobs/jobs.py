@@ -92,11 +92,6 @@ class Job(Generic[T]):
         for listener in list(self.listeners):
             await listener(stage)
 
-    @property
-    def duration_s(self) -> float:
-        """Seconds since the start, or from start to end."""
-        return round((self.finished or time.monotonic()) - self.started, 1)
-
 
 SynthesisJob = Job[Outcome]
 
@@ -252,7 +247,8 @@ class Jobs:
                 self._jobs.pop(job.id, None)
             return job.outcome
         then = f"call {job.tool} with this job_id"
-        return Working(job_id=job.id, elapsed_s=job.duration_s, stage=job.stage, next=then)
+        elapsed = round(time.monotonic() - job.started, 1)
+        return Working(job_id=job.id, elapsed_s=elapsed, stage=job.stage, next=then)
 
     async def cancel(self, job: Job[Any]) -> None:
         """Stops a job; returns when its clean-up is done."""

@@ -51,11 +51,6 @@ PLANS: dict[Mode, Plan] = {
 }
 
 
-def temperature(of: tuple[float, ...], index: int) -> float:
-    """The temperature of the candidate or suite with that number."""
-    return of[index % len(of)]
-
-
 def seed(attempt: int, index: int, again: int = 0) -> int:
     """A seed for each draw, so that no two of one synthesis are the same request."""
     return 1 + again + 10 * index + 1_000 * attempt

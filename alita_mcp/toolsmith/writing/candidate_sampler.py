@@ -17,7 +17,6 @@ from alita_mcp.toolsmith.requests.modes import (
     REPAIR_TEMPERATURE,
     TESTER_TEMPERATURES,
     seed,
-    temperature,
 )
 from alita_mcp.toolsmith.requests.outcomes import Rejected
 from alita_mcp.toolsmith.specification import Specification, Suite, WrittenCode
@@ -80,7 +79,7 @@ class CandidateSampler:
 
         async def draw(place: int) -> Suite:
             index = numbers[place]
-            heat = temperature(TESTER_TEMPERATURES, index)
+            heat = TESTER_TEMPERATURES[index % len(TESTER_TEMPERATURES)]
             messages = prompts.write_tests(brief, index)
             tester = self._models.role("tester")
             number = seed(attempt, index)
@@ -90,22 +89,25 @@ class CandidateSampler:
 
         return await draw_all(draw, len(numbers), at_once=len(numbers))
 
-    async def draw_candidate(self, brief: Brief, attempt: int, index: int) -> CandidateCode:
-        """One module, blind to tests and to other candidates.
+    async def draw_candidate(
+        self, brief: Brief, attempt: int, index: int, *, anew: bool = False
+    ) -> CandidateCode:
+        """One module, blind to tests and to other candidates; `anew`: in the place of one that cannot be repaired.
 
         Raises:
             ModelError: the model did not answer.
         """
-        return await self._candidate(brief, index, seed(attempt, index))
-
-    async def redraw_candidate(self, brief: Brief, index: int, attempt: int) -> CandidateCode:
-        """A fresh module in the place of one that could not be repaired.
-
-        Raises:
-            ModelError: the model did not answer.
-        """
-        self._fresh += 1
-        return await self._candidate(brief, index + self._fresh, seed(attempt, index, self._fresh))
+        again = 0
+        if anew:
+            self._fresh += 1
+            again = self._fresh
+        number, place = seed(attempt, index, again), index + again
+        messages = prompts.write_code(brief, place)
+        heat = CANDIDATE_TEMPERATURES[place % len(CANDIDATE_TEMPERATURES)]
+        answer = await ask_model(
+            self._models.role("coder"), messages, WrittenCode, temperature=heat, seed=number
+        )
+        return CandidateCode(index=place, written=answer.value, messages=tuple(messages), text=answer.text)
 
     async def repair(
         self, candidate: CandidateCode, rejected: Rejected, *, shows_test: bool
@@ -127,14 +129,6 @@ class CandidateSampler:
             repairs=candidate.repairs + 1,
             saw_tests=candidate.saw_tests or shows_test,
         )
-
-    async def _candidate(self, brief: Brief, index: int, number: int) -> CandidateCode:
-        messages = prompts.write_code(brief, index)
-        heat = temperature(CANDIDATE_TEMPERATURES, index)
-        answer = await ask_model(
-            self._models.role("coder"), messages, WrittenCode, temperature=heat, seed=number
-        )
-        return CandidateCode(index=index, written=answer.value, messages=tuple(messages), text=answer.text)
 
 
 async def draw_both(first: Callable[[], Awaitable[S]], second: Callable[[], Awaitable[T]]) -> tuple[S, T]:

@@ -141,9 +141,15 @@ def specify(brief: Brief, name: str, taken: Sequence[str] = (), *, may_ask: bool
 def write_tests(brief: Brief, index: int) -> list[Message]:
     """Asks for one suite; its writer never sees code, nor what others wrote."""
     angle = _ANGLES[index % len(_ANGLES)]
+    # The results of tests are to differ as far as the return annotation lets them.
+    schema = {} if brief.specification is None else brief.specification.contract().output_schema
+    result = schema.get("properties", {}).get("result", {})
+    results = "with different results where the tool has so many"
+    if result.get("type") == "boolean" or "enum" in result:
+        results = "with different arguments and each of the few results, which repeat"
     wanted = (
         "Write six to eight tests that follow from the request and the rules, "
-        f"{_results_of(brief.specification)}. Look above all at {angle}. "
+        f"{results}. Look above all at {angle}. "
         f"Leave out what you are not certain of. {_TEST_SHAPE}"
     )
     return [_TESTER, _user_message(f"Test this tool.\n{_describe_brief(brief)}{wanted}")]
@@ -171,15 +177,6 @@ def repair(written: Sequence[Message], answer: str, rejected: Rejected) -> list[
             f"It must be right for every input. {_CODE_SHAPE}"
         ),
     ]
-
-
-def _results_of(specification: Specification | None) -> str:
-    """How far the results of tests are to differ: as far as the return annotation lets them."""
-    schema = {} if specification is None else specification.contract().output_schema
-    result = schema.get("properties", {}).get("result", {})
-    if result.get("type") == "boolean" or "enum" in result:
-        return "with different arguments and each of the few results, which repeat"
-    return "with different results where the tool has so many"
 
 
 def _describe_grants(grants: Grants) -> str:

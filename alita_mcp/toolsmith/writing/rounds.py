@@ -14,12 +14,7 @@ from alita_mcp.toolsmith.requests.modes import Width
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
 from alita_mcp.toolsmith.requests.request import grants_of
 from alita_mcp.toolsmith.specification import MAX_REQUESTS, Specification
-from alita_mcp.toolsmith.writing.candidate_sampler import (
-    CandidateCode,
-    CandidateSampler,
-    draw_all,
-    draw_both,
-)
+from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode, CandidateSampler, draw_all, draw_both
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.selection import NoSelection, Round
 from alita_mcp.values import Draft, Example
@@ -151,7 +146,7 @@ class Rounds:
         """The repaired candidate, or another one in its place where it fails as it did `last`; and how it failed."""
         now = signature(rejected)
         if now == last:
-            return await self._sampler.redraw_candidate(self._brief, candidate.index, attempt), ""
+            return await self._sampler.draw_candidate(self._brief, attempt, candidate.index, anew=True), ""
         return await self._sampler.repair(candidate, rejected, shows_test=shows_test), now
 
     async def _prepare_candidate(self, candidate: CandidateCode) -> Prepared:

@@ -195,10 +195,6 @@ class Place:
         """The same place, marked as inside the named class or alias."""
         return replace(self, within=(*self.within, name))
 
-    def too_deep(self) -> ContractError:
-        """The error for a type with too many levels."""
-        return self.refuse(f"nested more than {MAX_DEPTH} levels deep", FLATTEN)
-
     def refuse(self, message: str, fix: str) -> ContractError:
         """The error for a type that is not allowed in this place."""
         return refusal(f"{self.what}: {message}", fix, line=self.line, stage="schema")
@@ -233,7 +229,7 @@ class SchemaReader:
         if self._readings > MAX_NODES:
             raise place.refuse("the types of this signature are too large", "Use fewer and smaller types.")
         if place.depth > MAX_DEPTH or len(place.within) > MAX_ALIASES:
-            raise place.too_deep()
+            raise place.refuse(f"nested more than {MAX_DEPTH} levels deep", FLATTEN)
         if isinstance(annotation, ast.Constant):
             return self._constant(annotation, place)
         if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):

@@ -87,7 +87,10 @@ def _values(schema: dict[str, Any], path: str, shown: Shown) -> SearchStrategy[A
         case "boolean":
             return st.booleans()
         case "integer":
-            return _integers(shown.scalars(path, int))
+            known = shown.scalars(path, int)
+            size = _size(known)
+            drawn = st.one_of(st.integers(-10, 10), st.integers(-size, size))
+            return st.one_of(drawn, st.sampled_from(known)) if known else drawn
         case "number":
             return _numbers(shown.scalars(path, (int, float)))
         case "string":
@@ -108,12 +111,6 @@ def _values(schema: dict[str, Any], path: str, shown: Shown) -> SearchStrategy[A
                 optional={name: part for name, part in parts.items() if name not in needed},
             )
     return st.none()
-
-
-def _integers(known: list[int]) -> SearchStrategy[int]:
-    size = _size(known)
-    drawn = st.one_of(st.integers(-10, 10), st.integers(-size, size))
-    return st.one_of(drawn, st.sampled_from(known)) if known else drawn
 
 
 def _numbers(known: list[float]) -> SearchStrategy[float]:

@@ -35,11 +35,6 @@ def complete_prompt(prompt: str) -> str:
     return f"Rehearsal: {lines[-1][:ANSWER_CHARACTERS]}" if lines else "Rehearsal:"
 
 
-def secret_of(name: str) -> str:
-    """The stand-in for a secret."""
-    return f"rehearsal-{name}"
-
-
 MAX_REQUEST = 4 << 20
 LARGE = 300_000
 _SHOWN = {"accept", "authorization", "content-type", "cookie", "host"}

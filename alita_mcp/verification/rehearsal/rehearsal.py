@@ -24,7 +24,7 @@ from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.values import Grants, Limits, StoredVersion
 from alita_mcp.verification.comparison import kinds_of
 from alita_mcp.verification.json_schema import validate_arguments
-from alita_mcp.verification.rehearsal.origin import FILES, RehearsalEgressPolicy, complete_prompt, secret_of
+from alita_mcp.verification.rehearsal.origin import FILES, RehearsalEgressPolicy, complete_prompt
 
 ReadTool = Callable[[str], Awaitable[StoredVersion]]
 """A tool of the library by name, proved unchanged; raises as `Library.read`."""
@@ -67,7 +67,7 @@ class Rehearsal:
                 failures.append(failure)
                 raise
 
-        secrets = {name: secret_of(name) for name in job.grants.secrets}
+        secrets = {name: f"rehearsal-{name}" for name in job.grants.secrets}
         return HostServices(
             complete=complete, call_tool=call_tool, secrets=secrets, workspace=workspace, chain=chain
         )
