@@ -58,7 +58,14 @@ def check_attestation(payload: bytes, compiled: str) -> WorkerAttestation:
         found = WorkerAttestation.model_validate(decode_strict(payload))
     except (NotJson, ValidationError) as problem:
         raise SandboxError(f"The worker sent no valid attestation: {problem}") from problem
-    weak = [*_weaknesses_anywhere(found, compiled)]
+    weak: list[str] = []
+    installed = metadata.version("wasmtime")
+    if found.engine != installed:
+        weak.append(f"it runs wasmtime {found.engine!r} where {installed} is installed")
+    if found.compiled != compiled:
+        weak.append(f"it loaded {found.compiled!r} and not {compiled!r}")
+    if strange := sorted(set(found.variables) - _VARIABLES):
+        weak.append(f"it inherited variables ({', '.join(strange)})")
     if found.system == "linux":
         weak += _weaknesses_on_linux(found.linux)
     if weak:
@@ -75,16 +82,6 @@ def describe_confinement(found: WorkerAttestation) -> str:
     if found.system == "darwin" and found.profile:
         return f"wasmtime {found.engine}; a sandbox profile of macOS"
     return f"wasmtime {found.engine}; a process of its own: nothing else confines it on {found.system}"
-
-
-def _weaknesses_anywhere(found: WorkerAttestation, compiled: str) -> Iterator[str]:
-    installed = metadata.version("wasmtime")
-    if found.engine != installed:
-        yield f"it runs wasmtime {found.engine!r} where {installed} is installed"
-    if found.compiled != compiled:
-        yield f"it loaded {found.compiled!r} and not {compiled!r}"
-    if strange := sorted(set(found.variables) - _VARIABLES):
-        yield f"it inherited variables ({', '.join(strange)})"
 
 
 def _weaknesses_on_linux(found: LinuxFacts | None) -> Iterator[str]:

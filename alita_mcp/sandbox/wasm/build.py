@@ -84,7 +84,13 @@ def build(folder: Path) -> Path:
         digest = hashlib.sha256((made / FILE).read_bytes()).hexdigest()
         words = {"sha256": digest, "python": PYTHON, "tools": TOOLS, "sources": source_digest()}
         (made / RECORD).write_text(json.dumps(words, indent=1) + "\n", "utf-8")
-        _publish(made, folder)
+        # moved to its place, unless another process was faster
+        try:
+            made.rename(folder)
+        except OSError:
+            if not (folder / RECORD).is_file():
+                shutil.rmtree(folder, ignore_errors=True)  # it is no finished build
+                made.rename(folder)
     return folder / FILE
 
 
@@ -104,8 +110,17 @@ def _check_tools() -> None:
 
 def _componentize(work: Path, target: Path) -> None:
     """Runs the tool in a process that sees the staged files and nothing else of this machine."""
+    # the files lie on the stage as the guest imports them
     stage = work / "stage"
-    _stage(stage)
+    for name, file in sources().items():
+        place = stage / "alita_mcp" / "sandbox" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, place)
+    for package in _PACKAGES:
+        (stage / package / "__init__.py").touch()
+    (stage / "alita_guest.py").write_text(_ENTRY, "utf-8")
+    (stage / "alita_mcp" / "program.txt").write_text(_program(), "utf-8")
+    shutil.copytree(_package_folder("tzdata"), stage / "tzdata")
     (work / "no-packages" / "lib" / "site-packages").mkdir(parents=True)
     variables = {
         # without it, the tool gives the packages of some Python of this machine to the guest
@@ -127,19 +142,6 @@ def _componentize(work: Path, target: Path) -> None:
         raise BuildFailed(f"{TOOLS[0]} ended with status {done.returncode} and made no component:\n{said}")
 
 
-def _stage(stage: Path) -> None:
-    """The files as the guest imports them."""
-    for name, file in sources().items():
-        place = stage / "alita_mcp" / "sandbox" / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, place)
-    for package in _PACKAGES:
-        (stage / package / "__init__.py").touch()
-    (stage / "alita_guest.py").write_text(_ENTRY, "utf-8")
-    (stage / "alita_mcp" / "program.txt").write_text(_program(), "utf-8")
-    shutil.copytree(_package_folder("tzdata"), stage / "tzdata")
-
-
 def _program() -> str:
     """Loaded by its path: where a package is made, nothing of ours can be imported."""
     spec = spec_from_file_location("program_of_runs", _PROGRAM)
@@ -156,14 +158,3 @@ def _package_folder(package: str) -> Path:
     if spec is None or spec.origin is None:
         raise BuildFailed(f"The package {package!r} is broken: install it again.")
     return Path(spec.origin).parent
-
-
-def _publish(made: Path, folder: Path) -> None:
-    """Moves a finished build to its place, unless another process was faster."""
-    try:
-        made.rename(folder)
-    except OSError:
-        if (folder / RECORD).is_file():
-            return
-        shutil.rmtree(folder, ignore_errors=True)  # it is no finished build
-        made.rename(folder)

@@ -32,7 +32,7 @@ from alita_mcp.exception_groups import unwrap_groups
 from alita_mcp.file_locks import wait_for_lock
 from alita_mcp.sandbox.interface import Progress
 from alita_mcp.sandbox.wasm.component import Component
-from alita_mcp.sandbox.wasm.private import open_private, private_folder
+from alita_mcp.sandbox.wasm.private import open_private, private_folder, write_private
 from alita_mcp.sandbox.wasm.process import MAX_COMPLAINTS, NO_WINDOW, NOWHERE, helper_process, module_command
 from alita_mcp.sandbox.wasm.worker.features import SETTINGS
 from alita_mcp.values import Value
@@ -260,11 +260,7 @@ def _keep_compiled(aside: Path, words: str, key: Key, seconds: float) -> None:
         )
     aside.rename(made)
     written = aside.with_name(f"{key.digest}-{secrets.token_hex(8)}.partial")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    with os.fdopen(os.open(written, flags, 0o600), "w", encoding="utf-8") as file:
-        file.write(record.model_dump_json(indent=1) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    write_private(written, record.model_dump_json(indent=1).encode() + b"\n")
     written.replace(made.with_name(f"{key.digest}.json"))
 
 

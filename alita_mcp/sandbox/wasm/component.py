@@ -35,9 +35,8 @@ def find_component() -> Component:
     Raises:
         SandboxUnavailable: it was not built.
     """
-    folder = (
-        _HERE if (_HERE / RECORD).is_file() else build_folder()
-    )  # for a checkout alone the sources are read
+    # for a checkout alone the sources are read
+    folder = _HERE if (_HERE / RECORD).is_file() else build_folder()
     if (folder / RECORD).is_file():
         digest = json.loads((folder / RECORD).read_text("utf-8"))["sha256"]
         return Component(path=folder / FILE, sha256=digest)

@@ -66,12 +66,27 @@ class HostBuilder:
             "scratch_bytes": BUILD_SCRATCH_BYTES,
         }
         request = request | {"uv": str(program), "on_host": on_host}
-        with unwrap_groups():
-            async with _proxy(hosts) as proxy:
-                with tempfile.TemporaryDirectory(
-                    prefix="alita-packages-", ignore_cleanup_errors=True
-                ) as folder:
-                    return await _run(Path(folder), request | {"proxy": proxy}, on_line)
+        policy = _Bounded(hosts)
+
+        async def answer(stream: ByteStream) -> None:
+            with suppress(*_GONE):
+                async with stream:
+                    await serve(_Client(stream), policy)
+
+        # uv reaches the index alone: through this proxy on loopback, which ends with the build
+        with (
+            unwrap_groups(),
+            tempfile.TemporaryDirectory(prefix="alita-packages-", ignore_cleanup_errors=True) as folder,
+        ):
+            async with (
+                await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+                anyio.create_task_group() as tasks,
+            ):
+                tasks.start_soon(listener.serve, answer)
+                port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - not Django's
+                result = await _run(Path(folder), request | {"proxy": f"http://127.0.0.1:{port}"}, on_line)
+                tasks.cancel_scope.cancel()
+            return result
         raise AssertionError
 
 
@@ -136,7 +151,6 @@ class _Bounded:
         self._budget = ByteBudget(MAX_DOWNLOAD_BYTES)
 
     async def open(self, host: str, port: int) -> ByteStream:
-        """A connection to a host of the index; see `EgressPolicy`."""
         return MeteredStream(await self._allowed.open(host, port), self._budget, lambda _stream: None)
 
 
@@ -147,36 +161,13 @@ class _Client:
         self._stream = stream
 
     async def receive(self) -> bytes:
-        """The next bytes; empty at the end."""
         try:
             return await self._stream.receive()
         except (anyio.EndOfStream, *_GONE):
             return b""
 
     async def send(self, data: bytes) -> None:
-        """Sends bytes."""
         await self._stream.send(data)
 
     async def end(self) -> None:
-        """Says that nothing more follows."""
         await self._stream.send_eof()
-
-
-@asynccontextmanager
-async def _proxy(hosts: frozenset[str]) -> AsyncIterator[str]:
-    """A proxy on loopback that leads to the index alone; its URL."""
-    policy = _Bounded(hosts)
-
-    async def answer(stream: ByteStream) -> None:
-        with suppress(*_GONE):
-            async with stream:
-                await serve(_Client(stream), policy)
-
-    async with (
-        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
-        anyio.create_task_group() as tasks,
-    ):
-        tasks.start_soon(listener.serve, answer)
-        port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - not Django's
-        yield f"http://127.0.0.1:{port}"
-        tasks.cancel_scope.cancel()

@@ -12,7 +12,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -138,9 +138,8 @@ class PackageStore(Folders):
             archive = await to_thread.run_sync(_read_archive, Path(environment.location))
             if archive is not None:
                 return archive
-            await self.drop_environment(
-                environment.digest
-            )  # damaged: it is built again when it is prepared again
+            # damaged: it is built again when it is prepared again
+            await self.drop_environment(environment.digest)
         raise EnvironmentGone(f"The environment {environment.digest!r} no longer exists.")
 
     def _is_whole(self, location: str) -> bool:
@@ -169,11 +168,11 @@ class PackageStore(Folders):
                 f"The modules of {names} could not be compiled: {result.message[:200] or result.status}.",
                 hint="Use smaller packages, or the standard library.",
             )
-        return {
-            path: base64.b64decode(code)
-            for path, code in result.value.items()
-            if path in _bytecode_paths(sources)
-        }
+        # code inside gave these paths: only those where Python looks for the bytecode of these sources are kept
+        tag = f".cpython-{PYTHON.replace('.', '')}.pyc"
+        places = map(PurePosixPath, sources)
+        paths = {str(place.parent / "__pycache__" / (place.stem + tag)) for place in places}
+        return {path: base64.b64decode(code) for path, code in result.value.items() if path in paths}
 
 
 def _read_archive(folder: Path) -> Archive | None:
@@ -221,13 +220,6 @@ def _batches(files: dict[str, bytes]) -> Iterator[dict[str, str]]:
         size += len(content)
     if batch:
         yield batch
-
-
-def _bytecode_paths(sources: Iterable[str]) -> set[str]:
-    """Where Python looks for the bytecode of these sources."""
-    tag = f".cpython-{PYTHON.replace('.', '')}.pyc"
-    places = map(PurePosixPath, sources)
-    return {str(place.parent / "__pycache__" / (place.stem + tag)) for place in places}
 
 
 def native_modules(files: dict[str, bytes]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from alita_mcp.errors import SandboxUnavailable
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_REMOVE = "Remove it; it is made anew."
 _OTHERS_ENTER = stat.S_IRWXG | stat.S_IRWXO
 _FLAGS = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -33,41 +34,39 @@ def private_folder(folder: Path) -> Path:
             if not place.is_dir():
                 with suppress(FileExistsError):
                     place.mkdir(mode=0o700)  # whatever the umask allows
-        found = folder.lstat()
-        if not stat.S_ISDIR(found.st_mode) or getattr(found, "st_reparse_tag", False):
-            raise _not_private(folder, "it is a link or a file, not a folder", "Remove it; it is made anew.")
-        if os.name == "posix":
-            _check_owners(folder, found)
+        weakness = _find_weakness(folder)
     except OSError as problem:
         raise SandboxUnavailable(
             f"The folder for compiled files cannot be used: {problem}.",
             hint="It lies in the user's folder for caches, which must be writable (on Linux XDG_CACHE_HOME names it).",
         ) from problem
+    if weakness is not None:
+        why, hint = weakness
+        raise SandboxUnavailable(f"{folder} is not private: {why}. Nothing was loaded from it.", hint=hint)
     return folder
 
 
-def _check_owners(folder: Path, found: os.stat_result) -> None:
+def _find_weakness(folder: Path) -> tuple[str, str] | None:
+    """Why somebody else could change the folder, and what to do; None where nobody can."""
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or getattr(found, "st_reparse_tag", False):
+        return "it is a link or a file, not a folder", _REMOVE
+    if os.name != "posix":
+        return None
     if found.st_uid != os.geteuid():
-        raise _not_private(
-            folder, f"it belongs to another user ({found.st_uid})", "Remove it; it is made anew."
-        )
+        return f"it belongs to another user ({found.st_uid})", _REMOVE
     if found.st_mode & _OTHERS_WRITE:
         mode = f"others may write to it (mode {found.st_mode & 0o7777:o})"
-        raise _not_private(folder, mode, "Remove it with all that is in it; it is made anew.")
+        return mode, "Remove it with all that is in it; it is made anew."
     if found.st_mode & _OTHERS_ENTER:
         folder.chmod(0o700)
     for above in folder.parents[:-1]:
         its = above.stat()
         if its.st_uid not in (os.geteuid(), 0):
-            raise _not_private(
-                folder, f"{above} belongs to another user ({its.st_uid})", "Set HOME to your own folder."
-            )
+            return f"{above} belongs to another user ({its.st_uid})", "Set HOME to your own folder."
         if its.st_mode & stat.S_IWOTH and not its.st_mode & stat.S_ISVTX:
-            raise _not_private(folder, f"everybody may write to {above}", f"Run: chmod o-w {above}")
-
-
-def _not_private(folder: Path, why: str, hint: str) -> SandboxUnavailable:
-    return SandboxUnavailable(f"{folder} is not private: {why}. Nothing was loaded from it.", hint=hint)
+            return f"everybody may write to {above}", f"Run: chmod o-w {above}"
+    return None
 
 
 def open_private(path: Path) -> BufferedReader:
@@ -83,3 +82,12 @@ def open_private(path: Path) -> BufferedReader:
         file.close()
         raise PermissionError(f"{path} is not a file of this user's alone")
     return file
+
+
+def write_private(target: Path, content: bytes) -> None:
+    """Writes a new file that only the user may read, and syncs it to the disk."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 import anyio
 
 from alita_mcp.errors import PackagesRejected
+from alita_mcp.progress import ignore_stage
 from alita_mcp.sandbox import conformance
 from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.interface import Environment, Job, Probe, ProbeReport, Progress, RunResult
@@ -132,7 +133,7 @@ class WasmSandbox(HostBuilder, PooledSandbox):
 
     async def _boot(self, limits: Limits) -> tuple[Worker, AsyncExitStack]:
         """A new worker process that attested itself."""
-        ready = await self.ready(_silent)
+        ready = await self.ready(ignore_stage)
         async with AsyncExitStack() as stack:
             transport = await stack.enter_async_context(worker_process(_WORKER))
             worker = Worker(transport, limits, Confinement())
@@ -143,7 +144,3 @@ class WasmSandbox(HostBuilder, PooledSandbox):
             self._attested = attestation.check_attestation(hello, ready.path.name)
             return worker, stack.pop_all()
         raise AssertionError
-
-
-async def _silent(_line: str) -> None:
-    """Tells nobody."""

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from alita_mcp.sandbox.wasm.compiled import key_for
 from alita_mcp.sandbox.wasm.component import Component
-from alita_mcp.sandbox.wasm.worker.compile import follow_parent, write_whole
+from alita_mcp.sandbox.wasm.private import write_private
+from alita_mcp.sandbox.wasm.worker.compile import follow_parent
 
 MODULE = "tests.sandbox.wasm.fake_compiler"
 
@@ -34,7 +35,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (how["room"], how["room"]))
     content = b"native code " * how.get("twelves", 1000)
     try:
-        write_whole(Path(target), content)
+        write_private(Path(target), content)
     except OSError as problem:
         sys.exit(str(problem))
     made = {

@@ -48,13 +48,10 @@ class Archive(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
             if entry.is_dir():
                 self._fill(entry.path, f"{prefix}{entry.name}.")
             elif entry.name.endswith(".py"):
-                self._take(entry, prefix)
-
-    def _take(self, entry: os.DirEntry[str], prefix: str) -> None:
-        name = prefix + entry.name[:-3]
-        if entry.name == "__init__.py":
-            name = prefix[:-1]
-            self._packages.add(name)
-        with open(entry.path, "rb") as file:
-            code = compile(file.read(), f"<{name}>", "exec", dont_inherit=True, optimize=0)
-        self._code[name] = zlib.compress(marshal.dumps(code), 9)
+                name = prefix + entry.name[:-3]
+                if entry.name == "__init__.py":
+                    name = prefix[:-1]
+                    self._packages.add(name)
+                with open(entry.path, "rb") as file:
+                    code = compile(file.read(), f"<{name}>", "exec", dont_inherit=True, optimize=0)
+                self._code[name] = zlib.compress(marshal.dumps(code), 9)

@@ -31,12 +31,9 @@ from alita_mcp.sandbox.wasm.guest import (
     web,
 )
 from alita_mcp.sandbox.wasm.guest.scratch import installation
-from alita_mcp.sandbox.wasm.guest.scratch.files import Files
 from alita_mcp.sandbox.wire.strict_json import NotJson, encode_strict
 
 _MAX_QUESTION = 1 << 20
-_LIBRARY = "/python"
-"""Where the standard library lies while the component is built, and never again."""
 
 
 class Tool:
@@ -52,7 +49,20 @@ class Tool:
         """Imports the code; an empty dict, or how it failed."""
         options = order["options"]
         self._limits = options["limits"]
-        self._set_up(options)
+        for name in _OURS:
+            sys.modules.pop(name, None)
+        random.seed()
+        sys.argv[:] = ["tool"]  # an instance starts without
+        _FILES.set_limits(options["limits"])
+        sys.modules["alita_tool"] = grants.module(options["grants"], self.ask)
+        web.Grant.ask = self.ask_network if options["grants"]["network"] else None
+        if options["packages"]:
+            packages.install(options["packages"], wit_world.packaged, _FILES.tree.root)
+            gc.disable()  # until all is imported: large packages leave no garbage, and looking for it takes a quarter
+        if options["clock_offset_s"]:
+            waiting.shift(options["clock_offset_s"])
+        if options["random_seed"] is not None:
+            self._before_call.append(random.seed)  # the host draws anew for the call
         return self._import_code(order["code"], options["function"], options["hash_seed"])
 
     def call(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
@@ -96,22 +106,6 @@ class Tool:
             message = "the network answers only while a call runs, not while the module is imported"
             return {"error": ["ConnectionError", message]}
         return json.loads(wit_world.network(json.dumps(question)))
-
-    def _set_up(self, options: dict[str, Any]) -> None:
-        for name in _OURS:
-            sys.modules.pop(name, None)
-        random.seed()
-        sys.argv[:] = ["tool"]  # an instance starts without
-        _FILES.set_limits(options["limits"])
-        sys.modules["alita_tool"] = grants.module(options["grants"], self.ask)
-        web.set_grant(self.ask_network if options["grants"]["network"] else None)
-        if options["packages"]:
-            packages.install(options["packages"], wit_world.packaged, _FILES.tree.root)
-            gc.disable()  # until all is imported: large packages leave no garbage, and looking for it takes a quarter
-        if options["clock_offset_s"]:
-            waiting.shift(options["clock_offset_s"])
-        if options["random_seed"] is not None:
-            self._before_call.append(random.seed)  # the host draws anew for the call
 
     def _import_code(self, code: str, name: str, hash_seed: int | None) -> dict[str, Any]:
         module = types.ModuleType("tool")
@@ -168,32 +162,25 @@ def _flush() -> None:
             pass
 
 
-def _compile_program() -> tuple[str, types.CodeType]:
-    """The program that runs code once, which is imported for each run: its text, and what it compiles to."""
-    place = os.path.join(os.path.dirname(failures.__file__), "..", "..", "..", "program.txt")
-    with open(place, encoding="utf-8") as file:
-        text = file.read()
-    return text, compile(text, failures.FILE, "exec", dont_inherit=True)
-
-
-def _make_tool() -> tuple[Tool, Files]:
-    """What every instance starts with: the library at hand, nothing of the machine that built it."""
-    standard_library = archive.Archive(_LIBRARY)
-    web.install()
-    library.install()
-    waiting.install()
-    sys.meta_path.insert(sys.meta_path.index(PathFinder), standard_library)  # before any package
-    sys.path[:] = []
-    sys.path_importer_cache.clear()
-    os.environ.clear()
-    files = installation.install()
-    gc.collect()
-    gc.freeze()
-    return Tool(), files
-
-
-_PROGRAM = _compile_program()
-_TOOL, _FILES = _make_tool()
+_PLACE = os.path.join(os.path.dirname(failures.__file__), "..", "..", "..", "program.txt")
+with open(_PLACE, encoding="utf-8") as _file:
+    _TEXT = _file.read()
+_PROGRAM = _TEXT, compile(_TEXT, failures.FILE, "exec", dont_inherit=True)
+"""The program that runs code once, which is imported for each run: its text, and what it compiles to."""
+# what every instance starts with: the library at hand, nothing of the machine that built it
+# the folder is there while the component is built, and never again
+_STANDARD_LIBRARY = archive.Archive("/python")
+web.install()
+library.install()
+waiting.install()
+sys.meta_path.insert(sys.meta_path.index(PathFinder), _STANDARD_LIBRARY)  # before any package
+sys.path[:] = []
+sys.path_importer_cache.clear()
+os.environ.clear()
+_FILES = installation.install()
+gc.collect()
+gc.freeze()
+_TOOL = Tool()
 _OURS = {
     name: module
     for name, module in sys.modules.items()

@@ -46,8 +46,14 @@ def install() -> None:
         importlib.import_module(name)
     _load_zones()
     hashlib.pbkdf2_hmac = _pbkdf2_hmac
-    sys.modules["ctypes"] = _ctypes()
-    sys.modules["concurrent.interpreters"] = _interpreters()
+    # sizes, for packages that ask for nothing else; a tool that calls C is refused before it runs
+    ctypes = sys.modules["ctypes"] = types.ModuleType("ctypes")
+    vars(ctypes).update({name: type(name, (), {"size": size}) for name, size in _SIZES.items()})
+    ctypes.sizeof = lambda kind: kind.size  # type: ignore[attr-defined]
+    # names, for packages that import them before they know whether they need another interpreter
+    interpreters = sys.modules["concurrent.interpreters"] = types.ModuleType("concurrent.interpreters")
+    failed = type("ExecutionFailed", (Exception,), {})
+    vars(interpreters).update(create=_refuse_interpreter, ExecutionFailed=failed)
     for name in ("start_new_thread", "start_new", "start_joinable_thread"):
         setattr(_thread, name, _refuse_thread)
     threading._start_joinable_thread = _refuse_thread  # type: ignore[attr-defined]
@@ -98,36 +104,20 @@ def _pbkdf2_hmac(
     return derived[:dklen]
 
 
-def _ctypes() -> types.ModuleType:
-    """Sizes, for packages that ask for nothing else; a tool that calls C is refused before it runs."""
-    module = types.ModuleType("ctypes")
-    vars(module).update({name: type(name, (), {"size": size}) for name, size in _SIZES.items()})
-    module.sizeof = lambda kind: kind.size  # type: ignore[attr-defined]
-    return module
-
-
-def _interpreters() -> types.ModuleType:
-    """Names, for packages that import them before they know whether they need another interpreter."""
-
-    def create() -> None:
-        raise RuntimeError("there is one interpreter here")
-
-    module = types.ModuleType("concurrent.interpreters")
-    vars(module).update(create=create, ExecutionFailed=type("ExecutionFailed", (Exception,), {}))
-    return module
-
-
 class _NoSsl:
     """Finder that says why there is no module `ssl`."""
 
     def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> None:
-        """None for every other module."""
         if fullname == "ssl":
             raise ModuleNotFoundError(_NO_SSL, name=fullname)
 
 
 def _refuse_thread(*_arguments: Any, **_words: Any) -> NoReturn:
     raise RuntimeError(_THREADS)
+
+
+def _refuse_interpreter() -> NoReturn:
+    raise RuntimeError("there is one interpreter here")
 
 
 def _refuse_process(*_arguments: Any, **_words: Any) -> NoReturn:

@@ -167,17 +167,16 @@ def _order_of(items: Any) -> list[Any]:
     while order and not plain.__contains__(items, order[-1]):
         order.pop()
     if not order:
-        order = items._order = _permute(list(plain.__iter__(items)))[::-1]
+        order = list(plain.__iter__(items))
+        numbers = [hash_under_seed(item) for item in order]
+        # another order for another seed, and none that is the plain one; what no seed changes keeps its order
+        if any(number != _hash(item) for number, item in zip(numbers, order, strict=True)):
+            plain_places = list(range(len(order)))
+            places = sorted(plain_places, key=lambda place: _mix(numbers[place]))
+            order = [order[place] for place in (reversed(places) if places == plain_places else places)]
+        order.reverse()
+        items._order = order
     return order
-
-
-def _permute(items: list[Any]) -> list[Any]:
-    """Another order for another seed, and none that is the plain one; what no seed changes keeps its order."""
-    numbers = [hash_under_seed(item) for item in items]
-    if all(number == _hash(item) for number, item in zip(numbers, items, strict=True)):
-        return items
-    places = sorted(range(len(items)), key=lambda place: _mix(numbers[place]))
-    return [items[place] for place in (reversed(places) if places == sorted(places) else places)]
 
 
 def _iterate(self: Any) -> Iterator[Any]:

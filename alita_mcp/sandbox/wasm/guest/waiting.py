@@ -47,7 +47,6 @@ class _Timers:
     """In place of a selector: with no sockets, an event loop waits for its next timer and nothing else."""
 
     def select(self, timeout: float | None = None) -> list[Any]:
-        """Waits; nothing ever arrives."""
         if timeout is None:
             raise RuntimeError("deadlock: nothing is scheduled and nothing can arrive")
         _sleep(max(timeout, 0))
@@ -68,7 +67,6 @@ class _Loop(asyncio.base_events.BaseEventLoop):
         """Does nothing: no other thread could be woken."""
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
-        """Runs it here and now."""
         return asyncio.wrap_future(_submit(executor, func, *args), loop=self)
 
 

@@ -15,7 +15,6 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-AskHost = Callable[[dict[str, Any]], Any]
 _PIECE = 256 << 10
 _NO_SOCKETS = (
     "the embedded sandbox has no sockets: use urllib.request or http.client, or install Docker or bubblewrap, where "
@@ -31,20 +30,15 @@ _ERRORS: dict[str, type[Exception]] = {
 """What an error of the host may be inside; any other is an OSError."""
 
 
-class _Grant:
-    """What the tool may ask the host about HTTP; None: the grant is missing."""
+class Grant:
+    """The function by which HTTP asks the host; None where the grant is missing."""
 
-    ask: AskHost | None = None
-
-
-def set_grant(ask: AskHost | None) -> None:
-    """Sets the function by which HTTP asks the host; None where the grant is missing."""
-    _Grant.ask = ask
+    ask: Callable[[dict[str, Any]], Any] | None = None
 
 
 def _ask_host(**question: Any) -> Any:
-    assert _Grant.ask is not None  # noqa: S101 - nobody connects without it
-    answer = _Grant.ask(question)
+    assert Grant.ask is not None  # noqa: S101 - nobody connects without it
+    answer = Grant.ask(question)
     if "error" in answer:
         raise _error(*answer["error"])
     return answer["ok"]
@@ -80,7 +74,12 @@ class Channel:
         method, _, rest = first.decode("latin-1").partition(" ")
         headers = http.client.parse_headers(io.BytesIO(lines + b"\r\n\r\n"))
         if "chunked" in headers.get("Transfer-Encoding", "").lower():
-            body = _join_chunks(body)
+            # the framing of RFC 9112, section 7.1: each piece follows its size, the last one is empty
+            framed, body, count = body, b"", 1
+            while framed and count:
+                size, _, framed = framed.partition(b"\r\n")
+                count = int(size.partition(b";")[0], 16)
+                body, framed = body + framed[:count], framed[count + 2 :]
         while len(body) > _PIECE:
             _ask_host(do="upload", data=base64.b64encode(body[:_PIECE]).decode())
             body = body[_PIECE:]
@@ -130,7 +129,6 @@ class _Reply(io.RawIOBase):
         self._seconds = seconds
 
     def readable(self) -> bool:
-        """True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -160,22 +158,10 @@ class HTTPSConnection(http.client.HTTPConnection):
         super().__init__(host, port, **options)
 
 
-def _join_chunks(data: bytes) -> bytes:
-    """The body in the framing of RFC 9112, section 7.1."""
-    body = b""
-    while data:
-        size, _, data = data.partition(b"\r\n")
-        count = int(size.partition(b";")[0], 16)
-        body, data = body + data[:count], data[count + 2 :]
-        if not count:
-            break
-    return body
-
-
 def _connect(self: http.client.HTTPConnection) -> None:
     host: str = self.host if self.host.isascii() else self.host.encode("idna").decode()
     sys.audit("http.client.connect", self, host, self.port)
-    if _Grant.ask is None:
+    if Grant.ask is None:
         message = f'a connection to {host} needs the grant "network", which this tool does not have'
         raise PermissionError(message)
     if self._tunnel_host:  # type: ignore[attr-defined]

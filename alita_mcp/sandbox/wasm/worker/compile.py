@@ -17,6 +17,7 @@ from typing import Any
 from wasmtime import WasmtimeError
 from wasmtime.component import Component
 
+from alita_mcp.sandbox.wasm.private import write_private
 from alita_mcp.sandbox.wasm.worker.engine import Instances, new_engine
 from alita_mcp.sandbox.wasm.worker.features import SETTINGS
 
@@ -38,22 +39,13 @@ def compile_component(component: Path, sha256: str, target: Path) -> dict[str, A
     if hashlib.sha256(content).hexdigest() != sha256:
         raise ValueError(f"{component} is not the file that its record describes")
     compiled = bytes(Component(new_engine(compiles=True), content).serialize())
-    write_whole(target, compiled)
+    write_private(target, compiled)
     base_bytes, spent = _base_bytes(target), os.times()
     return {
         "sha256": hashlib.sha256(compiled).hexdigest(), "bytes": len(compiled), "base_bytes": base_bytes,
         "engine": metadata.version("wasmtime"), "settings": SETTINGS,
         "cpu_seconds": round(spent.user + spent.system, 2),
     }  # fmt: skip
-
-
-def write_whole(target: Path, content: bytes) -> None:
-    """Writes a new file that only the user may read, and syncs it to the disk."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def follow_parent() -> None:

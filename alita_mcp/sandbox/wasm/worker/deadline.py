@@ -22,7 +22,12 @@ class Deadline:
         self._wall_end: float | None = None
         self._cpu_end = 0.0
         self._hit = ""
-        self._cpu = _processor_clock()
+        # seconds of the processor that the main thread used; where no system tells them, the time that passed
+        self._cpu: Callable[[], float] = time.monotonic
+        ident = threading.main_thread().ident
+        if os.name == "posix" and hasattr(time, "pthread_getcpuclockid") and ident is not None:
+            clock = time.pthread_getcpuclockid(ident)
+            self._cpu = lambda: time.clock_gettime(clock)
 
     def start_thread(self) -> None:
         """Starts the thread."""
@@ -66,12 +71,3 @@ class Deadline:
         # one thread computes, so processor time never runs ahead of the wall clock
         cpu = wall if self._hit else max(self._cpu_end - self._cpu(), _LOOK_SECONDS)
         return max(min(wall, cpu), 0.0)
-
-
-def _processor_clock() -> Callable[[], float]:
-    """Seconds of the processor that the main thread used; where no system tells them, the time that passed."""
-    ident = threading.main_thread().ident
-    if os.name == "posix" and hasattr(time, "pthread_getcpuclockid") and ident is not None:
-        clock = time.pthread_getcpuclockid(ident)
-        return lambda: time.clock_gettime(clock)
-    return time.monotonic

@@ -106,21 +106,8 @@ class Instances:
         self._component = Component.deserialize_file(self.engine, str(compiled))
         self._real = self._new_linker(ask, packaged)
         self._rehearsed = self._new_linker(ask, packaged)
-        self._shadow_sources(self._rehearsed)
 
-    def _new_linker(self, ask: Callable[[str, str], str], packaged: Callable[[str], str]) -> Linker:
-        linker = Linker(self.engine)
-        linker.add_wasip2()
-        linker.allow_shadowing = True
-        with linker.root() as root:
-            for name in IMPORTS:
-                root.add_func(name, lambda _store, question, name=name: ask(name, question))
-            root.add_func("packaged", lambda _store, name: packaged(name))
-        return linker
-
-    def _shadow_sources(self, linker: Linker) -> None:
-        """Replaces this machine's clock and random numbers by those of the callbacks."""
-
+        # a rehearsal gets the clock and the random numbers of the callbacks in place of this machine's
         def some(_store: object, count: int) -> bytes:
             return self.os_callbacks.draw_bytes(count)
 
@@ -136,13 +123,23 @@ class Instances:
             "wasi:random/insecure": {"get-insecure-random-bytes": some, "get-insecure-random-u64": number},
             "wasi:random/insecure-seed": {"insecure-seed": lambda store: (number(store), number(store))},
         }
-        with linker.root() as root:
+        with self._rehearsed.root() as root:
             for name in self._component.type.imports(self.engine):
                 functions = sources.get(name.partition("@")[0])
                 if functions:
                     with root.add_instance(name) as source:
                         for function, answer in functions.items():
                             source.add_func(function, answer)
+
+    def _new_linker(self, ask: Callable[[str, str], str], packaged: Callable[[str], str]) -> Linker:
+        linker = Linker(self.engine)
+        linker.add_wasip2()
+        linker.allow_shadowing = True
+        with linker.root() as root:
+            for name in IMPORTS:
+                root.add_func(name, lambda _store, question, name=name: ask(name, question))
+            root.add_func("packaged", lambda _store, name: packaged(name))
+        return linker
 
     def open_instance(self, memory_bytes: int, write: Callable[[int, bytes], None]) -> tuple[Store, Any]:
         """A store and the new instance in it; the caller closes the store."""

@@ -33,7 +33,6 @@ _STATUSES = ("ok", "error", "load_failed", "bad_result", "memory")
 _HEAD = {"status": 0, "error_type": 0, "message": 0, "error_kinds": MAX_KINDS, "trace": MAX_HEAD}
 """What it may add; 0: text, else a list of so many texts."""
 _CALLBACK_OPTIONS = ("clock_offset_s", "moment", "random_seed")
-_CLEAN = {"clean": True}
 
 
 class Output:
@@ -173,12 +172,7 @@ class Worker:
         if limit := self._deadline.stop_clock():
             head = self._timeout_report(limit, loading=False)
         imported, self._imported = self._imported, 0.0
-        self._send_result(head, result, imported + time.monotonic() - started)
-        ready.store.close()
-        self._end_call()
-
-    def _send_result(self, head: dict[str, Any], result: bytes, seconds: float) -> None:
-        """Tells how the call ended."""
+        seconds = imported + time.monotonic() - started
         largest = self._order["result_bytes"] + MAX_HEAD
         if head["status"] == "ok" and len(result) <= largest:
             self._link.send(Kind.CHUNK, result)
@@ -189,13 +183,10 @@ class Worker:
             }
         self._send_output()
         self._link.send_json(Kind.RESULT, {**head, "seconds": seconds})
-
-    def _end_call(self) -> None:
-        """Makes the instance of the next call while the caller reads."""
-        if self._order["once"] or self._make_ready()["status"] == "ok":
-            self._link.send_json(Kind.CLEAN, _CLEAN)
-        else:
-            self._link.send_json(Kind.CLEAN, {"clean": False})
+        ready.store.close()
+        # the instance of the next call is made while the caller reads
+        is_clean = self._order["once"] or self._make_ready()["status"] == "ok"
+        self._link.send_json(Kind.CLEAN, {"clean": bool(is_clean)})
 
     def _close_ready(self) -> None:
         if self._ready is not None:

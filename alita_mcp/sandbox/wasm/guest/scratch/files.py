@@ -9,7 +9,7 @@ import io
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from alita_mcp.sandbox.wasm.guest.scratch.tree import ENTER, READ, WRITE, Node, Place, Tree, error
@@ -82,20 +82,14 @@ class DirEntry:
     is_junction = is_symlink
 
 
-class Scan:
+class Scan(Iterator[DirEntry], AbstractContextManager["Scan"]):
     """Iterator of entries, as that of `os.scandir`."""
 
     def __init__(self, entries: list[DirEntry]) -> None:
         self._entries = iter(entries)
 
-    def __iter__(self) -> Scan:
-        return self
-
     def __next__(self) -> DirEntry:
         return next(self._entries)
-
-    def __enter__(self) -> Scan:
-        return self
 
     def __exit__(self, *_error: object) -> None:
         self.close()
@@ -136,7 +130,14 @@ class Files:
             node = self.tree.make_node(place, stat.S_IFREG | (mode & 0o7777 & ~self._mask))
         else:
             node = place.need_node()
-            _need_openable(node, flags)
+            # in the order in which Linux checks it
+            if flags & os.O_CREAT and flags & os.O_EXCL:
+                raise error(errno.EEXIST)
+            if flags & os.O_DIRECTORY and not node.is_folder:
+                raise error(errno.ENOTDIR)
+            if node.is_folder and flags & (os.O_CREAT | os.O_ACCMODE):
+                raise error(errno.EISDIR)
+            node.need(_NEEDED.get(flags & os.O_ACCMODE, READ | WRITE))
         if flags & os.O_TRUNC and stat.S_ISREG(node.mode):
             self.tree.set_size(node, 0)
         return self._give_number(_Opened(node, flags))
@@ -356,17 +357,6 @@ class Files:
         opened.users += 1
         self._open[number] = opened
         return number
-
-
-def _need_openable(node: Node, flags: int) -> None:
-    """Checks that something that is there may be opened like that, in the order in which Linux does."""
-    if flags & os.O_CREAT and flags & os.O_EXCL:
-        raise error(errno.EEXIST)
-    if flags & os.O_DIRECTORY and not node.is_folder:
-        raise error(errno.ENOTDIR)
-    if node.is_folder and flags & (os.O_CREAT | os.O_ACCMODE):
-        raise error(errno.EISDIR)
-    node.need(_NEEDED.get(flags & os.O_ACCMODE, READ | WRITE))
 
 
 @contextmanager

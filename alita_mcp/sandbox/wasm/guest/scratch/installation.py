@@ -41,7 +41,7 @@ class FileIO(_pyio.FileIO):
     __module__ = "_io"
 
 
-class Output(io.RawIOBase):
+class _Output(io.RawIOBase):
     """Standard output or error without a buffer; takes all of what is written, as `print` relies on."""
 
     mode = "wb"
@@ -52,15 +52,12 @@ class Output(io.RawIOBase):
         self._number = number
 
     def fileno(self) -> int:
-        """1 or 2."""
         return self._number
 
     def writable(self) -> bool:
-        """True."""
         return True
 
     def write(self, data: Any, /) -> int:
-        """Writes all of it."""
         return _write_whole(self._number, data)
 
 
@@ -83,11 +80,18 @@ def install() -> Files:
         replace((os, posix), name, _choose_by_descriptor(files, getattr(files, name), theirs))
     for number, name in ((1, "stdout"), (2, "stderr")):
         errors = getattr(sys, name).errors
-        stream = io.TextIOWrapper(Output(number, f"<{name}>"), "utf-8", errors, write_through=True)
+        stream = io.TextIOWrapper(_Output(number, f"<{name}>"), "utf-8", errors, write_through=True)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     replace((os, posix), "DirEntry", DirEntry)
-    replace((builtins, io, _io), "open", _open_function())
+    # `open` as the standard library has it in Python, on the buffers that it has in C
+    written = inspect.unwrap(_pyio.open)
+    names = {**vars(_pyio), "FileIO": FileIO, "open": None}
+    for name in ("BufferedRandom", "BufferedReader", "BufferedWriter", "TextIOWrapper", "text_encoding"):
+        names[name] = getattr(io, name)
+    function = types.FunctionType(written.__code__, names, "open", written.__defaults__)
+    function.__module__, function.__doc__ = "_io", written.__doc__
+    replace((builtins, io, _io), "open", staticmethod(function))
     replace((io, _io), "FileIO", FileIO)
     replace((io, _io), "open_code", files.read_code)
     replace((sqlite3, sqlite3.dbapi2), "connect", _connect)
@@ -150,17 +154,6 @@ def _write_whole(fd: int, data: Any, /, _write: Callable[[int, Any], int] = posi
         while written < len(content):
             written += _write(fd, content[written:])
     return written
-
-
-def _open_function() -> Callable[..., Any]:
-    """`open` as the standard library has it in Python, on the buffers that it has in C."""
-    written = inspect.unwrap(_pyio.open)
-    names = {**vars(_pyio), "FileIO": FileIO, "open": None}
-    for name in ("BufferedRandom", "BufferedReader", "BufferedWriter", "TextIOWrapper", "text_encoding"):
-        names[name] = getattr(io, name)
-    function = types.FunctionType(written.__code__, names, "open", written.__defaults__)
-    function.__module__, function.__doc__ = "_io", written.__doc__
-    return staticmethod(function)
 
 
 def _connect(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import gc
 import os
-from collections.abc import Callable
 
 _NUMBERS = """
     EPERM 1 ENOENT 2 ESRCH 3 EINTR 4 EIO 5 ENXIO 6 E2BIG 7 ENOEXEC 8 EBADF 9 ECHILD 10 EAGAIN 11 EWOULDBLOCK
@@ -52,17 +51,12 @@ def install() -> None:
     vars(errno).update(NUMBERS)
     errno.errorcode = {number: name for name, number in NUMBERS.items() if name != "EWOULDBLOCK"}
     texts = {NUMBERS[name]: _TEXTS.get(name) or os.strerror(number) for name, number in here.items()}
-    for module in (os, posix):
-        vars(module).update(_FLAGS)
-        module.strerror = _strerror(texts)  # type: ignore[attr-defined]
 
-
-def _strerror(texts: dict[int, str]) -> Callable[[int], str]:
     def strerror(code: int, /) -> str:
-        """The text of an error's number."""
         return texts.get(code, f"Unknown error {code}")
 
-    return strerror
+    for module in (os, posix):
+        vars(module).update(_FLAGS, strerror=strerror)
 
 
 if os.sys.platform == "wasi":  # type: ignore[attr-defined]
