@@ -269,6 +269,6 @@ def f():
 """,
         gives(lambda v: v[0] == "tool" and v[2] == ["tool"] and "PYTEST" not in str(v[1])),
         times=2,
-        embedded=gives(lambda v: v[:3] == ["(none)", [], []]),
+        embedded=gives(lambda v: v[:3] == ["(none)", [], ["tool"]]),
     ),
 )
