@@ -26,7 +26,7 @@ MAIN_JOB = (
     "tests/server/test_flow.py::test_an_agent_brings_a_tool_that_no_one_had",
     "tests/server/test_flow.py::test_run_tool_gives_exactly_what_a_direct_call_gives",
     "tests/server/test_stdio.py::test_many_requests_written_at_once_are_all_answered",
-    "tests/server/test_http.py::test_a_token_in_the_settings_is_what_the_sdk_client_needs",
+    "tests/server/test_http.py::test_the_token_lets_in_and_the_health_check_needs_none",
     "tests/sandbox/wasm/test_packages.py::TestPackages::test_a_tool_has_the_packages_of_its_lock_and_no_others",
 )
 """Search, a tool made of code, its calls, packages in the embedded sandbox, stdio and HTTP, and what is not here."""
@@ -118,7 +118,7 @@ def test_a_task_without_the_packages_of_its_model_ends_with_one_hint(core: Path,
 def test_the_main_job_works(core: Path, home: Path) -> None:
     output = passing(core, home, *MAIN_JOB)
     (passed,) = re.findall(r"(\d+) passed", output)
-    assert int(passed) >= 18
+    assert int(passed) >= 14
     assert "skipped" not in output, output
 
 
