@@ -53,7 +53,7 @@ filter keep select only
 check verify validate test valid
 correct fix repair mend
 clean tidy normalize strip
-summarize summary condense shorten brief abstract sum
+summarize summary condense shorten brief abstract
 translate translation language
 transcribe transcript caption subtitle
 """.strip()

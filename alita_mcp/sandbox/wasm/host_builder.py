@@ -125,7 +125,7 @@ async def _run(work: Path, request: dict[str, Any], on_line: Progress) -> bytes:
         lacks_room = status < 0 or "No space left" in last
         raise BuilderFailed(f"The build failed: {last or f'status {status}'}.", lacks_room=lacks_room)
     if answered.stat().st_size > MAX_RESULT_BYTES:
-        raise BuilderFailed("No space left for its result.", lacks_room=True)
+        raise BuilderFailed("They take more room than an environment may have.", lacks_room=True)
     return await to_thread.run_sync(answered.read_bytes)
 
 
