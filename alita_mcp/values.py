@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, model_validator
-
-from alita_mcp.values.looked_up import LookedUp as LookedUp
-from alita_mcp.values.looked_up import PackageFacts as PackageFacts
-from alita_mcp.values.looked_up import Source as Source
-from alita_mcp.values.scores import Agreement as Agreement
-from alita_mcp.values.scores import DroppedTest as DroppedTest
-from alita_mcp.values.scores import MutationScore as MutationScore
-from alita_mcp.values.scores import Survivor as Survivor
-from alita_mcp.values.value import Value as Value
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 TOOL_NAME = r"^[a-z][a-z0-9_]{2,39}$"
 """Clients put a prefix before a name; the tightest limit met in the field leaves 40 characters."""
@@ -28,6 +19,109 @@ Stage = Literal[
 Varying = Literal["clock", "random"]  # what results of a tool may differ by from call to call
 ToolName = Annotated[str, Field(pattern=TOOL_NAME)]
 Schema = dict[str, Any]
+
+
+class Value(BaseModel):
+    """A frozen value; unknown fields are refused. What models read of one is a field's description: quick to load."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Source(Value):
+    """Where something was read."""
+
+    url: str
+    title: str = ""
+    retrieved_at: str = ""
+
+
+class PackageFacts(Value):
+    """Facts of a package index about a package, and problems with its use here."""
+
+    name: str
+    exists: bool
+    version: str = ""
+    """The newest release that is no pre-release."""
+    released_at: str = ""
+    """ISO 8601 date of that release."""
+    licence: str = ""
+    summary: str = ""
+    has_wheel: bool = False
+    """Whether that release has a wheel for the sandbox's Python."""
+    is_yanked: bool = False
+    looks_like: str = ""
+    """A well-known package that this name could be taken for; empty where there is none."""
+    problems: tuple[str, ...] = ()
+    """Reasons against it, each one line; empty where there are none."""
+    url: str = ""
+
+
+class LookedUp(Value):
+    """Look-ups made before a version was written."""
+
+    sources: tuple[Source, ...] = ()
+    """Pages whose passages its writers were shown."""
+    packages: tuple[PackageFacts, ...] = ()
+    """As the index had them then: those of the version, and those that were advised against."""
+    notes: tuple[str, ...] = ()
+    """What could not be looked up, and why."""
+
+
+class DroppedTest(Value):
+    """A written test that contradicts the majority of the candidates."""
+
+    test: dict[str, Any]
+    """As its author wrote it."""
+    got: Any = None
+    """What the chosen candidate gives instead."""
+
+
+class Agreement(Value):
+    """Agreement of independent candidates and suites about a tool that models wrote."""
+
+    model_config = ConfigDict(extra="ignore")  # reports of version 0.1.0 hold more
+
+    candidates: int
+    suites: int
+    share: float
+    """Of the candidates, those that behave as the chosen one."""
+    passed: float
+    """Of all tests of the suites, those that the chosen one passes."""
+    agreed: bool = False
+    """Whether all candidates, two at least, were written blind, behave alike and pass every test."""
+    kept: tuple[int, ...] = ()
+    """Numbers of the tests that the chosen one passes; they are examples of the version."""
+    dropped: tuple[int, ...] = ()
+    """Numbers of the tests that contradict the majority and were left out."""
+    contradicting: tuple[DroppedTest, ...] = ()
+    """The first of the dropped ones."""
+    repairs: int = 0
+    """How often the chosen one was repaired after a failure."""
+    attempts: int = 1
+    """How many times candidates and tests were drawn."""
+    blind: tuple[str, ...] = ()
+    """Marks of those examples of the version that models wrote; the others are the caller's own."""
+
+
+class Survivor(Value):
+    """A mutant of a tool's code that no example noticed."""
+
+    line: int
+    was: str
+    now: str
+    shown_by: dict[str, Any] | None = None
+    """Arguments with which it gives another result: an example that would notice it."""
+
+
+class MutationScore(Value):
+    """Mutation score: how many small mistakes in a tool's code its examples notice."""
+
+    killed: int
+    total: int
+    survivors: tuple[Survivor, ...] = ()
+    equivalent: int = 0
+    """Mutants that gave no other result on any of so many inputs; they do not count."""
+    inputs: int = 0
 
 
 class Example(Value):
