@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 import anyio
@@ -21,8 +22,6 @@ SECOND_CLOCK_OFFSET_S = 400 * 86_400 + 5 * 3_600 + 1_234
 """More than a year and some hours on: another year, month, weekday, hour and minute."""
 OTHER_REHEARSALS = 3
 """Further rehearsals, each with another clock and seed, in which the examples of a draft that varies must hold."""
-_FIRST_MOMENT = int(time.time())
-"""The start of the rehearsals' clock; one for this process, so that workers can be shared."""
 
 
 class ClockAndSeed(Value):
@@ -47,9 +46,15 @@ def clock_and_seed_of(draft: Draft, number: int = 0) -> ClockAndSeed:
     )
 
 
+@cache
+def start_of_clock() -> int:
+    """Seconds of the epoch at which the rehearsals' clock starts; one for this process, so that workers are shared."""
+    return int(time.time())
+
+
 def pin_clock_and_seed(code: str, number: int = 0) -> ClockAndSeed:
     """A pinned clock and a pinned seed; the seed cannot be foreseen outside this process."""
-    moment = _FIRST_MOMENT + number * SECOND_CLOCK_OFFSET_S
+    moment = start_of_clock() + number * SECOND_CLOCK_OFFSET_S
     return ClockAndSeed(moment=moment, seed=hash_seed(f"random numbers {number} {code}", 0))
 
 

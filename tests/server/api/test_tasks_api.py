@@ -109,6 +109,8 @@ async def test_a_quiet_stream_has_a_heartbeat(settings: Settings, monkeypatch: p
             async for line in stream.aiter_lines():
                 if line == ": still running":
                     break
+            else:
+                pytest.fail("the stream ended without a heartbeat")
 
 
 async def test_the_stream_of_a_run_whose_process_died_ends(settings: Settings) -> None:

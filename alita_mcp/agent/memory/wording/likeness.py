@@ -134,12 +134,12 @@ def _common_words() -> frozenset[str]:
 
 def _meanings(words: Iterable[str]) -> list[str]:
     """The words, each of a table as its whole line."""
-    known = _known_meanings()
+    known = _meaning_by_word()
     return [known.get(word, word) for word in words]
 
 
 @lru_cache(maxsize=1)
-def _known_meanings() -> Mapping[str, str]:
+def _meaning_by_word() -> Mapping[str, str]:
     found: dict[str, str] = {}
     for table, mark in ((_SYNONYMS, ""), (_OPERATIONS, "operation ")):
         for line in table.strip().splitlines():
