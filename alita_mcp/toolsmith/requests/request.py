@@ -128,7 +128,7 @@ def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") ->
         return request
     if request.from_run:
         return BOTH
-    request = request.model_copy(update={"code": strip_fence(request.code)})
+    request = request.model_copy(update={"code": strip_fence(request.code.replace("\r\n", "\n"))})
     return request.model_copy(update=name_and_description_in_code(request))
 
 
