@@ -132,7 +132,7 @@ def read_request(
         return request
     if request.from_run:
         return BOTH
-    request = request.model_copy(update={"code": strip_fence(request.code)})
+    request = request.model_copy(update={"code": strip_fence(request.code.replace("\r\n", "\n"))})
     return request.model_copy(update=name_and_description_in_code(request))
 
 
