@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
+from alita_mcp.event_loop import collect_garbage_rarely
 from alita_mcp.server.api.problems import Refusal
 from alita_mcp.server.transports.connections import (
     MAX_UNACCEPTED,
@@ -83,6 +84,7 @@ async def serve_http(
     from alita_mcp.server.build import DualEraServer
 
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
+    collect_garbage_rarely()
     token = token_for(settings, host)
     with _listen(host, port) as listener, ExitStack() as deadline:
         server = server or build_http_server(settings, host)
