@@ -10,8 +10,8 @@ from pathlib import Path
 
 from alita_mcp.errors import LibraryError, ToolNotFound
 from alita_mcp.library.bounded_folder import BoundedFolder
-from alita_mcp.library.disk import unreadable
 from alita_mcp.library.packed_files import pack_files, read_packed_file
+from alita_mcp.machine import unusable
 
 MAX_RUNS = 100
 MAX_BYTES = 64 << 20
@@ -91,4 +91,4 @@ class KeptResults:
         try:
             self._folder.write_file(name, content)
         except OSError as error:
-            raise unreadable(self._folder.folder / name, error) from error
+            raise unusable(self._folder.folder / name, error) from error

@@ -22,8 +22,8 @@ import anyio.to_thread
 from alita_mcp.agent.runs.folder import MAX_VALUE_BYTES, RunFolder
 from alita_mcp.agent.values import RunSummary, Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
-from alita_mcp.library.disk import unreadable
 from alita_mcp.library.private_text import NAMED_SECRET, without_secrets
+from alita_mcp.machine import unusable
 from alita_mcp.models.redaction import without_keys
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class StoredRuns:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as failure:
-            raise unreadable(self._folder, failure) from failure
+            raise unusable(self._folder, failure) from failure
         with self._room:
             self._make_room(self._max_runs - 1)
         said = clean_json(request.model_dump(mode="json"))
@@ -193,7 +193,7 @@ class StoredRuns:
         try:
             place.keep_value(reference, cleaned)
         except OSError as failure:
-            raise unreadable(place.path, failure) from failure
+            raise unusable(place.path, failure) from failure
 
     def _make_room(self, most: int, more_bytes: int = 0) -> None:
         """Removes the oldest runs that are not under way until the rest and `more_bytes` fit."""

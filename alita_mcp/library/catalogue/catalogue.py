@@ -92,7 +92,10 @@ class Catalogue:
                 db.execute(statement)
 
     def close(self) -> None:
-        """Closes the file; safe to call twice."""
+        """Closes the file; safe to call twice. The log is empty afterwards unless another process uses it."""
+        with self._lock, suppress(sqlite3.Error):
+            self._db.execute("PRAGMA busy_timeout = 0")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         with self._lock, suppress(sqlite3.Error):
             self._db.close()
 

@@ -23,7 +23,7 @@ from alita_mcp.errors import (
 from alita_mcp.file_locks import Owner, hold_lock
 from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
-from alita_mcp.library.disk import OnStep, no_step, unreadable, write_folder
+from alita_mcp.library.disk import OnStep, no_step, write_folder
 from alita_mcp.library.grants.effective_grants import EffectiveGrants
 from alita_mcp.library.grants.exposure import refuse_exposed_home
 from alita_mcp.library.rows import Approval, Claim
@@ -39,6 +39,7 @@ from alita_mcp.library.versions.files import (
     versions_under,
 )
 from alita_mcp.library.versions.replacing import exchange, put_right, refuse_other_or_less
+from alita_mcp.machine import unusable
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 
 TOMBSTONE_DAYS = 30
@@ -76,7 +77,7 @@ class Store:
                     self._owner.close()
                     raise
         except OSError as error:
-            raise unreadable(home, error) from error
+            raise unusable(home, error) from error
 
     def _open(self, starters: Path | None) -> None:
         self.files = ToolFiles(self.home, self._owner.name, self._on_step)
@@ -114,8 +115,8 @@ class Store:
 
     def close(self) -> None:
         """Closes the library."""
-        self.reader.close()
         self.catalogue.close()
+        self.reader.close()
         self._owner.close()
 
     def publish(self, accepted: AcceptedVersion, expected: int) -> Manifest:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import h11
 from starlette.types import Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from alita_mcp.machine import raise_descriptor_limit
 
 if TYPE_CHECKING:
     from asyncio import Protocol, TimerHandle, Transport  # noqa: TID251 - uvicorn's own words
@@ -19,8 +19,6 @@ ACCEPTED_AT_ONCE = 32
 MAX_UNACCEPTED = 2048
 """Connections that the system keeps until they are accepted."""
 MAX_STRANGERS = 256
-MAX_DESCRIPTORS = (65_536, 10_240)
-"""More would serve nobody; macOS allows the second."""
 _MARK_KNOWN = "alita.mark_known"
 
 
@@ -102,20 +100,3 @@ def mark_connection_known(scope: Scope) -> None:
     mark_known = scope.get("state", {}).get(_MARK_KNOWN)
     if mark_known is not None:
         mark_known()
-
-
-def raise_descriptor_limit() -> int:
-    """Lets this process open as many files as the system allows; returns how many."""
-    if sys.platform == "win32":
-        return MAX_DESCRIPTORS[0]
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    for most in MAX_DESCRIPTORS:
-        bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        if soft == resource.RLIM_INFINITY or soft >= bound:
-            break
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (bound, hard))
-            soft = bound
-    return MAX_DESCRIPTORS[0] if soft == resource.RLIM_INFINITY else soft
