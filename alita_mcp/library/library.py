@@ -47,7 +47,6 @@ class Library:
         self._store = store
         self._loaded = LoadedVersions(store.files, store.read_version)
         self.calls = CallJournal(store.catalogue)
-        self.runs = KeptResults(store.home / "runs")
         self._threads = anyio.CapacityLimiter(THREADS)
         self._finder = finder_for(settings, store.catalogue.path, tasks)
         self._listeners: dict[object, Callable[[], None]] = {}
@@ -256,13 +255,9 @@ class Library:
         await self.record("reindexed", None, {"rows": rows})
         return rows
 
-    async def keep_run(self, result: bytes) -> str:
-        """Stores a whole result, a JSON text; returns the name to read it by."""
-        return await self._in_thread(self.runs.keep, result)
-
-    async def read_run(self, run: str) -> bytes:
-        """A stored result; ToolNotFound if there is none of that name, or it was evicted."""
-        return await self._in_thread(self.runs.read_result, run)
+    def runs_of(self, owner: str) -> KeptResults:
+        """The kept results and files of an owner's runs; its methods block."""
+        return KeptResults(self.home / "runs", owner)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls back on the event loop after every committed change of what is listed; returns how to stop that."""
