@@ -80,6 +80,8 @@ class SynthesisRequest(Value):
     """What the client calls itself; never taken from its arguments."""
     client: ClientIdentity = Field(default=UNIDENTIFIED, exclude=True)
     """Who asks; never taken from arguments either."""
+    looks_up: bool = Field(default=True, exclude=True)
+    """Whether the web may be asked what its planner does not know; never taken from arguments."""
     recorded: Recorded | None = Field(default=None, exclude=True)
     """Where `code` was made of runs: which, and those of `tests` that only these show; never taken from arguments."""
 
@@ -104,7 +106,11 @@ NO_TESTS = Rejected(
 
 
 def read_request(
-    raw: Mapping[str, Any], made_by: str = "", client: ClientIdentity = UNIDENTIFIED
+    raw: Mapping[str, Any],
+    made_by: str = "",
+    client: ClientIdentity = UNIDENTIFIED,
+    *,
+    looks_up: bool = True,
 ) -> SynthesisRequest | Rejected:
     """Reads a request of a client; anything that does not fit comes back as a rejection naming the field.
 
@@ -115,7 +121,7 @@ def read_request(
         return Rejected(stage="schema", reason="needs: expected an object of known fields.", fix=NEEDS_SHAPE)
     given = {**{field: value for field, value in raw.items() if field != "needs"}, **needs}
     try:
-        ours = {"made_by": made_by, "client": client, "recorded": None}
+        ours = {"made_by": made_by, "client": client, "looks_up": looks_up, "recorded": None}
         request = SynthesisRequest.model_validate({**given, **ours})
     except ValidationError as invalid:
         problem = invalid.errors(include_url=False, include_context=False)[0]
@@ -131,7 +137,7 @@ def read_request(
         return request
     if request.from_run:
         return BOTH
-    request = request.model_copy(update={"code": strip_fence(request.code)})
+    request = request.model_copy(update={"code": strip_fence(request.code.replace("\r\n", "\n"))})
     return request.model_copy(update=name_and_description_in_code(request))
 
 
