@@ -15,7 +15,7 @@ from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.code_rights import CHAIN, CodeRights, CodeWaits
 from alita_mcp.app.learning import ClientIdentity
-from alita_mcp.errors import InvalidArguments, LibraryError, SandboxBusy, SandboxError
+from alita_mcp.errors import InvalidArguments, LibraryError, PackagesRejected, SandboxBusy, SandboxError
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
@@ -40,6 +40,7 @@ from alita_mcp.sandbox.interface import Environment, RunResult
 from alita_mcp.sandbox.workers.pool import CALLS_PER_KEY, WAITING
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
+from alita_mcp.toolsmith.package_check import find_slip, is_pinned
 from alita_mcp.values import Grants, Manifest, Value
 from alita_mcp.verification.json_schema import validate_arguments
 
@@ -99,12 +100,14 @@ class CodeRunner:
         Raises:
             InvalidArguments: it cannot run as it is.
             ToolUnavailable: what it asks for cannot be granted here.
-            PackagesRejected: a package does not exist, has no wheel, or conflicts.
+            PackagesRejected: a package is mistyped, does not exist, has no wheel, or conflicts.
             UsageError: its session has ended.
             SandboxBusy: too many runs or calls wait already, or all sessions are busy.
             SandboxError: the sandbox failed, not the code.
         """
         request.check()
+        if slip := find_slip([text for text in request.packages if not is_pinned(text)]):
+            raise PackagesRejected(f"{slip.message}.", hint=slip.fix)
         if files is None or request.grants != FILES:
             waits = await self._rights.find_obstacle(request, identity, person, on_stage)
             if waits is not None:

@@ -29,6 +29,7 @@ from starlette.routing import Route
 
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
+from alita_mcp.server.client.owner import read_owner
 from alita_mcp.server.transports.guard import Guard, is_loopback
 from alita_mcp.server.transports.http import MAX_BODY_BYTES, OpenRequests, serve_http
 from alita_mcp.server.transports.sessions import RecentEvents
@@ -129,6 +130,23 @@ async def test_no_other_bytes_open_the_door(values: list[bytes], path: str) -> N
     guard = Guard(behind, TOKEN, ["localhost"])
     await guard({"type": "http", "method": "GET", "path": path, "headers": headers}, ignore, ignore)
     assert bool(passed) == (values == [f"Bearer {TOKEN}".encode()])
+
+
+@each_case("token, owner", [(TOKEN, "token:c4bbcb1fbec99d65"), (None, "anyone")])
+async def test_the_owner_of_a_request_comes_from_its_token_alone(token: str | None, owner: str) -> None:
+    owners: list[str] = []
+
+    async def behind(scope: Any, _receive: Any, _send: Any) -> None:
+        owners.append(read_owner(scope))
+
+    async def ignore(_message: Any) -> None:
+        pass
+
+    sent = {"host": "localhost", "authorization": f"Bearer {TOKEN}", "alita.owner": "user", "x-owner": "user"}
+    headers = [(name.encode(), value.encode()) for name, value in sent.items()]
+    scope = {"type": "http", "method": "GET", "path": "/mcp", "headers": headers, "state": {}}
+    await Guard(behind, token, ["localhost"])(scope, ignore, ignore)
+    assert owners == [owner]
 
 
 async def test_the_token_lets_in_and_the_health_check_needs_none(settings: Settings) -> None:

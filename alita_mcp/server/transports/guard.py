@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from alita_mcp.errors import UsageError
 from alita_mcp.server.api.problems import Refusal
+from alita_mcp.server.client.owner import set_owner, token_owner
 from alita_mcp.server.transports.connections import mark_connection_known
 from alita_mcp.settings import Settings
 
@@ -72,6 +73,7 @@ class Guard:
         """Without a `token`, none is asked for. Each of the `names` is served at any port."""
         self._app = app
         self._token = None if token is None else token.encode()
+        self._owner = token_owner(token)
         hosts = [pattern for name in names for pattern in (name, f"{name}:*")]
         origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
         self._security = TransportSecurityMiddleware(
@@ -83,7 +85,7 @@ class Guard:
         # 1. The health check is open to everybody; asking for it does not make a connection a known one.
         # 2. Without the token nothing else is looked at: 401.
         # 3. A strange host or origin is a web page that rebound its name to this address: 421 or 403.
-        # 4. Everything else is served, and its connection no longer counts as a stranger's.
+        # 4. Everything else is served as its owner's, and its connection no longer counts as a stranger's.
         app: ASGIApp = self._app
         if scope["path"] == HEALTH_PATH:
             pass
@@ -99,6 +101,7 @@ class Guard:
                 refused.status_code, f"unknown_{what}", f"The {what} is not one of this server's."
             ).response()
         else:
+            set_owner(scope, self._owner)
             mark_connection_known(scope)
         await app(scope, receive, send)
 
