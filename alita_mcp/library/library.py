@@ -163,7 +163,7 @@ class Library:
 
     async def review(self, name: str, version: int, digest: str) -> bool:
         """A person has read a version; False when it is not the one of that digest (any more)."""
-        change = partial(self._store.catalogue.change, digest=digest)
+        change = partial(self._store.change, digest=digest)
         return await self._change(change, "reviewed", name, version)
 
     async def revoke(self, name: str) -> CatalogueEntry:
@@ -307,7 +307,7 @@ class Library:
 
     async def _alter(self, event: str, name: str, version: int | None = None, **more: Any) -> CatalogueEntry:
         known = self.entry(name)
-        change = partial(self._store.catalogue.change, **more)
+        change = partial(self._store.change, **more)
         await self._change(change, event, name, version)
         return self.tools.entry(name) or known if event == "deleted" else self.entry(name)
 
