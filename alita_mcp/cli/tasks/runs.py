@@ -6,11 +6,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from alita_mcp.cli.output import Printer, columns, compact_json, printable
+from alita_mcp.cli.output import Printer, columns, compact_json
 from alita_mcp.cli.parameters import Count
 from alita_mcp.cli.tasks.text import SHOWN_ID, describe_event
 from alita_mcp.errors import UsageError
 from alita_mcp.texts import one_line
+from alita_mcp.unseen import spell_hidden
 
 SHOWN_TASK = 60
 
@@ -60,4 +61,4 @@ async def show_runs(
         output.print_result(value, "\n".join(map(describe_event, events)))
         return
     async for event in stored.follow(name):
-        print(compact_json(event) if output.as_json else printable(describe_event(event)), flush=True)
+        print(compact_json(event) if output.as_json else spell_hidden(describe_event(event)), flush=True)

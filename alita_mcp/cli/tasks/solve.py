@@ -53,7 +53,7 @@ async def solve(
     Args:
         task: The task, in plain words.
         file: A file or folder it is about; may be given several times.
-        host: A host it may read; may be given several times.
+        host: A host it may read at any address, so one that may see the task's files; may be given several times.
         max_steps: Stop after this many steps, at least 1.
         max_tokens: Stop after this many tokens.
         max_usd: Stop when the models cost this much.

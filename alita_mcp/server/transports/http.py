@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from http import HTTPStatus
 from typing import Any
 
 import anyio
@@ -23,10 +24,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from alita_mcp.errors import UsageError
 from alita_mcp.server.api.problems import Refusal
 from alita_mcp.server.transports.connections import (
-    ACCEPTED_AT_ONCE,
     MAX_UNACCEPTED,
+    BoundedConnection,
     ConnectionLimits,
-    connection_factory,
+    Connections,
+    is_crowded,
 )
 from alita_mcp.server.transports.guard import (
     HEALTH_PATH,
@@ -35,15 +37,16 @@ from alita_mcp.server.transports.guard import (
     in_brackets,
     refuse_open_server,
 )
-from alita_mcp.server.transports.sessions import ResumableSessions
+from alita_mcp.server.transports.sessions import IDLE_S, ResumableSessions
 from alita_mcp.server.transports.shutdown import exit_deadline, wait_for_signal
 from alita_mcp.settings import Settings
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 MAX_SESSIONS = 256
-SESSION_IDLE_S = 30 * 60
 RETRY_MS = 500
 """How soon a client that lost its stream is asked to come back."""
+RETRY_AFTER = b"5"
+"""Seconds after which a full server may be asked again."""
 GRACE_S = 0.5
 """How long running requests may go on once the end is known."""
 
@@ -87,7 +90,7 @@ async def serve_http(
         sessions = ResumableSessions(
             server,
             retry_interval=RETRY_MS,
-            session_idle_timeout=SESSION_IDLE_S,
+            session_idle_timeout=IDLE_S,
             max_request_body_size=MAX_BODY_BYTES,
             max_sessions=MAX_SESSIONS,
         )
@@ -99,10 +102,13 @@ async def serve_http(
         if isinstance(server, DualEraServer):
             routes += api_routes(server.shared, needs_token=token is not None)
         requests = OpenRequests(Starlette(routes=routes))
-        web = _Web(Guard(requests, token, [*host_names(host), *allowed_hosts]), limits)
+        listener.setblocking(False)
+        connections = Connections(limits)
+        web = _Web(Guard(requests, token, [*host_names(host), *allowed_hosts]), connections)
         async with sessions.run(), anyio.create_task_group() as tasks:
-            tasks.start_soon(web.serve, [listener])
-            await web.wait_until_started(listener)
+            tasks.start_soon(web.serve, [])
+            await web.wait_until_started()
+            tasks.start_soon(connections.accept, listener, web.make_connection)
             bound_host, bound_port = listener.getsockname()[:2]
             status = await until(f"http://{in_brackets(bound_host)}:{bound_port}/mcp")
             deadline.enter_context(exit_deadline(status))
@@ -110,6 +116,7 @@ async def serve_http(
             listen = server.get_request_handler("subscriptions/listen")
             if listen is not None and isinstance(listen.handler, ListenHandler):
                 listen.handler.close()
+            connections.stop_accepting()
             web.should_exit = True
             await requests.finish(GRACE_S)
     return status
@@ -126,7 +133,10 @@ def build_http_server(settings: Settings, *, has_token: bool) -> Server[Any]:
 
 
 class OpenRequests:
-    """ASGI middleware that knows the requests under way and can end them with complete responses."""
+    """ASGI middleware that knows the requests under way and can end them with complete responses.
+
+    Each response says what its client has to know: that its place is needed, or when to ask a full server again.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -139,6 +149,11 @@ class OpenRequests:
         async def send_and_note(message: Message) -> None:
             nonlocal last
             last = message
+            if message["type"] == "http.response.start":
+                if is_crowded(scope):
+                    message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+                if message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:
+                    message = {**message, "headers": [*message["headers"], (b"retry-after", RETRY_AFTER)]}
             await send(message)
 
         with anyio.CancelScope() as mine:
@@ -167,12 +182,10 @@ class OpenRequests:
 class _Web(uvicorn.Server):
     """uvicorn without its signal handlers, which would end the process by the signal itself."""
 
-    def __init__(self, app: ASGIApp, limits: ConnectionLimits | None) -> None:
+    def __init__(self, app: ASGIApp, connections: Connections) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
-                http=connection_factory(limits),
-                backlog=ACCEPTED_AT_ONCE,
                 lifespan="off",
                 ws="none",
                 log_config=None,
@@ -183,17 +196,23 @@ class _Web(uvicorn.Server):
                 timeout_graceful_shutdown=1,
             )
         )
+        self._connections = connections
+
+    def make_connection(self) -> BoundedConnection:
+        """The protocol of a connection that was accepted."""
+        return BoundedConnection(
+            config=self.config, server_state=self.server_state, app_state={}, connections=self._connections
+        )
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Captures none."""
         yield
 
-    async def wait_until_started(self, listener: socket.socket) -> None:
-        """Returns when connections are accepted, a few at once, while the system lets many more wait."""
+    async def wait_until_started(self) -> None:
+        """Returns when connections may be made."""
         while not self.started:  # noqa: ASYNC110 - uvicorn sets a flag, not an event
             await anyio.sleep(0.01)
-        listener.listen(MAX_UNACCEPTED)
 
 
 async def _health(_request: Request) -> JSONResponse:
@@ -205,7 +224,7 @@ def _listen(host: str, port: int) -> socket.socket:
         raise UsageError(f"Cannot listen on port {port}: ports go from 0 to 65535.")
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family)
+        return socket.create_server((host, port), family=family, backlog=MAX_UNACCEPTED)
     except OSError as refused:
         raise UsageError(
             f"Cannot listen on {host!r} port {port}: {refused}.", hint="Choose another address or port."

@@ -79,6 +79,8 @@ class SynthesisRequest(Value):
     """What the client calls itself; never taken from its arguments."""
     client: str = Field(default="", exclude=True)
     """The same with its version, for the journal."""
+    looks_up: bool = Field(default=True, exclude=True)
+    """Whether the web may be asked what its planner does not know; never taken from arguments."""
     recorded: Recorded | None = Field(default=None, exclude=True)
     """Where `code` was made of runs: which, and those of `tests` that only these show; never taken from arguments."""
 
@@ -102,7 +104,9 @@ NO_TESTS = Rejected(
 )
 
 
-def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") -> SynthesisRequest | Rejected:
+def read_request(
+    raw: Mapping[str, Any], made_by: str = "", client: str = "", *, looks_up: bool = True
+) -> SynthesisRequest | Rejected:
     """Reads a request of a client; anything that does not fit comes back as a rejection naming the field.
 
     What a tool asks for may stand in `needs`, or beside the other fields as files of requests have it.
@@ -112,7 +116,7 @@ def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") ->
         return Rejected(stage="schema", reason="needs: expected an object of known fields.", fix=NEEDS_SHAPE)
     given = {**{field: value for field, value in raw.items() if field != "needs"}, **needs}
     try:
-        ours = {"made_by": made_by, "client": client, "recorded": None}
+        ours = {"made_by": made_by, "client": client, "looks_up": looks_up, "recorded": None}
         request = SynthesisRequest.model_validate({**given, **ours})
     except ValidationError as invalid:
         problem = invalid.errors(include_url=False, include_context=False)[0]
@@ -128,7 +132,7 @@ def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") ->
         return request
     if request.from_run:
         return BOTH
-    request = request.model_copy(update={"code": strip_fence(request.code)})
+    request = request.model_copy(update={"code": strip_fence(request.code.replace("\r\n", "\n"))})
     return request.model_copy(update=name_and_description_in_code(request))
 
 
