@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
+from alita_mcp.machine import is_out_of_descriptors
 from alita_mcp.sandbox.docker.base_image import BaseImage, is_id, reference_of
 from alita_mcp.sandbox.interface import Progress
 from alita_mcp.sandbox.owner import ProcessOwner
@@ -21,7 +22,9 @@ OWNER_LABEL = "alita.owner"
 START_DOCKER = "Install and start Docker (Docker Desktop, OrbStack, Colima or the docker.io package)."
 GVISOR = "runsc"
 _LIMITS = {"MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes"}
-_TIMEOUT_SECONDS = 120
+_TIMEOUT_SECONDS = 60
+_FIRST_TIMEOUT_SECONDS = 20
+"""For the first answer of an engine, and the next one of an engine that hung."""
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
@@ -36,6 +39,8 @@ class Engine:
         self.owner = ProcessOwner.this_process()
         self._client: Any = None
         self._address = ""
+        self._answers = True
+        """Whether it answered the last time; one that did not is waited for less."""
         self._image_is_here = False
         self._has_gvisor: bool | None = None
         self._limits_are_kept = False
@@ -57,9 +62,16 @@ class Engine:
 
         def ask() -> T:
             _try_socket(self._address)
+            self._client.api.timeout = _TIMEOUT_SECONDS if self._answers else _FIRST_TIMEOUT_SECONDS
             return action(self._client)
 
-        return await self._in_thread(ask)
+        try:
+            answer = await self._in_thread(ask)
+        except SandboxUnavailable:
+            self._answers = False
+            raise
+        self._answers = True
+        return answer
 
     async def run_blocking(self, action: Callable[[], T]) -> T:
         """Runs a blocking read or write of a container's stream in a thread; cancelling does not wait for it."""
@@ -204,7 +216,7 @@ def _open_client() -> tuple[str, Any]:
             arguments = {"base_url": context.Host, "tls": context.TLSConfig}
     address = arguments.get("base_url") or "unix:///var/run/docker.sock"
     _try_socket(address)
-    client = docker.DockerClient(**arguments, timeout=_TIMEOUT_SECONDS)
+    client = docker.DockerClient(**arguments, timeout=_FIRST_TIMEOUT_SECONDS)
     try:
         client.ping()
     except BaseException:
@@ -222,8 +234,10 @@ def _try_socket(url: str) -> None:
             attempt.settimeout(_TIMEOUT_SECONDS)
             attempt.connect(url.removeprefix("unix://"))
     except OSError as refused:
+        if is_out_of_descriptors(refused):
+            raise
         raise SandboxUnavailable(
-            f"No Docker engine answers at {url}: {refused}", hint=START_DOCKER
+            f"No Docker engine answers at {url}: {refused.strerror or refused}.", hint=START_DOCKER
         ) from refused
 
 
@@ -237,7 +251,7 @@ def _translate_errors(action: Callable[[], T]) -> T:
         raise SandboxError(f"The Docker engine refused: {refused.explanation or refused}") from refused
     except (docker.errors.DockerException, requests.exceptions.RequestException) as problem:
         raise SandboxUnavailable(
-            f"No Docker engine answers: {' '.join(str(problem).split())[:200]}", hint=START_DOCKER
+            f"No Docker engine answers: {' '.join(str(problem).split())[:200]}.", hint=START_DOCKER
         ) from problem
 
 
