@@ -52,7 +52,7 @@ class BaseImage:
             ) from damaged
 
     def how_to_accept(self) -> str:
-        """How a person has what the name stands for now used and recorded."""
+        """How a person has the image recorded that the name stands for at present."""
         return f"To use what {self.name!r} is now, remove {self.record}."
 
 
