@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from alita_mcp.errors import LibraryError
+from alita_mcp.machine import unusable
 
 MAX_FILE_BYTES = 8 << 20
 """No file of a version is larger; a larger one was written by another program."""
@@ -24,14 +26,6 @@ def no_step(_: str) -> None:
 
 class Damaged(LibraryError):
     """A folder does not hold the plain files that were written into it; the message names the first difference."""
-
-
-def unreadable(path: Path, error: OSError) -> LibraryError:
-    """The error for a place that the operating system refuses."""
-    return LibraryError(
-        f"{path} cannot be used: {error.strerror or error}.",
-        hint="Check that ALITA_HOME is a folder that you may read and write, with space left. Nothing was deleted.",
-    )
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], on_step: OnStep = no_step) -> None:
@@ -55,7 +49,30 @@ def write_folder(folder: Path, files: Mapping[str, bytes], on_step: OnStep = no_
         sync_folder(folder)
         on_step("synced")
     except OSError as error:
-        raise unreadable(folder, error) from error
+        raise unusable(folder, error) from error
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Puts a file in the place of another in one step, on the disk itself when this returns.
+
+    One process at a time may replace a file; a link in its place is replaced, not followed.
+
+    Raises:
+        OSError: the disk refuses; the file is as before.
+    """
+    unfinished = path.with_name(f".{path.name}.part")
+    unfinished.unlink(missing_ok=True)
+    try:
+        with unfinished.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except OSError:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
+    sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:
@@ -91,7 +108,7 @@ def read_folder(folder: Path, names: Collection[str]) -> dict[str, bytes]:
     except FileNotFoundError as missing:  # just now: another version's folder may be about to take its place
         raise Damaged("its folder is missing") from missing
     except OSError as error:
-        raise unreadable(folder, error) from error
+        raise unusable(folder, error) from error
 
 
 def read_plain_file(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
@@ -105,9 +122,10 @@ def read_plain_file(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
         handle = os.open(path, os.O_RDONLY | _NO_LINKS)
     except FileNotFoundError as missing:
         raise Damaged(f"{path.name} is missing") from missing
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise Damaged(f"{path.name} is not a plain file")
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Damaged(f"{path.name} is not a plain file")
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise Damaged(f"{path.name} is far too large")

@@ -11,11 +11,8 @@ import os
 import resource
 import struct
 import sys
-from _signal import (
-    SIG_SETMASK,
-    pthread_sigmask,
-)  # that of `signal` makes an enum of each signal that was blocked
-from _thread import allocate_lock  # `threading` would tidy up after each fork, which touches half a megabyte
+from _signal import SIG_SETMASK, pthread_sigmask  # type: ignore[import-not-found]
+from _thread import allocate_lock
 from collections.abc import Callable
 from types import CoroutineType
 from typing import Any
