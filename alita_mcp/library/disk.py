@@ -27,9 +27,9 @@ class Damaged(LibraryError):
 
 
 def unreadable(path: Path, error: OSError) -> LibraryError:
-    """The error for a place that the operating system refuses."""
+    """The error for a place that the operating system refuses, the one that it names or else `path`."""
     return LibraryError(
-        f"{path} cannot be used: {error.strerror or error}.",
+        f"{error.filename or path} cannot be used: {error.strerror or error}.",
         hint="Check that ALITA_HOME is a folder that you may read and write, with space left. Nothing was deleted.",
     )
 

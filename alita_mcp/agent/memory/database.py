@@ -91,7 +91,8 @@ class MemoryDatabase:
         try:
             yield
         except (sqlite3.Error, OSError) as failure:
-            raise LibraryError(f"Cannot use {self._path}: {failure}.") from failure
+            hint = "Nothing was deleted. Move it aside, and memory starts again without it."
+            raise LibraryError(f"Cannot use {self._path}: {failure}.", hint=hint) from failure
 
     def _connect(self) -> closing[sqlite3.Connection]:
         return closing(sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None))
