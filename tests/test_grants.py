@@ -25,11 +25,13 @@ from alita_mcp.library.promotion import Promotion
 from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.owners import ClientIdentity
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, StoredVersion
 from alita_mcp.verification.rehearsal.origin import _FIXED, FILES
 from tests.library.factory import no_starters, simple
+from tests.tables import each_case
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -159,6 +161,55 @@ def test_a_secrets_file_that_does_not_fit_is_refused_and_no_message_shows_a_valu
     while error is not None:  # the chain is printed too when somebody logs it
         assert "hunter2" not in str(error)
         error = error.__cause__
+
+
+@each_case(
+    "content, words",
+    [
+        (
+            b'{"a": "hunter2-hunter2",\n "b": "x-and-longer",\n "a": "hunter2-other"}',
+            "'a' 2 times (lines 1, 3)",
+        ),
+        (b'\xef\xbb\xbf{\r\n"a": "hunter2-hunter2",\r\n"a" : "hunter2-hunter2"\r\n}', "(lines 2, 3)"),
+        (b'{"a": "hunter2-hunter2",\n"b" "hunter2-hunter2"}', "line 2 is not JSON"),
+        (b"export A=hunter2-hunter2\n", "line 1 is not JSON"),
+        (b"A=hunter2-hunter2\r\nA=hunter2-other\r\n", "lines such as NAME=value are not read"),
+        ("\ufeff{}".encode("utf-16-le"), "not UTF-8 text"),
+    ],
+)
+def test_a_secrets_file_is_refused_with_the_lines_that_are_wrong(
+    tmp_path: Path, content: bytes, words: str
+) -> None:
+    path = tmp_path / "secrets.json"
+    path.write_bytes(content)
+    path.chmod(0o600)
+    with pytest.raises(UsageError) as caught:
+        SecretsFile(path)
+    assert words in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_secrets_file_of_another_system_is_read_and_names_keep_their_case(tmp_path: Path) -> None:
+    path = tmp_path / "secrets.json"
+    path.write_bytes(
+        b'\xef\xbb\xbf{\r\n"token": "hunter2-hunter2",\r\n"TOKEN": "another-and-longer"\r\n}\r\n'
+    )
+    path.chmod(0o600)
+    assert SecretsFile(path).values() == {"token": "hunter2-hunter2", "TOKEN": "another-and-longer"}
+
+
+async def test_a_missing_secret_is_named_with_what_is_wrong_with_the_file(
+    settings: Settings, tmp_path: Path
+) -> None:
+    path = write_json(tmp_path / "secrets.json", {"token": "hunter2-hunter2"})
+    path.chmod(0o600)
+    set_up = settings.model_copy(update={"secrets_file": path})
+    async with broker_factory(set_up, Grants(secrets=("TOKEN",))) as (opened, stored):
+        (lack,) = opened.lacks(stored.manifest.grants)
+        assert lack.endswith("add it to ALITA_SECRETS_FILE (it has 'token': case counts)")
+        path.write_text('{"TOKEN": "hunter2-hunter2", "TOKEN": "hunter2-other"}', encoding="utf-8")
+        (lack,) = opened.lacks(stored.manifest.grants)
+        assert "it names 'TOKEN' 2 times (lines 1, 1)" in lack
 
 
 def test_a_missing_secrets_file_is_refused(tmp_path: Path) -> None:
@@ -490,10 +541,12 @@ class Calling:
 
     def __init__(self, result: RunResult | Exception) -> None:
         self.result = result
-        self.calls: list[tuple[str, dict[str, Any], tuple[str, ...]]] = []
+        self.calls: list[tuple[str, dict[str, Any], tuple[str, ...], str]] = []
 
-    async def __call__(self, name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
-        self.calls.append((name, arguments, chain))
+    async def __call__(
+        self, name: str, arguments: dict[str, Any], chain: tuple[str, ...], identity: ClientIdentity
+    ) -> RunResult:
+        self.calls.append((name, arguments, chain, identity.owner))
         if isinstance(self.result, Exception):
             raise self.result
         return self.result
@@ -578,11 +631,11 @@ async def test_a_called_tool_goes_through_the_flow_of_calls_with_the_chain_that_
     grants = Grants(tools=("slugify", "asking_tool"))
     call = Calling(RunResult(status="ok", value=[1]))
     async with broker_factory(settings, grants, call=call) as (opened, stored):
-        broker = opened.broker_for(stored, ("outer_tool",))
+        broker = opened.broker_for(stored, ("outer_tool",), ClientIdentity(owner="anyone"))
         assert broker is not None
         words = {"name": "slugify", "arguments": {"text": "x"}}
         assert await broker.answer("call_tool", words) == [1]
-        assert call.calls == [("slugify", {"text": "x"}, ("outer_tool", "asking_tool"))]
+        assert call.calls == [("slugify", {"text": "x"}, ("outer_tool", "asking_tool"), "anyone")]
         with pytest.raises(RuntimeError, match="cannot call themselves"):
             await broker.answer("call_tool", {"name": "asking_tool", "arguments": {}})
         with pytest.raises(PermissionError, match="word_count"):

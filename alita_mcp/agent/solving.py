@@ -62,6 +62,7 @@ async def _recall(run: Run) -> Recalled:
         return Recalled()
     found = await run.parts.memory.recall(run.request.task)
     if found.ids:
+        run.access.has_private_data = True
         text = f"{len(found.recipes)} recipes, {len(found.facts)} facts, {len(found.episodes)} earlier runs"
         await run.emit("recalled", text, data={"ids": list(found.ids)})
     return found

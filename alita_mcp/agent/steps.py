@@ -18,6 +18,7 @@ from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Decision, Step
 from alita_mcp.errors import AlitaError, BudgetSpent, InvalidArguments
 from alita_mcp.models.interface import ToolCall
+from alita_mcp.research.texts import urls_in
 from alita_mcp.research.values import Document, Source
 
 PART_CHARACTERS = 6_000
@@ -133,8 +134,12 @@ class Steps:
 
     def _resolve(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments with the values that their references name."""
-        values, files = self._run.observations.value, self._run.parts.abilities.file_text
-        resolved: dict[str, Any] = resolve_references(arguments, values, files)
+
+        def read_text(name: str) -> str:
+            self._run.access.has_private_data = True
+            return self._run.parts.abilities.file_text(name)
+
+        resolved: dict[str, Any] = resolve_references(arguments, self._run.observations.value, read_text)
         return resolved
 
     def offer(self, tool: FoundTool) -> None:
@@ -150,6 +155,7 @@ class Steps:
         Raises:
             _CallFailed: it failed.
         """
+        self._run.access.has_private_data |= result.is_private
         if result.ok:
             return await self._run.observations.keep_value(result.value, is_data=is_data)
         kept = None
@@ -185,6 +191,10 @@ class Steps:
         except ValidationError as unfit:
             first = unfit.errors(include_url=False)[0]
             raise InvalidArguments(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from unfit
+        # What a planner looks up would be one more way out.
+        access, urls = self._run.access, urls_in(request.description)
+        looks_up = not access.has_private_data and all(map(access.was_given, urls))
+        request = request.model_copy(update={"looks_up": looks_up})
         result = await self._run.parts.abilities.build_tool(request)
         self._run.record_made(result.made)
         observation = await self._keep_result(result, is_data=False)
@@ -194,9 +204,12 @@ class Steps:
         return observation
 
     async def _research(self, said: dict[str, Any]) -> Observation:
-        found = await self._run.parts.abilities.research_web(_require_text(said, "query"))
-        self._run.access.admit_hits(hit.url for hit in found.hits)
-        self._run.access.admit_hits(passage.url for passage in found.passages)
+        access = self._run.access
+        may_fetch = access.count_request if access.has_private_data else None
+        query = _require_text(said, "query")
+        found = await self._run.parts.abilities.research_web(query, may_fetch=may_fetch)
+        access.admit_hits(hit.url for hit in found.hits)
+        access.admit_hits(passage.url for passage in found.passages)
         sources = tuple(
             Source(url=each.url, title=each.title, retrieved_at=each.retrieved_at) for each in found.passages
         )
@@ -205,18 +218,19 @@ class Steps:
         return await self._run.observations.keep_value(value, sources=sources, is_data=bool(found.passages))
 
     async def _read_page(self, said: dict[str, Any]) -> Observation:
-        url = _require_text(said, "url")
-        if not self._run.access.is_allowed(url):
-            raise InvalidArguments(self._run.access.why_not(url))
-        may_follow = None if self._run.access.was_given(url) else self._run.access.is_allowed
-        page = await self._run.parts.abilities.fetch_page(url, may_follow=may_follow)
-        self._run.access.admit_links(page.url, [link.url for link in page.links])
+        url, access = _require_text(said, "url"), self._run.access
+        page = access.kept_page(url)
+        if page is None:
+            given, may_follow = access.open_request(url)
+            page = await self._run.parts.abilities.fetch_page(given, may_follow=may_follow)
+            access.admit_page(given, page)
         source = Source(url=page.url, title=page.title, retrieved_at=page.retrieved_at)
         self._run.record_sources([source])
         return await self._keep_document(page, source)
 
     async def _read_file(self, said: dict[str, Any]) -> Observation:
         name = _require_text(said, "name")
+        self._run.access.has_private_data = True
         page = await self._run.parts.abilities.read_file(name)
         return await self._keep_document(page, Source(url=f"file:{name}"))
 
@@ -244,6 +258,8 @@ class Steps:
             raise InvalidArguments(
                 "Nobody answered.", hint="Take the most obvious meaning, and say in the answer which."
             )
+        self._run.access.has_private_data = True
+        self._run.access.admit_named(answer)
         return await self._run.observations.keep_value({"question": question, "answer": answer})
 
     async def _delegate_part(self, said: dict[str, Any]) -> Observation:

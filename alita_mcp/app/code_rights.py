@@ -9,18 +9,19 @@ import anyio
 
 from alita_mcp.app.approvals import ask_for_approval
 from alita_mcp.app.broker_factory import BrokerFactory
-from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.errors import InvalidArguments, ToolUnavailable
 from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.library.grants.effective_grants import in_words
 from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.library.library import Library
+from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import CodeRequest
 from alita_mcp.runs.execution import LIMITS
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
+from alita_mcp.unseen import code_listing, hidden_character
 from alita_mcp.values import Value
 
 CHAIN = ("run_code",)
@@ -59,12 +60,17 @@ class CodeRights:
         """Finds out, and asks the person at the client, why code may not run yet; None when it may.
 
         Raises:
-            InvalidArguments: it asks for hosts without naming them.
+            InvalidArguments: it hides characters, or asks for hosts without naming them.
             ToolUnavailable: it cannot be granted here.
         """
-        # Case 1: it asks for nothing. Case 2: nobody could grant it.
+        # Case 1: it asks for nothing. Case 2: no person could read it as it is, or nobody could grant it.
         if request.grants.is_pure:
             return None
+        if hidden := hidden_character(request.code):
+            problem = (
+                f"Line {hidden.line} of the code holds the hidden character U+{ord(hidden.character):04X}."
+            )
+            raise InvalidArguments(problem, hint=hidden.fix)
         if ANY in request.grants.network:
             raise InvalidArguments(
                 "`needs` does not name its hosts.", hint="Name each host that the code reaches."
@@ -93,7 +99,7 @@ class CodeRights:
             refusal = await ask_for_approval(person, question)
             if not refusal:
                 await anyio.to_thread.run_sync(self._approvals.approve, number, asked.digest)
-                origin = {"from": "elicitation", "client": identity.client, "digest": asked.digest}
+                origin = {"from": "elicitation", "digest": asked.digest, **identity.journal_detail}
                 await self._library.record("code approved", None, origin)
                 return None
         how = f"A person can approve it: `alita approve --code {number}`. Then call run_code again."
@@ -111,13 +117,15 @@ class CodeRights:
 
 def question_about(asked: AskedCode, number: str, home: str) -> str | None:
     """What a person is asked about code; None where it is too long to be read there."""
+    if len(asked.code) > MAX_QUESTION:
+        return None
     rights = "\n".join(f"  {line}" for line in in_words(asked.grants))
-    shown = "".join(
-        each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in asked.code
-    )
+    lines = asked.code.count("\n") + 1
+    # Between fences, for a client that takes the question for Markdown; no row of the listing can close them.
+    listing = "\n".join(["```", *code_listing(asked.code), "```"])
     text = (
         f"Allow this code to run once with these rights? An agent wrote it; it was not verified.\n{rights}\n"
         f"Packages: {', '.join(asked.packages) or 'none'}. Library: {home}. Once approved, the same code may run again "
-        f"(`alita revoke --code {number}` ends that).\n\n{shown}"
+        f"(`alita revoke --code {number}` ends that). All {lines:,} lines of it:\n\n{listing}"
     )
     return text if len(text) <= MAX_QUESTION else None

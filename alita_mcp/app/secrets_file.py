@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import stat
+from collections import Counter
+from itertools import islice
 from pathlib import Path
 
 from alita_mcp.errors import UsageError
@@ -24,6 +27,15 @@ class SecretsFile:
         self._path = path
         if path is not None:
             read_secrets_file(path)
+
+    def find_problem(self) -> str:
+        """Why the file is not fit to be read any more; empty if it is, or where there is none."""
+        try:
+            if self._path is not None:
+                read_secrets_file(self._path)
+        except UsageError as unfit:
+            return unfit.message
+        return ""
 
     def values(self) -> dict[str, str]:
         """All secrets by name; none when the file is not fit to be read any more."""
@@ -60,16 +72,27 @@ def read_secrets_file(path: Path) -> dict[str, str]:
         raise refusal(missing.strerror or "it cannot be read") from None
     if len(content) > MAX_BYTES:
         raise refusal(f"it is larger than {MAX_BYTES >> 20} MB")
+    hint = 'Write {"name": "value"} into it; lines such as NAME=value are not read.'
     try:
-        document = json.loads(content.decode("utf-8-sig"))
+        text = content.decode("utf-8-sig")
+        pairs = json.loads(text, object_pairs_hook=tuple)
+    except UnicodeDecodeError:
+        raise refusal("it is not UTF-8 text", "Save it as UTF-8.") from None
+    except json.JSONDecodeError as wrong:  # its whole message and its cause would show what it read
+        raise refusal(f"line {wrong.lineno} is not JSON", hint) from None
     except (ValueError, RecursionError):
-        raise refusal("it is not JSON") from None  # the parser's words would show what it read
-    if not isinstance(document, dict):
-        raise refusal("it is not a JSON object")
-    for name, value in document.items():
+        raise refusal("it is not JSON", hint) from None
+    if not isinstance(pairs, tuple):
+        raise refusal("it is not a JSON object", hint)
+    for name, count in Counter(name for name, _ in pairs).items():
+        if count > 1:
+            written = re.finditer(rf"{re.escape(json.dumps(name))}\s*:", text)
+            lines = ", ".join(str(text.count("\n", 0, each.start()) + 1) for each in islice(written, 10))
+            raise refusal(f"it names {name[:80]!r} {count} times (lines {lines})", "Keep one of them.")
+    for name, value in pairs:
         if not SECRET_NAME.fullmatch(name):
             raise refusal(f"invalid name {name[:80]!r}")
         if not isinstance(value, str) or not value:
             raise refusal(f"the value of {name!r} is not text, or empty")
         check_secret(name, value)
-    return dict(document)
+    return dict(pairs)

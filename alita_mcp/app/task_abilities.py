@@ -16,12 +16,12 @@ from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls
 from alita_mcp.app.code_rights import CodeWaits
 from alita_mcp.app.code_runner import FILES, CodeRunner, ShowManifest
-from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.models.roles import RoleModels
+from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.reading.readers import Readers
@@ -80,7 +80,7 @@ class RunAbilities:
     async def search_tools(self, query: str, limit: int = 5) -> FoundTools:
         """Tools for a need that can be called here, best first."""
         found = await self._flows.library.search(query, limit)
-        self._flows.library.calls.record_search(query, found, self._identity.client)
+        self._flows.library.calls.record_search(query, found, self._identity)
         tools = tuple(tool for hit in found.results if (tool := self._describe_tool(hit.entry, hit.score)))
         return FoundTools(fit=found.fit if tools else "none", tools=tools)
 
@@ -115,13 +115,22 @@ class RunAbilities:
     async def call_tool(self, name: str, arguments: dict[str, Any]) -> ActionResult:
         """Calls a tool; raises as `Calls.run_tool`."""
         try:
-            result = (await self._flows.calls.run_tool(name, arguments, client=self._identity.client)).result
+            is_private = self._is_granted(name)
+            result = (await self._flows.calls.run_tool(name, arguments, identity=self._identity)).result
         except ToolNotFound as missing:
             near = f" Near it: {', '.join(missing.nearest)}." if missing.nearest else ""
             return ActionResult(ok=False, error=f"{missing}{near}")
         if result.ok:
-            return ActionResult(ok=True, value=result.value)
-        return ActionResult(ok=False, error=f"{result.error_type or result.status}: {result.message}")
+            return ActionResult(ok=True, value=result.value, is_private=is_private)
+        error = f"{result.error_type or result.status}: {result.message}"
+        return ActionResult(ok=False, error=error, is_private=is_private)
+
+    def _is_granted(self, name: str) -> bool:
+        """Whether a tool can return more than its arguments hold, as one may that is gone."""
+        try:
+            return not self._flows.library.entry(name).manifest.grants.is_pure
+        except ToolNotFound:
+            return True
 
     async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> ActionResult:
         """Runs code once; raises as `CodeRunner.run_code`."""
@@ -152,11 +161,13 @@ class RunAbilities:
         value |= {"stdout": run.stdout[:MAX_OUTPUT]} if run.stdout else {}
         value |= {"files": written} if written else {}
         value |= {"notes": list(run.notes)} if run.notes else {}
+        is_private = reads or any(map(self._is_granted, run.tools))
         if run.ok:
-            return ActionResult(ok=True, value=value, used=run.tools)
+            return ActionResult(ok=True, value=value, used=run.tools, is_private=is_private)
         error = run.trace or f"{run.error_type or run.status}: {run.error}"
         error = "\n".join(filter(None, (error, run.stderr[-500:])))
-        return ActionResult(ok=False, error=error, value=value if run.stdout else None, used=run.tools)
+        shown = value if run.stdout else None
+        return ActionResult(ok=False, error=error, value=shown, used=run.tools, is_private=is_private)
 
     async def build_tool(self, request: BuildRequest) -> ActionResult:
         """Has a tool made; one that waits for a person, or was rejected, is a failed result."""
@@ -164,7 +175,8 @@ class RunAbilities:
         words: dict[str, Any] = {name: value for name, value in fields.items() if value}
         if request.examples:
             words["tests"] = list(request.examples)
-        wanted = await anyio.to_thread.run_sync(partial(read_request, words, self._identity.client))
+        read = partial(read_request, words, self._identity.client, self._identity, looks_up=request.looks_up)
+        wanted = await anyio.to_thread.run_sync(read)
         if isinstance(wanted, Rejected):
             return ActionResult(ok=False, error=f"{wanted.reason} {wanted.fix}")
         outcome = await self._flows.toolsmith.make(wanted, self._on_stage, self._flows.models)
@@ -177,9 +189,9 @@ class RunAbilities:
             error = f"{outcome.stage}: {outcome.reason} {outcome.fix}"
         return ActionResult(ok=False, error=error, value=value)
 
-    async def research_web(self, question: str) -> Researched:
+    async def research_web(self, question: str, *, may_fetch: MayFollow | None = None) -> Researched:
         """Passages of the web."""
-        return await self._flows.web.research(question, on_stage=self._on_stage)
+        return await self._flows.web.research(question, on_stage=self._on_stage, may_fetch=may_fetch)
 
     async def fetch_page(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """A page of the web; raises as `Fetcher.fetch`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,18 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from alita_mcp.errors import AlitaError, UsageError
+from alita_mcp.unseen import code_listing, spell_hidden
 
 if TYPE_CHECKING:
     from alita_mcp.progress import ReportStage
 
-QUOTE_WIDTH = 76
-
-_INVISIBLE = {
-    code: f"\\u{code:04x}"
-    for span in ((0x00, 0x20), (0x7F, 0xA0), (0x200B, 0x2010), (0x2028, 0x202F), (0x2060, 0x2070))
-    for code in range(*span)
-    if chr(code) not in "\n\t"
-}
+MAX_COLUMNS = 100
+"""Widest row of quoted text and code, on however wide a terminal."""
 
 
 class Output:
@@ -41,7 +37,7 @@ class Output:
 
             print(json.dumps(to_jsonable_python(value), ensure_ascii=False, indent=2))
         elif text:
-            print(printable(text))
+            print(spell_hidden(text))
 
     def print_error(self, error: AlitaError) -> None:
         """Prints an error on stderr; with `--json` also on stdout, unless that holds the one document already."""
@@ -54,7 +50,7 @@ class Output:
 
     def note(self, line: str) -> None:
         """Prints a line about the work on stderr."""
-        print(printable(line), file=sys.stderr, flush=True)
+        print(spell_hidden(line), file=sys.stderr, flush=True)
 
     def hint(self, line: str) -> None:
         """Prints a line for a person on stderr; nothing with `--json`, whose value says it already."""
@@ -84,7 +80,7 @@ class Output:
         with Console(stderr=True, markup=False).status(title) as status:
 
             async def update_status(stage: str) -> None:
-                status.update(f"{title}: {printable(stage)}")
+                status.update(f"{title}: {spell_hidden(stage)}")
 
             yield update_status
 
@@ -108,19 +104,26 @@ def require_terminal(hint: str) -> None:
         raise UsageError("This needs a terminal to ask on, and there is none.", hint=hint)
 
 
-def printable(text: str) -> str:
-    """Text with control, bidirectional and zero-width characters spelled out: strangers wrote some of it."""
-    return text.translate(_INVISIBLE)
+def terminal_columns() -> int:
+    """Width of rows of texts and code that strangers wrote, so that the terminal breaks none of them."""
+    return max(20, min(shutil.get_terminal_size().columns, MAX_COLUMNS))
 
 
 def quote_lines(text: str) -> str:
     """A stranger's text with a bar before each line, wrapped so that no part of it can pass for ours."""
-    lines = [
+    lines = spell_hidden(text).expandtabs().split("\n")
+    room = terminal_columns() - len("  | ")
+    rows = [
         part
-        for line in text.splitlines()
-        for part in wrap(line.expandtabs(), QUOTE_WIDTH, drop_whitespace=False) or [""]
+        for line in lines
+        for part in wrap(line, room if line.isascii() else room // 2, drop_whitespace=False) or [""]
     ]
-    return "\n".join(f"  | {line}".rstrip() for line in lines)
+    return "\n".join(f"  | {row}".rstrip() for row in rows)
+
+
+def list_code(code: str) -> str:
+    """Code as numbered lines that fit the terminal; see `code_listing`."""
+    return "\n".join(code_listing(code, terminal_columns()))
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from alita_mcp.errors import LibraryError
@@ -58,6 +59,29 @@ def write_folder(folder: Path, files: Mapping[str, bytes], on_step: OnStep = no_
         raise unreadable(folder, error) from error
 
 
+def replace_file(path: Path, content: bytes) -> None:
+    """Puts a file in the place of another in one step, on the disk itself when this returns.
+
+    One process at a time may replace a file; a link in its place is replaced, not followed.
+
+    Raises:
+        OSError: the disk refuses; the file is as before.
+    """
+    unfinished = path.with_name(f".{path.name}.part")
+    unfinished.unlink(missing_ok=True)
+    try:
+        with unfinished.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except OSError:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
+    sync_folder(path.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Brings a folder's own entries to the disk, where the platform has such a thing."""
     if os.name == "nt":
@@ -105,9 +129,10 @@ def read_plain_file(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
         handle = os.open(path, os.O_RDONLY | _NO_LINKS)
     except FileNotFoundError as missing:
         raise Damaged(f"{path.name} is missing") from missing
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise Damaged(f"{path.name} is not a plain file")
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Damaged(f"{path.name} is not a plain file")
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise Damaged(f"{path.name} is far too large")

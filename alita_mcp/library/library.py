@@ -47,7 +47,6 @@ class Library:
         self._store = store
         self._loaded = LoadedVersions(store.files, store.read_version)
         self.calls = CallJournal(store.catalogue)
-        self.runs = KeptResults(store.home / "runs")
         self._threads = anyio.CapacityLimiter(THREADS)
         self._finder = finder_for(settings, store.catalogue.path, tasks)
         self._listeners: dict[object, Callable[[], None]] = {}
@@ -164,7 +163,7 @@ class Library:
 
     async def review(self, name: str, version: int, digest: str) -> bool:
         """A person has read a version; False when it is not the one of that digest (any more)."""
-        change = partial(self._store.catalogue.change, digest=digest)
+        change = partial(self._store.change, digest=digest)
         return await self._change(change, "reviewed", name, version)
 
     async def revoke(self, name: str) -> CatalogueEntry:
@@ -256,13 +255,9 @@ class Library:
         await self.record("reindexed", None, {"rows": rows})
         return rows
 
-    async def keep_run(self, result: bytes) -> str:
-        """Stores a whole result, a JSON text; returns the name to read it by."""
-        return await self._in_thread(self.runs.keep, result)
-
-    async def read_run(self, run: str) -> bytes:
-        """A stored result; ToolNotFound if there is none of that name, or it was evicted."""
-        return await self._in_thread(self.runs.read_result, run)
+    def runs_of(self, owner: str) -> KeptResults:
+        """The kept results and files of an owner's runs; its methods block."""
+        return KeptResults(self.home / "runs", owner)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls back on the event loop after every committed change of what is listed; returns how to stop that."""
@@ -312,7 +307,7 @@ class Library:
 
     async def _alter(self, event: str, name: str, version: int | None = None, **more: Any) -> CatalogueEntry:
         known = self.entry(name)
-        change = partial(self._store.catalogue.change, **more)
+        change = partial(self._store.change, **more)
         await self._change(change, event, name, version)
         return self.tools.entry(name) or known if event == "deleted" else self.entry(name)
 

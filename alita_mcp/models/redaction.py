@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 from alita_mcp.settings import environment_keys
-from alita_mcp.texts import clip
+from alita_mcp.texts import one_line
+from alita_mcp.unseen import HIDDEN
 
 SHOWN_CHARACTERS = 300
 _LOOKS_LIKE_A_KEY = re.compile(
     r"(?i)\b(?:sk|pk|gsk|xai|hf|rk|r8|key|AIza|glpat|ghp)[-_][\w*.-]{8,}|\bAIza[\w-]{20,}|(?<=bearer )\S{8,}"
     r"|(?<=key=)[^\s&\"']{8,}|(?<=://)[^/\s@:]+:[^/\s@]+(?=@)"
 )
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+")
 
 
 def without_keys(text: str) -> str:
@@ -25,5 +25,4 @@ def without_keys(text: str) -> str:
 def presentable(text: str) -> str:
     """The text in one line of at most `SHOWN_CHARACTERS`, everything that is or looks like a key taken out."""
     text = without_keys(text[: SHOWN_CHARACTERS * 20])
-    text = _CONTROL.sub(" ", _LOOKS_LIKE_A_KEY.sub("[key]", text))
-    return clip(text, SHOWN_CHARACTERS)
+    return one_line(HIDDEN.sub(" ", _LOOKS_LIKE_A_KEY.sub("[key]", text)), SHOWN_CHARACTERS)

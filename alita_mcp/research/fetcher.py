@@ -129,10 +129,11 @@ class WebFetcher:
             found = await self._read_page(here, deadline)
             if isinstance(found, Document):
                 return found
-            if may_follow is not None and not may_follow(str(found)):
+            elsewhere = found.netloc != here.netloc
+            if elsewhere and may_follow is not None and not may_follow(str(found)):
                 raise UsageError(
                     f"{display_url(here)} redirects to {display_url(found)}, which this task may not read.",
-                    hint="Redirects are followed freely only from addresses that were given to the task.",
+                    hint="Read another page.",
                 )
             here = found
         raise UsageError(f"More than {MAX_REDIRECTS} redirects, the last to {display_url(here)}.")

@@ -9,7 +9,7 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.research.values import Document, PackageFacts, Researched, ResearchLimits, SearchHit
 
 MayFollow = Callable[[str], bool]
-"""Whether a redirect to a URL is followed."""
+"""Whether a URL is read; asked once for each request to a host that the last one did not go to."""
 
 
 class SearchBackend(Protocol):
@@ -44,17 +44,17 @@ class WebAgent(Protocol):
         *,
         on_stage: ReportStage | None = None,
         urls: Sequence[str] = (),
-        may_fetch: Callable[[str], bool] | None = None,
+        may_fetch: MayFollow | None = None,
     ) -> Researched:
         """Passages that are relevant to a question, from `urls` and from what the back ends find, within the limits.
 
-        `may_fetch` says which URLs of hits may be read; None: all. A page that could not be read is named in
+        `may_fetch` says which hits and redirects may be read; None: all. A page that could not be read is named in
         `unread`, and what a back end said of it is ranked in its place.
         """
         ...
 
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
-        """The document at a URL, whole up to the caps; `may_follow` says which redirects are followed, None: all.
+        """The document at a URL, whole up to the caps; `may_follow` says which other hosts it may lead to, None: all.
 
         Raises:
             ExtraMissing: what reads pages is not installed; no request is sent then.

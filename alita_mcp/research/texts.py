@@ -16,6 +16,7 @@ _INVISIBLE = re.compile(
     r"\U000e0000-\U000e007f]+"
 )
 """White space, control characters, and what hides or reorders text."""
+_URL = re.compile(r"https?://[^\s<>\"'`|)\]}]+")
 
 
 def one_line(text: Any, limit: int) -> str:
@@ -24,6 +25,11 @@ def one_line(text: Any, limit: int) -> str:
         return ""
     plain = text[: limit * 4].encode("utf-8", "replace").decode("utf-8")
     return clip(_INVISIBLE.sub(" ", plain).strip(), limit)
+
+
+def urls_in(text: str) -> list[str]:
+    """The http(s) URLs in a text, each without the punctuation of the sentence after it."""
+    return [found.rstrip(".,;:!?") for found in _URL.findall(text)]
 
 
 def without_markup(text: Any) -> str:

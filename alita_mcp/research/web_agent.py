@@ -67,14 +67,14 @@ class SearchingAgent:
         *,
         on_stage: ReportStage | None = None,
         urls: Sequence[str] = (),
-        may_fetch: Callable[[str], bool] | None = None,
+        may_fetch: MayFollow | None = None,
     ) -> Researched:
         """Passages that are relevant to a question; see `WebAgent.research`."""
         from alita_mcp.research.passages import best_passages
 
         search, fetcher, _, embedder = await self._open_once()
         limits = limits or ResearchLimits()
-        reading = _Reading(fetcher, limits, on_stage)
+        reading = _Reading(fetcher, limits, on_stage, may_fetch)
         found = Found()
         with anyio.move_on_after(limits.seconds) as deadline:
             async with anyio.create_task_group() as tasks:
@@ -83,10 +83,8 @@ class SearchingAgent:
                     await reading.report("search")
                     query = " ".join(question.split())[:MAX_QUERY]
                     found = await search.search(query, max(8, 2 * limits.pages))
-            new = [hit.url for hit in found.hits if hit.url not in urls]
-            barred = [url for url in new if may_fetch is not None and not may_fetch(url)]
-            reading.unread += [f"{url[:MAX_REASON]}: {NOT_ALLOWED}" for url in barred]
-            await reading.read_pages(url for url in new if url not in barred)
+            new = (hit.url for hit in found.hits if hit.url not in urls)
+            await reading.read_pages(new, may_fetch)
         if deadline.cancelled_caught:
             reading.stop("seconds")
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -123,7 +121,13 @@ class SearchingAgent:
 class _Reading:
     """What one piece of research has read so far, within its limits."""
 
-    def __init__(self, fetcher: WebFetcher, limits: ResearchLimits, on_stage: ReportStage | None) -> None:
+    def __init__(
+        self,
+        fetcher: WebFetcher,
+        limits: ResearchLimits,
+        on_stage: ReportStage | None,
+        may_follow: MayFollow | None,
+    ) -> None:
         self.documents: list[Document] = []
         self.unread: list[str] = []
         self.stopped = ""
@@ -132,6 +136,7 @@ class _Reading:
         self._fetcher = fetcher
         self._limits = limits
         self._on_stage = on_stage
+        self._may_follow = may_follow
         self._slots = anyio.CapacityLimiter(CONCURRENCY)
         self._under_way: set[str] = set()
         self._tries_left = 2 * limits.pages + SPARE_TRIES
@@ -148,7 +153,7 @@ class _Reading:
         late = f"not read within {self._limits.seconds:g} s"
         self.unread += [f"{url[:MAX_REASON]}: {late}" for url in sorted(self._under_way)]
 
-    async def read_pages(self, urls: Iterable[str]) -> None:
+    async def read_pages(self, urls: Iterable[str], may_fetch: MayFollow | None = None) -> None:
         """Reads as many pages as the limits allow; those that cannot be read make room for the next ones."""
         waiting = deque(dict.fromkeys(urls))
         while waiting:
@@ -157,8 +162,11 @@ class _Reading:
                 self.stop("bytes" if count > 0 else "pages")
                 return
             async with anyio.create_task_group() as tasks:
-                for _ in range(count):
-                    tasks.start_soon(self._read_page, waiting.popleft())
+                for url in [waiting.popleft() for _ in range(count)]:
+                    if may_fetch is None or may_fetch(url):
+                        tasks.start_soon(self._read_page, url)
+                    else:
+                        self.unread.append(f"{url[:MAX_REASON]}: {NOT_ALLOWED}")
             self._tries_left -= count
 
     async def _read_page(self, url: str) -> None:
@@ -168,7 +176,7 @@ class _Reading:
             self._under_way.add(url)
             try:
                 await self.report(f"reading {url[:120]}")
-                document = await self._fetcher.fetch(url)
+                document = await self._fetcher.fetch(url, may_follow=self._may_follow)
             except AlitaError as failure:
                 document = None
                 self.unread.append(f"{url[:MAX_REASON]}: {failure.message[:MAX_REASON]}")

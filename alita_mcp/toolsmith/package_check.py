@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.progress import ignore_stage
+from alita_mcp.research.index.look_alikes import slip_of
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Check, PackageFacts
@@ -79,7 +80,10 @@ class PackageCheck:
         meant = {name_of(text) for text in packages if pinned_are_meant and is_pinned(text)}
         found, _ = await self.facts(packages)
         problems = (problem_of(fact) for fact in found if fact.name not in meant or not fact.exists)
-        return next(filter(None, problems), None)
+        # where the index says nothing, only what nobody can have meant is refused
+        known = {fact.name for fact in found}
+        silent = [text for text in packages if name_of(text) not in known and name_of(text) not in meant]
+        return next(filter(None, problems), None) or find_slip(silent)
 
     def _fresh_answer(self, name: str) -> PackageFacts | str | None:
         """What is known of a package and fresh."""
@@ -96,7 +100,7 @@ class PackageCheck:
 def problem_of(facts: PackageFacts) -> Check | None:
     """The failed check of a package that may not be used at all; mere concerns are none."""
     instead = (
-        f"Use {facts.looks_like!r} if that is meant" if facts.looks_like else "Use a package that exists"
+        f"Did you mean {facts.looks_like!r}? Use that" if facts.looks_like else "Use a package that exists"
     )
     if not facts.exists:
         message = f"package {facts.name[:100]!r} is not in the package index"
@@ -106,6 +110,13 @@ def problem_of(facts: PackageFacts) -> Check | None:
         fix = f"{instead}, or the standard library; if you mean this one, pin its version with `==`."
         return fail_check("environment", message, fix)
     return None
+
+
+def find_slip(packages: Sequence[str]) -> Check | None:
+    """The failed check of the first package that is almost certainly mistyped, without asking the index."""
+    names = ((name, slip_of(name)) for name in map(name_of, packages))
+    facts = (PackageFacts(name=name, exists=True, looks_like=known) for name, known in names if known)
+    return next(map(problem_of, facts), None)
 
 
 def name_of(package: str) -> str:

@@ -45,7 +45,8 @@ class Pipeline:
     def __init__(self, work: Work) -> None:
         self._work = work
         self._sampler = CandidateSampler(work.models)
-        self._lookup = Lookup(work.context.advice.research, work.context.packages, work.on_stage)
+        web = work.context.advice.research if work.request.looks_up else None
+        self._lookup = Lookup(web, work.context.packages, work.on_stage)
 
     async def make(self) -> Outcome:
         """The outcome, whatever it is; only a version that passed all gates is published.

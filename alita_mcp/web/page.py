@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable
-from html import escape
 
 from alita_mcp import __version__
 from alita_mcp.library.rows import CatalogueEntry, JournalRow
+from alita_mcp.unseen import spell_hidden
 
 _STYLE = """
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
@@ -43,6 +44,11 @@ def library_page(
         "<h2>Journal</h2><table><thead><tr><th>when</th><th>event</th><th>tool</th></tr></thead>"
         f"<tbody>{events}</tbody></table></body></html>"
     )
+
+
+def escape(text: str) -> str:
+    """A stranger's text for the page: hidden characters spelled out, no markup."""
+    return html.escape(spell_hidden(text))
 
 
 def _tool_row(entry: CatalogueEntry) -> str:

@@ -2,35 +2,120 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from alita_mcp.agent.actions.web_access import WebAccess, urls_in
+from alita_mcp.agent.actions.web_access import WebAccess
+from alita_mcp.errors import InvalidArguments
+from alita_mcp.research.texts import urls_in
+from alita_mcp.research.values import Document, Link
+
+PAGE = "https://a.example/page"
+
+
+def page(url: str, *links: str) -> Document:
+    numbered = tuple(Link(number=number, url=link, text="") for number, link in enumerate(links, 1))
+    return Document(url=url, links=numbered)
+
+
+def is_open(access: WebAccess, url: str) -> bool:
+    try:
+        access.open_request(url)
+    except InvalidArguments:
+        return False
+    return True
+
+
+def restricted(task: str = "task", hosts: Sequence[str] = (), hits: Sequence[str] = ()) -> WebAccess:
+    access = WebAccess(task, hosts)
+    access.admit_hits(hits)
+    access.has_private_data = True
+    return access
 
 
 def test_hosts_that_the_person_named_are_read_freely() -> None:
     access = WebAccess("Look at https://docs.example/start, please.", ["api.example:8080"])
-    assert access.is_allowed("https://docs.example/other?page=2")
-    assert access.is_allowed("http://api.example:8080/x")
-    assert not access.is_allowed("http://api.example/x")
+    assert is_open(access, "https://docs.example/other?page=2")
+    assert is_open(access, "http://api.example:8080/x")
+    assert not is_open(access, "http://api.example/x")
 
 
 def test_what_a_search_found_is_read_as_it_stands() -> None:
     access = WebAccess("task")
-    access.admit_hits(["https://a.example/page"])
-    assert access.is_allowed("https://a.example/page#part")
-    assert not access.is_allowed("https://a.example/page?data=secret")
+    access.admit_hits([PAGE])
+    assert access.open_request(f"{PAGE}#part") == (PAGE, None)
+    assert not is_open(access, f"{PAGE}?data=secret")
 
 
 def test_links_of_a_page_are_followed_on_its_own_host_only() -> None:
     access = WebAccess("task")
-    access.admit_hits(["https://a.example/page", "https://b.example/"])
-    access.admit_links(
-        "https://a.example/page", ["https://a.example/2", "https://b.example/x", "https://evil.example/?q=1"]
-    )
-    assert access.is_allowed("https://a.example/2")
-    assert access.is_allowed("https://b.example/x")
-    assert not access.is_allowed("https://evil.example/?q=1")
-    assert "no person named its host" in access.why_not("https://evil.example/?q=1")
+    access.admit_hits([PAGE, "https://b.example/"])
+    links = ["https://a.example/2", "https://b.example/x", "https://evil.example/?q=1"]
+    access.admit_page(PAGE, page(PAGE, *links))
+    assert is_open(access, "https://a.example/2")
+    assert is_open(access, "https://b.example/x")
+    with pytest.raises(InvalidArguments, match="no person named its host"):
+        access.open_request("https://evil.example/?q=1")
+
+
+def test_what_a_model_made_up_is_redirected_only_to_where_the_run_may_read() -> None:
+    access = WebAccess("https://docs.example/", ["api.example"])
+    access.admit_hits([PAGE])
+    _, may_follow = access.open_request("https://docs.example/?to=x")
+    assert may_follow is not None
+    assert (may_follow(PAGE), may_follow("https://evil.example/?d=secret")) == (True, False)
+    access.has_private_data = True
+    _, may_follow = access.open_request("https://api.example/?to=x")
+    assert may_follow is not None
+    assert (may_follow("https://api.example/y"), may_follow("https://docs.example/")) == (True, True)
+    assert (may_follow(PAGE), may_follow("https://docs.example/?d=secret")) == (False, False)
+
+
+def test_after_private_data_addresses_are_not_made_up_but_where_a_host_was_opened() -> None:
+    access = restricted("See https://docs.example/start", ["api.example"])
+    assert is_open(access, "https://docs.example/start")
+    assert is_open(access, "https://api.example/?city=Graz")
+    with pytest.raises(InvalidArguments, match=r"after private data .* ask the person"):
+        access.open_request("https://docs.example/start?d=secret")
+
+
+def test_after_private_data_five_requests_a_host_are_left_and_twenty_in_all() -> None:
+    hits = [f"https://{host}.example/{number}" for host in "abcdefg" for number in range(10)]
+    access = restricted(hits=hits)
+    opened = [url for url in hits if is_open(access, url)]
+    assert opened == [url for url in hits if url[8] in "abcd" and int(url[-1]) < 5]
+    assert not is_open(access, opened[0])
+
+
+def test_after_private_data_redirects_to_other_hosts_count() -> None:
+    access = restricted(hits=[PAGE])
+    _, may_follow = access.open_request(PAGE)
+    assert may_follow is not None
+    assert [may_follow(f"https://evil.example/{number}") for number in range(7)] == [True] * 5 + [False] * 2
+
+
+def test_after_private_data_a_page_is_read_again_from_the_copy() -> None:
+    access = WebAccess("task")
+    first = page(PAGE)
+    access.admit_page("https://a.example/moved", first)
+    assert access.kept_page(PAGE) is None
+    access.has_private_data = True
+    assert access.kept_page("https://a.example/moved/") is access.kept_page(PAGE) is first
+
+
+def test_slashes_at_the_end_carry_nothing() -> None:
+    access = restricted(f"Read {PAGE}", hits=["https://b.example/x/"])
+    assert access.open_request(f"{PAGE}///")[0] == PAGE
+    assert access.open_request("https://b.example/x")[0] == "https://b.example/x/"
+
+
+def test_a_person_names_an_address_in_an_answer() -> None:
+    access = restricted()
+    assert not is_open(access, PAGE)
+    access.admit_named(f"Yes, read {PAGE}.")
+    assert is_open(access, PAGE)
+    assert not is_open(access, f"{PAGE}?d=secret")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +131,7 @@ def test_links_of_a_page_are_followed_on_its_own_host_only() -> None:
     ],
 )
 def test_what_is_no_address_of_theirs_is_not_read(url: str) -> None:
-    assert not WebAccess("https://docs.example/").is_allowed(url)
+    assert not is_open(WebAccess("https://docs.example/"), url)
 
 
 def test_addresses_in_a_text_end_where_the_sentence_does() -> None:

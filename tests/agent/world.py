@@ -106,7 +106,7 @@ class PlainAbilities:
         self.built[request.name] = lambda **arguments: sum(arguments.values())
         return ActionResult(ok=True, value={"status": "created", "tool": request.name}, made=request.name)
 
-    async def research_web(self, question: str) -> Researched:
+    async def research_web(self, question: str, *, may_fetch: MayFollow | None = None) -> Researched:
         self.asked.append(("research", question))
         found = tuple(self.passages.get(question, ()))
         hits = tuple(SearchHit(url=each.url, title=each.title) for each in found)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,8 @@ async def home_of_version_0_1_0(settings: Settings, *further_kinds: str) -> None
             await library.raise_evidence("double", 1, kind, Lock())
         assert library.tools.sandboxes_of("double", 1) == (*further_kinds, "monty")
         assert library.entry("double").manifest.trust == "verified"
+    with closing(sqlite3.connect(settings.home / "library.sqlite3")) as database:
+        database.execute("PRAGMA user_version = 1")
 
 
 async def test_a_tool_that_was_proved_in_monty_alone_is_proved_once_before_its_first_call(

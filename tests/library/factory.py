@@ -38,6 +38,7 @@ PUBLISH_STEPS = (
     "in place",
     "row written",
     "committed",
+    "home recorded",
 )
 """What publishing does, in order; a process may die after any of them and leave the tool whole or absent."""
 RAISE_STEPS = (
@@ -50,8 +51,11 @@ RAISE_STEPS = (
     "in place",
     "row written",
     "committed",
+    "home recorded",
 )
 """What raising a version's trust does, in order; a process may die after any of them."""
+SURVIVED = {"committed", "home recorded"}
+"""The steps after which what was done is there for good."""
 
 SLUGIFY = '''"""Slugs."""
 

@@ -28,14 +28,23 @@ def finish(process: Forked, said: str = "go") -> tuple[int, str]:
     return process.wait()
 
 
-async def publish_and_die(home: Path, step: str, version: str) -> None:
-    """Publishes and kills itself with SIGKILL right after the named step."""
+class Killer:
+    """Kills its process with SIGKILL right after a step, once it is armed."""
 
-    def die(done: str) -> None:
-        if done == step:
+    def __init__(self, step: str, *, is_armed: bool = False) -> None:
+        self._step = step
+        self.is_armed = is_armed
+
+    def __call__(self, done: str) -> None:
+        if self.is_armed and done == self._step:
             os.kill(os.getpid(), signal.SIGKILL)
 
+
+async def publish_and_die(home: Path, step: str, version: str) -> None:
+    """Publishes and kills itself with SIGKILL right after the named step."""
+    die = Killer(step)
     async with opened(home, die) as library:
+        die.is_armed = True
         await library.publish(accepted(), expected_version=int(version) - 1)
 
 
@@ -82,13 +91,16 @@ async def publish_and_stay(home: Path, name: str) -> None:
 
 async def raise_and_die(home: Path, step: str) -> None:
     """Raises the trust of a published tool and kills itself with SIGKILL right after the named step."""
-
-    def die(done: str) -> None:
-        if done == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-
+    die = Killer(step)
     async with opened(home, die) as library:
+        die.is_armed = True
         await library.raise_trust(accepted(), await library.read("slugify"))
+
+
+async def decide_and_die(home: Path, step: str, decision: str) -> None:
+    """Decides something about `slugify`, and kills itself right after the named step of that or of opening."""
+    async with opened(home, Killer(step, is_armed=True)) as library:
+        await getattr(library, decision)("slugify")
 
 
 async def raise_trust(home: Path, number: str) -> None:
@@ -107,6 +119,7 @@ async def raise_trust(home: Path, number: str) -> None:
 
 
 PROGRAMS = {
+    "decide": decide_and_die,
     "die": publish_and_die,
     "race": race,
     "raise": raise_trust,

@@ -138,6 +138,7 @@ async def test_what_was_approved_in_an_older_catalogue_counts_as_a_persons_choic
         await library.approve("fetch_rates")
     with closing(sqlite3.connect(home / "library.sqlite3")) as database:
         database.execute("DROP TABLE decided")
+        database.execute("PRAGMA user_version = 1")
     async with opened(home) as library:
         await publish(library, "two", 1)
         assert library.entry("fetch_rates").manifest.version == 1

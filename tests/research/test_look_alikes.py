@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.utils import canonicalize_name
 
-from alita_mcp.research.index.look_alikes import disguise_of, look_alike_of
+from alita_mcp.research.index.look_alikes import disguise_of, look_alike_of, slip_of
 from alita_mcp.research.index.well_known_names import CALLED, WELL_KNOWN
 from alita_mcp.research.index.wheels import is_compatible, parse_python_tag
+from tests.tables import each_case
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,6 +54,39 @@ def test_a_name_that_could_be_taken_for_another_is_seen(name: str, known: str) -
 )
 def test_a_name_that_looks_the_same_is_a_disguise(name: str, known: str) -> None:
     assert disguise_of(name) == look_alike_of(name) == known
+
+
+@each_case(
+    "name, known",
+    [
+        ("reqeusts", "requests"),
+        ("padnas", "pandas"),
+        ("numpyy", ""),  # it may have a name of its own, as tomli has beside toml
+        ("djagno", "django"),
+        ("tensorfllow", "tensorflow"),
+        ("crytography", "cryptography"),
+        ("Python_Dateutli", "python-dateutil"),
+        ("crypt0graphy", "cryptography"),
+        ("nurnpy", "numpy"),
+    ],
+)
+def test_a_slip_of_the_pen_is_seen_without_an_index(name: str, known: str) -> None:
+    assert slip_of(name) == known
+
+
+REAL = """
+aiofile aiomysql azureml-core bio bs4 cchardet cssselect2 dataset django-filer django-rest-framework docx2pdf
+docx2python dotenv fastai flask-restful flexparser frozendict futures git-python github3-py google-ads google-oauth
+gsutil hjson httpie httpr ijson jsonpath jsonpath-rw jsons jwt levenshtein markdown2 markitdown marko
+motor multipart nameparser nest-asyncio2 nose2 oauth2-client pamqp panda parse parsy pathy pyaml pydoe pyfiglet
+pygit2 pyjson5 pymssql pymupdfb pypdf3 pypdf4 pypika pypyodbc pysocks pytest-env python-backoff python-nose
+python-socks pytzdata requests-html requests3 retry2 rjson schedula sklearn spython tablib tensorboardx
+tensorflowjs tokenize-rt torchx trino uamqp uri-template urllib2 usort xml2dict
+"""
+
+
+def test_real_neighbours_of_well_known_packages_are_no_slips() -> None:
+    assert [name for name in REAL.split() if slip_of(name)] == []
 
 
 @pytest.mark.parametrize(
@@ -98,6 +132,7 @@ def test_the_list_is_written_as_indexes_file_names() -> None:
 @given(st.text(max_size=60))
 def test_any_name_is_judged(name: str) -> None:
     assert look_alike_of(name) in {"", *WELL_KNOWN}
+    assert slip_of(name) in {"", *WELL_KNOWN}
 
 
 @pytest.mark.parametrize("known", sorted(WELL_KNOWN)[::25])

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from alita_mcp.library.grants.code_approvals import CodeApprovals
+from tests.listings import read_listing
 from tests.server.in_memory import Build, called, connected, refused, succeeded, text_of
 from tests.server.test_elicitation import NO, YES, Person
+from tests.tables import each_case
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("embedded")]
 
@@ -98,7 +100,10 @@ async def test_a_person_at_the_client_sees_the_code_and_decides(
         assert (await succeeded(client, "run_code", **READS, needs=NEEDS))["result"] == "secret plans"
         assert (await succeeded(client, "run_code", **READS, needs=NEEDS))["result"] == "secret plans"
     assert len(yes.asked) == 1
-    assert READS["code"] in yes.asked[0].message
+    assert (
+        "2 lines of it:\n\n```\n1 | import alita_tool\n2 | alita_tool.read_text(name)\n```"
+        in yes.asked[0].message
+    )
     assert "workspace read" in yes.asked[0].message
 
 
@@ -117,6 +122,52 @@ async def test_code_that_is_too_long_for_a_form_is_approved_by_the_command_alone
         )
     assert told["status"] == "needs_approval"
     assert person.asked == []
+
+
+HIDDEN = [
+    "\x0b",
+    "\x0c",
+    "\x1c",
+    "\x1d",
+    "\x1e",
+    "\x1f",
+    "\x85",
+    "\r",
+    "\u2028",
+    "\u200b",
+    "\u3164",
+    "\u202e",
+]
+
+
+@each_case("hidden", HIDDEN)
+async def test_code_that_hides_characters_is_put_to_nobody(
+    build: Build, home: Path, workspace: Path, hidden: str
+) -> None:
+    person = Person(YES)
+    code = f"# harmless{hidden}import alita_tool\nalita_tool.read_text(name)"
+    request = {"code": code, "arguments": {"name": "a.txt"}, "needs": NEEDS}
+    settings = {"workspace": workspace}
+    async with connected(build(settings=settings), "modern", elicitation_callback=person) as client:
+        said = await refused(client, "run_code", **request)
+    assert f"Line 1 of the code holds the hidden character U+{ord(hidden):04X}" in said
+    assert person.asked == []
+    assert not (home / "code_approvals").exists()
+
+
+async def test_what_a_form_shows_is_what_runs(build: Build, workspace: Path) -> None:
+    person = Person(NO)
+    wide = "x = 1" + " " * 300 + "; '\xa0<!--'\n```\n"
+    code = f'"""\n{wide}"""\r\ny = [{"1, " * 60}]; steal()'
+    settings = {"workspace": workspace}
+    async with connected(build(settings=settings), "modern", elicitation_callback=person) as client:
+        await succeeded(client, "run_code", code=code, needs=NEEDS)
+    (asked,) = person.asked
+    opening, *rows, closing = asked.message.partition("All 5 lines of it:\n\n")[2].split("\n")
+    assert (opening, closing) == ("```", "```")
+    assert read_listing(rows) == code.replace("\r\n", "\n")
+    assert "```" not in rows
+    assert max(map(len, rows)) <= 100
 
 
 @pytest.mark.parametrize(

@@ -146,13 +146,22 @@ def test_a_client_that_writes_nothing_yet_is_not_waited_for(
 
 
 def served(home: Path, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What a server process answers to these lines."""
-    done = subprocess.run(
+    """What a server process answers to these lines; its input ends when every request has an answer."""
+    due = {each["id"] for each in said if "id" in each}
+    answers = []
+    with subprocess.Popen(
         [sys.executable, "-m", "alita_mcp.server.transports.entry"],
-        input=b"".join(map(line, said)), env={**os.environ, "ALITA_HOME": str(home)},
-        capture_output=True, timeout=PATIENCE_S, check=False,
-    )  # fmt: skip
-    return [json.loads(each) for each in done.stdout.splitlines()]
+        env={**os.environ, "ALITA_HOME": str(home)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"".join(map(line, said)))
+        process.stdin.flush()
+        while due:
+            answers.append(json.loads(process.stdout.readline()))
+            due.discard(answers[-1].get("id"))
+        rest, _ = process.communicate(timeout=PATIENCE_S)
+        return answers + [json.loads(each) for each in rest.splitlines()]
 
 
 @pytest.mark.process

@@ -6,7 +6,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -17,14 +17,17 @@ import httpx
 import pytest
 
 from alita_mcp.server.transports import http as http_module
+from alita_mcp.server.transports import sessions as sessions_module
 from alita_mcp.server.transports.connections import ConnectionLimits
 from alita_mcp.settings import Settings
+from benchmarks.load.client import Address, Client, Lost, connect
 from tests.server.processes import PATIENCE_S, TINY, environment, started
 from tests.server.test_http import HEADERS, POST, TOKEN, listening, opened_session, posted, with_token
 
 pytestmark = pytest.mark.slow
 
 FLOOD = 1_100
+CROWD, CALLS_EACH = 300, 3
 FEW = 6
 """Sessions."""
 HALF_A_HEAD = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
@@ -109,6 +112,38 @@ async def test_half_open_connections_do_not_keep_a_client_with_the_token_waiting
         assert "out of system resource" not in peer.stderr
 
 
+@posix
+@pytest.mark.process
+@pytest.mark.parametrize("descriptors", ["256", "4096"])
+async def test_no_request_under_way_makes_room_for_a_newcomer(
+    tmp_path: Path, many_descriptors: None, descriptors: str
+) -> None:
+    lost: list[str] = []
+    answers: list[str] = []
+
+    async def call_and_check(address: Address, number: int) -> None:
+        client: Client | None = None
+        async with AsyncExitStack() as stack:
+            for turn in range(CALLS_EACH):
+                try:
+                    if client is None or not client.is_open:
+                        client = await stack.enter_async_context(connect(address))
+                    result = await client.call_tool("echo", {"text": f"{number} {turn}"})
+                    answers.append(result["content"][0]["text"])
+                except Lost as failed:
+                    lost.append(str(failed))
+                    client = None
+
+    async with started(limited(f"-n {descriptors}"), environment(token=TOKEN), tmp_path) as peer:
+        url = (await peer.says("serving MCP at")).split()[-1]
+        async with anyio.create_task_group() as clients:
+            for number in range(CROWD):
+                clients.start_soon(call_and_check, Address(address(url)[1], TOKEN), number)
+        assert "out of system resource" not in peer.stderr
+    assert (len(lost), lost[:3]) == (0, [])
+    assert sorted(answers) == sorted(f"{one} {turn}" for one in range(CROWD) for turn in range(CALLS_EACH))
+
+
 async def test_who_does_not_finish_a_request_in_time_is_let_go(settings: Settings) -> None:
     begun = (
         b"", b"\r\n", HALF_A_HEAD, HALF_A_BODY % b"", HALF_A_BODY % WITH_TOKEN,
@@ -168,20 +203,20 @@ async def opened(http: httpx.AsyncClient, url: str) -> dict[str, str]:
 # --- sessions ------------------------------------------------------------------------------------------------
 
 
-async def test_abandoned_sessions_make_room_the_longest_idle_one_first(
+async def test_a_newcomer_ends_nobodys_session_and_is_told_when_to_come_back(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_module, "MAX_SESSIONS", FEW)
     ping = {"jsonrpc": "2.0", "id": 3, "method": "ping"}
     async with listening(settings) as url, httpx.AsyncClient(timeout=PATIENCE_S) as http:
-        held, oldest, used = [await opened_session(http, url) for _ in range(3)]
-        async with http.stream("GET", url, headers=held):
-            for _ in range(FEW - 3):
-                assert (await http.post(url, json=POST, headers=HEADERS)).status_code == 200
-            assert (await http.post(url, json=ping, headers=used)).status_code == 200
+        opened_first = [await opened_session(http, url) for _ in range(FEW)]
+        refused = await http.post(url, json=POST, headers=HEADERS)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+        found = [(await http.post(url, json=ping, headers=own)).status_code for own in opened_first]
+        assert found == [200] * FEW
+        # those that their clients left long ago go, and one that is in use stays
+        monkeypatch.setattr(sessions_module, "CROWDED_IDLE_S", 0.0)
+        async with http.stream("GET", url, headers=opened_first[-1]):
             assert (await http.post(url, json=POST, headers=HEADERS)).status_code == 200
-            found = [
-                (await http.post(url, json=ping, headers=session)).status_code
-                for session in (oldest, used, held)
-            ]
-    assert found == [404, 200, 200]
+            found = [(await http.post(url, json=ping, headers=own)).status_code for own in opened_first]
+        assert found == [404] * (FEW - 1) + [200]

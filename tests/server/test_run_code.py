@@ -78,6 +78,7 @@ async def test_a_failure_shows_the_scripts_own_lines_and_what_it_printed_before(
         ({"code": "1", "arguments": "[1"}, "arguments is text that is not JSON"),
         ({"code": "def f(:"}, "SyntaxError: invalid syntax"),
         ({"code": "a\x00b"}, "SyntaxError"),
+        ({"code": "1", "packages": ["numpy", "reqeusts>=2"]}, "Did you mean 'requests'?"),
         ({"code": "x = bytearray(1 << 30)"}, "memory"),
         ({"code": "while True: print('y' * 10_000)"}, "output_flood"),
         ({"code": "1", "unknown": 1}, "unknown"),

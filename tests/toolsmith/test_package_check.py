@@ -61,7 +61,7 @@ async def test_a_package_that_is_not_there_is_refused_with_what_may_be_meant() -
     assert missing is not None
     assert (missing.stage, missing.hard) == ("environment", True)
     assert "is not in the package index" in missing.message
-    assert "Use 'numpy' if that is meant" in missing.fix
+    assert "Did you mean 'numpy'?" in missing.fix
     unknown = await checking(TableIndex(KNOWN)).failure(["nothing-like-it"])
     assert unknown is not None
     assert "Use a package that exists, or the standard library" in unknown.fix
@@ -78,10 +78,14 @@ async def test_a_look_alike_is_refused_unless_a_caller_pins_it() -> None:
     assert await check.failure(["numpi==1.0"], pinned_are_meant=True) is not None
 
 
-async def test_a_silent_index_refuses_nothing_and_is_not_asked_again_at_once() -> None:
+async def test_a_silent_index_refuses_only_slips_of_the_pen_and_is_not_asked_again_at_once() -> None:
     index = TableIndex(is_down=True)
     check = checking(index)
-    assert await check.failure(["numpy", "reqeusts"]) is None
+    mistyped = await check.failure(["numpy", "reqeusts"], pinned_are_meant=True)
+    assert mistyped is not None
+    assert "may be a mistyped 'requests'" in mistyped.message
+    assert "Did you mean 'requests'?" in mistyped.fix
+    assert await check.failure(["reqeusts==2.0"], pinned_are_meant=True) is None
     found, silent = await check.facts(["numpy"])
     assert found == ()
     assert silent == (
@@ -106,4 +110,5 @@ async def test_an_index_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) 
 async def test_without_an_index_nothing_is_asked_and_nothing_refused() -> None:
     check = PackageCheck(None, Tagged())
     assert await check.failure(["numpi"]) is None
+    assert await check.failure(["reqeusts"]) is not None
     assert await check.facts(["numpi"]) == ((), ())

@@ -198,6 +198,8 @@ HOSTILE = [
     "x = 1\n" * MAX_CODE_BYTES,
     "x = [" + "1," * MAX_WORDS + "]",
     "\t\x0c\x1a",
+    "def probe() -> int:\n    return 1  # see\x0c",
+    "def probe() -> int:\n    return 1  # see\r    steal()",
     "class A(A): ...\ndef probe(a: A) -> A: return a",
     "A = A\ndef probe(a: A) -> A: return a",
     "A = B\nB = A\ndef probe(a: A) -> A: return a",

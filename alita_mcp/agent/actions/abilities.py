@@ -45,6 +45,8 @@ class ActionResult(Value):
     """Name of the tool that was made, where one was."""
     used: tuple[str, ...] = ()
     """Library tools that the code called."""
+    is_private: bool = False
+    """Whether it can hold what a person granted: files of the task, or results of tools with grants."""
 
 
 class BuildRequest(Value):
@@ -54,6 +56,8 @@ class BuildRequest(Value):
     name: str = ""
     examples: tuple[dict[str, Any], ...] = ()
     code: str = ""
+    looks_up: bool = True
+    """Whether the web may be asked what its planner does not know; never taken from a model."""
 
 
 class Abilities(Protocol):
@@ -87,8 +91,8 @@ class Abilities(Protocol):
         """Has a tool built, verified and published."""
         ...
 
-    async def research_web(self, question: str) -> Researched:
-        """Passages of the web that bear on a question."""
+    async def research_web(self, question: str, *, may_fetch: MayFollow | None = None) -> Researched:
+        """Passages of the web that bear on a question; `may_fetch` says which pages are read, None: all."""
         ...
 
     async def fetch_page(self, url: str, *, may_follow: MayFollow | None = None) -> Document:

@@ -60,7 +60,9 @@ _RESEARCH = _spec(
     {"query": _TEXT}, ["query"],
 )  # fmt: skip
 _READ_PAGE = _spec(
-    READ_PAGE, "Read a page: its text with tables and numbered links; `part` 2, 3, … for the rest of a long one.",
+    READ_PAGE,
+    "Read a page: its text with tables and numbered links; `part` 2, 3, … for the rest of a long one. After files, "
+    "results of tools with grants, memory or a person's answer only few new pages can be read, at addresses as given.",
     {"url": _TEXT, "part": _NUMBER}, ["url"],
 )  # fmt: skip
 _READ_FILE = _spec(

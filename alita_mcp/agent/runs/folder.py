@@ -18,6 +18,7 @@ from alita_mcp.agent.values import RunStatus, RunSummary, Solution, TaskEvent
 from alita_mcp.errors import LibraryError
 from alita_mcp.file_locks import file_lock, is_lock_held
 from alita_mcp.library.disk import read_plain_file, unreadable
+from alita_mcp.owners import USER
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -130,6 +131,7 @@ class RunFolder:
             "task": str(request.get("task", "")),
             "at": str(request.get("at", "")),
             "status": status,
+            "owner": str(request.get("owner", USER)),
         }
         if solution is None:
             events, _ = self.read_events()
@@ -145,6 +147,10 @@ class RunFolder:
             read = json.loads(read_plain_file(self.path / REQUEST))
             return read if isinstance(read, dict) else {}
         return {}
+
+    def owner(self) -> str:
+        """To whom the run belongs; the user where nothing says so."""
+        return str(self.request().get("owner", USER))
 
     def is_under_way(self) -> bool:
         """Whether the process that began it still works on it."""

@@ -18,10 +18,11 @@ from rich.console import Console
 from rich.text import Text
 
 from alita_mcp.cli.demo import tools as demo_tools
-from alita_mcp.cli.output import compact_json, printable
+from alita_mcp.cli.output import compact_json
 from alita_mcp.errors import AlitaError
 from alita_mcp.exception_groups import unwrap_groups
 from alita_mcp.settings import Settings, child_environment
+from alita_mcp.unseen import spell_hidden
 from alita_mcp.values import META_TOOLS
 
 STEPS = 10
@@ -70,7 +71,7 @@ class Scene:
 
     def print_line(self, text: str, style: str) -> None:
         """Prints a line; strangers may have written parts of it."""
-        self.console.print(Text(printable(text), style=style), soft_wrap=True)
+        self.console.print(Text(spell_hidden(text), style=style), soft_wrap=True)
 
 
 class Connection:

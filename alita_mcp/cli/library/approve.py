@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from difflib import unified_diff
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
 from alita_mcp.cli.application import open_library
-from alita_mcp.cli.output import Output, Printer, printable, require_terminal
+from alita_mcp.cli.output import Output, Printer, list_code, require_terminal
 from alita_mcp.cli.parameters import Several
 from alita_mcp.errors import AlitaError, UsageError
+from alita_mcp.unseen import spell_hidden
 
 if TYPE_CHECKING:
     from alita_mcp.library.library import Library
@@ -67,21 +67,23 @@ async def approve(
         current = library.entry(name).manifest.version
         # Only what was looked at is granted: the version of this digest, or the one that was shown and agreed to.
         if digest is None and not manifest.grants.is_pure:
-            await show_for_approval(library, stored, output)
+            lines = await show_for_approval(library, stored, output)
             what = "this part of it" if part is not None else "all that it asks for"
-            await require_consent(f"Approve {what} for v{manifest.version}?", output)
+            await require_consent(
+                f"Approve {what} for v{manifest.version}, the {lines:,} lines above?", output
+            )
         seen, source = (current, "terminal") if digest is None else (None, "digest")
         entry = await library.approve(name, manifest.digest, part=part, seen=seen, origin={"from": source})
         print_entry(entry, output)
 
 
-async def show_for_approval(library: Library, stored: StoredVersion, output: Output) -> None:
-    """Prints what a version asks for, and how it differs from the one approved last.
+async def show_for_approval(library: Library, stored: StoredVersion, output: Output) -> int:
+    """Prints what a version asks for, and how it differs from the one approved last; returns in how many lines.
 
     Raises:
         UsageError: there is no terminal to print it on.
     """
-    from alita_mcp.cli.library.card import version_text
+    from alita_mcp.cli.library.card import difference_rows
     from alita_mcp.library.grants.approving import difference, last_approved_version
 
     manifest = stored.manifest
@@ -96,10 +98,10 @@ async def show_for_approval(library: Library, stored: StoredVersion, output: Out
     )
     for line in difference(manifest, before.manifest if before else None):
         output.note(f"  {line}")
-    old, new = (version_text(each).splitlines() if each else [] for each in (before, stored))
     label = "approved last" if before else "nothing"
-    for line in unified_diff(old, new, label, f"v{manifest.version}", lineterm=""):
-        output.note(line)
+    rows = difference_rows(before, stored, label, f"v{manifest.version}")
+    output.note("\n".join(rows))
+    return len(rows)
 
 
 async def approve_code(number: str, digest: str | None, part: Grants | None, output: Output) -> None:
@@ -118,14 +120,14 @@ async def approve_code(number: str, digest: str | None, part: Grants | None, out
         asked = approvals.find(number)
         rights = in_words(asked.grants)
         if digest is None:
-            packages, client = ", ".join(asked.packages) or "none", printable(asked.client) or "unnamed"
+            packages, client = ", ".join(asked.packages) or "none", spell_hidden(asked.client) or "unnamed"
             output.note(f"code {number}  {asked.digest}")
             for line in (*rights, f"packages: {packages}", f"asked by: {client}"):
                 output.note(f"  {line}")
-            for line in asked.code.splitlines():
-                output.note(f"| {printable(line)}")
+            output.note(list_code(asked.code))
             require_terminal(f"Run `alita approve --code {number} DIGEST` once you have read it.")
-            await require_consent("Approve this code, word for word?", output)
+            lines = asked.code.count("\n") + 1
+            await require_consent(f"Approve this code, word for word, all {lines:,} lines above?", output)
         approvals.approve(number, digest or asked.digest)
         origin = {"from": "terminal" if digest is None else "digest", "digest": asked.digest}
         await library.record("code approved", None, origin)

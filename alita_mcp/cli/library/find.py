@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from alita_mcp.cli.application import open_library
-from alita_mcp.cli.output import Output, Printer, columns, compact_json
+from alita_mcp.cli.output import Output, Printer, columns, compact_json, list_code
 from alita_mcp.cli.parameters import Count, Version
 
 if TYPE_CHECKING:
@@ -162,7 +162,8 @@ async def show(
     if source:
         value["source"] = stored.code
         value["tests"] = [example.as_json() for example in stored.examples]
-        text += "\n".join(["", "", stored.code.rstrip("\n"), "", *map(compact_json, value["tests"])])
+        tests = "\n".join(map(compact_json, value["tests"]))
+        text += f"\n\n{list_code(stored.code)}\n\n{list_code(tests)}"
     output.print_result(value, text)
     for reason in not_here(stored.manifest):
         output.hint(f"{name} is {reason}.")

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from alita_mcp.cli.application import open_library
-from alita_mcp.cli.output import Output, Printer, columns, compact_json, quote_lines, require_terminal
+from alita_mcp.cli.output import (
+    Output,
+    Printer,
+    columns,
+    compact_json,
+    list_code,
+    quote_lines,
+    require_terminal,
+)
 from alita_mcp.cli.parameters import Version
 from alita_mcp.errors import ToolUnavailable
 
@@ -63,8 +71,10 @@ async def review(
             state = "reviewed" if origin.reviewed else "not reviewed"
             lines = [f"{manifest.name} v{manifest.version}  {state}", manifest.digest]
             for field, text in texts.items():
-                if field not in ("name", "version", "digest", "reviewed"):
+                if field not in ("name", "version", "digest", "reviewed", "tests", "source"):
                     lines += [field, quote_lines(text if isinstance(text, str) else compact_json(text))]
+            tests = "\n".join(map(compact_json, texts["tests"]))
+            lines += ["tests", list_code(tests), "source", list_code(stored.code)]
             output.print_result(texts, "\n".join(lines))
             if origin.reviewed or output.as_json:
                 return

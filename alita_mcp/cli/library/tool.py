@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from alita_mcp.cli.application import open_library
 from alita_mcp.cli.library.approve import print_entry
 from alita_mcp.cli.library.synthesize import import_tool
-from alita_mcp.cli.output import Output, Printer, columns, printable
+from alita_mcp.cli.output import Output, Printer, columns
 from alita_mcp.cli.parameters import Version
 from alita_mcp.errors import SandboxError
+from alita_mcp.unseen import spell_hidden
 
 if TYPE_CHECKING:
     from alita_mcp.sandbox.packages.uses import Use
@@ -70,11 +70,11 @@ async def diff(name: str, old: Version, new: Version, /, *, output: Printer) -> 
     Examples:
         alita tool diff calculate v1 v2
     """
-    from alita_mcp.cli.library.card import version_text
+    from alita_mcp.cli.library.card import difference_rows
 
     async with open_library() as library:
-        before, after = [version_text(await library.read(name, each)).splitlines() for each in (old, new)]
-    lines = list(unified_diff(before, after, f"{name} v{old}", f"{name} v{new}", lineterm=""))
+        before, after = [await library.read(name, each) for each in (old, new)]
+    lines = difference_rows(before, after, f"{name} v{old}", f"{name} v{new}")
     output.print_result({"old": old, "new": new, "diff": lines}, "\n".join(lines))
     if not lines:
         output.note("No difference.")
@@ -93,7 +93,7 @@ async def forget(name: str, words: list[str] | None = None, /, *, output: Printe
     """
     async with open_library() as library:
         forgotten = await library.forget(name, " ".join(words or ()) or None)
-    output.print_result({"name": name, "forgotten": list(forgotten)}, "\n".join(map(printable, forgotten)))
+    output.print_result({"name": name, "forgotten": list(forgotten)}, "\n".join(map(spell_hidden, forgotten)))
     if forgotten:
         output.note(f"{name} is no longer found by {len(forgotten)} learned requests.")
     else:
@@ -166,6 +166,7 @@ async def export(name: str, /, *, version: Version | None = None, output: Printe
     async with open_library() as library:
         folder: Path = await library.export(name, version)
     output.print_result({"tool": name, "folder": str(folder)}, str(folder))
+    output.note(f"Outside of alita it runs unconfined, with your rights: read {folder / 'README.md'} first.")
 
 
 async def reindex(*, output: Printer) -> None:

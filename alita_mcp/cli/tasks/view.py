@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from alita_mcp.cli.output import Output, printable, quote_lines
+from alita_mcp.cli.output import Output, quote_lines
 from alita_mcp.cli.tasks.text import event_line, plan_lines
 from alita_mcp.texts import one_line
+from alita_mcp.unseen import spell_hidden
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -38,7 +39,7 @@ class TaskView:
     async def show_stage(self, stage: str) -> None:
         """Shows what is prepared for the task."""
         if self._status is not None:
-            self._status.update(printable(one_line(stage)))
+            self._status.update(spell_hidden(one_line(stage)))
         else:
             self._output.note(f"solve: {one_line(stage)}")
 
@@ -56,7 +57,7 @@ class TaskView:
         elif event.kind == "step_started":
             spent = f", {self._cost_usd:.4f} USD" if self._cost_usd else ""
             end = f"({self._steps} steps{spent}; Ctrl-C stops with the best answer so far)"
-            self._status.update(f"{printable(text)}  {end}")
+            self._status.update(f"{spell_hidden(text)}  {end}")
         elif event.kind == "step":
             self._steps += 1
             self._cost_usd += read_number(event.data, "cost_usd")

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
+from alita_mcp.errors import NameTaken, ToolUnavailable
 from alita_mcp.library.catalogue.listing import LISTING
 from alita_mcp.library.catalogue.reader import BUSY_SECONDS, translate_errors
 from alita_mcp.library.catalogue.schema import (
@@ -24,20 +24,24 @@ from alita_mcp.library.catalogue.schema import (
     CHANGES,
     CLAIMABLE,
     COUNT_CALLS,
-    DECIDED_BEFORE,
+    DECISIONS,
+    FORGOTTEN,
+    LAST_CHANGE,
+    MIGRATIONS,
     PUBLISH,
     RAISE,
-    SCHEMA_VERSION,
+    RESTORE,
+    SKIP_CHANGES,
     TABLES,
     TOUCHED,
     TRIM_CALLS,
-    WITHOUT_MONTY,
 )
 from alita_mcp.library.catalogue.search_tables import follow, prepare, rebuild
 from alita_mcp.library.catalogue.use import CALLS_KEPT, CallRow, Use
 from alita_mcp.library.clock import now
-from alita_mcp.library.disk import OnStep, no_step
-from alita_mcp.library.rows import Claim, JournalRow
+from alita_mcp.library.decisions import HOME_FORMAT, MAX_NUMBER, Decisions, refuse_newer_home
+from alita_mcp.library.disk import OnStep, no_step, sync_folder, unreadable
+from alita_mcp.library.rows import Adopted, Claim, JournalRow
 from alita_mcp.values import Manifest
 
 TRIM_EVERY = 500
@@ -75,21 +79,33 @@ class Catalogue:
             self._db.execute("PRAGMA foreign_keys = ON")
         with self._transaction() as db:
             found = db.execute("PRAGMA user_version").fetchone()[0]
-            if found > SCHEMA_VERSION:
-                raise LibraryError(
-                    f"{self.path} was written by a newer alita (format {found}, this one reads {SCHEMA_VERSION}).",
-                    hint="Upgrade alita-mcp-server, or set ALITA_HOME to another folder.",
-                )
+            refuse_newer_home(self.path.parent, found)
             if not found:
                 for statement in filter(str.strip, TABLES.split(";")):
                     db.execute(statement)
-                db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            decisions = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'decided'").fetchone()
-            for statement in (*ADDED_TABLES, *(() if decisions else (DECIDED_BEFORE,)), *TOUCHED, *LISTING):
+            elif found < HOME_FORMAT:
+                self._back_up(found)
+            for statement in (*ADDED_TABLES, *TOUCHED, *LISTING):
                 db.execute(statement)
             prepare(db)
-            for statement in WITHOUT_MONTY:
-                db.execute(statement)
+            for number in range((found or 1) + 1, HOME_FORMAT + 1):
+                for statement in MIGRATIONS[number]:
+                    db.execute(statement)
+            db.execute(f"PRAGMA user_version = {HOME_FORMAT}")
+
+    def _back_up(self, number: int) -> None:
+        """Copies a catalogue of an earlier format to `library.sqlite3.format-N`, of which the last is kept."""
+        copy = self.path.with_name(f"{self.path.name}.format-{number}")
+        unfinished = copy.with_name(f"{copy.name}.part")
+        try:
+            unfinished.unlink(missing_ok=True)
+            with closing(sqlite3.connect(self.path)) as old, closing(sqlite3.connect(unfinished)) as new:
+                old.backup(new)
+            unfinished.replace(copy)
+            sync_folder(copy.parent)
+        except OSError as error:
+            raise unreadable(copy, error) from error
+        self._on_step("backed up")
 
     def close(self) -> None:
         """Closes the file; safe to call twice."""
@@ -135,6 +151,59 @@ class Catalogue:
             values = (claim.name, claim.version, claim.owner)
             return db.execute("INSERT OR IGNORE INTO claim VALUES (?, ?, ?)", values).rowcount > 0
 
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keeps every process from changing the catalogue while the block runs."""
+        with self._transaction():
+            yield
+
+    def last_change(self) -> int:
+        """Number of the last change of a tool's standing; it only grows."""
+        return int(self._rows(LAST_CHANGE)[0][0])
+
+    def decisions_after(self, number: int) -> list[Decisions]:
+        """What people decided about the tools that changed after a change; -1: about all."""
+        found = [dict(row) for row in self._rows(DECISIONS, number)]
+        lists = ("approved", "reviewed")
+        return [
+            Decisions(
+                **{**row, "pinned": bool(row["pinned"])} | {key: tuple(json.loads(row[key])) for key in lists}
+            )
+            for row in found
+        ]
+
+    def names_forgotten_after(self, number: int) -> list[str]:
+        """Names of the tools that were purged after a change."""
+        return [row["name"] for row in self._rows(FORGOTTEN, number)]
+
+    def take_in(
+        self,
+        versions: Iterable[Adopted],
+        decisions: Iterable[Mapping[str, Any]],
+        number: int,
+        detail: Mapping[str, Any],
+    ) -> None:
+        """Enters versions, none of them proved, and the decisions that lie beside them; all in one transaction.
+
+        Changes from now on have numbers behind `number`. What was found is journalled with `detail`.
+        """
+        with self._transaction() as db:
+            for statement in SKIP_CHANGES:
+                db.execute(statement, {"number": min(number, MAX_NUMBER // 2)})
+            for each in versions:
+                _enter(db, each.manifest, each.seal, event="adopted")
+                if each.damage:
+                    reason = {**each.manifest.model_dump(include={"name", "version"}), "reason": each.damage}
+                    db.execute(CHANGES["quarantined"][0], reason)
+            for values in decisions:
+                for statement in RESTORE:
+                    db.execute(statement, {**values, "now": now()})
+            if detail:
+                _journal(db, "rebuilt", None, None, detail)
+            if not db.execute("SELECT 1 FROM journal WHERE event = 'created'").fetchone():
+                _journal(db, "created", None, None, {})
+            self._on_step("taken in")
+
     def claims(self) -> list[Claim]:
         """Every publishing under way, of live and of dead processes."""
         return [Claim(**row) for row in self._rows("SELECT name, version, owner FROM claim")]
@@ -159,16 +228,7 @@ class Catalogue:
         """
         with self._transaction() as db:
             for manifest, seal, sandbox in versions:
-                values = {
-                    "name": manifest.name, "version": manifest.version, "manifest": manifest.model_dump_json(),
-                    "digest": manifest.digest, "seal": seal, "sandbox": sandbox, "now": now(),
-                    "takes_over": takes_over, "verified": manifest.trust == "verified",
-                    "made_by": made_by, "event": event,
-                }  # fmt: skip
-                for statement in RAISE if event == "raised" else PUBLISH:
-                    db.execute(statement, values)
-                detail = {"digest": manifest.digest, "trust": manifest.trust, "sandbox": sandbox}
-                _journal(db, event, manifest.name, manifest.version, detail)
+                _enter(db, manifest, seal, sandbox, event, takes_over=takes_over, made_by=made_by)
             self._on_step("row written")
         self._on_step("committed")
 
@@ -264,6 +324,28 @@ class Catalogue:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+
+
+def _enter(
+    db: sqlite3.Connection,
+    manifest: Manifest,
+    seal: str,
+    sandbox: str = "",
+    event: str = "published",
+    *,
+    takes_over: bool = True,
+    made_by: str = "",
+) -> None:
+    values = {
+        "name": manifest.name, "version": manifest.version, "manifest": manifest.model_dump_json(),
+        "digest": manifest.digest, "seal": seal, "sandbox": sandbox, "now": now(),
+        "takes_over": takes_over, "verified": manifest.trust == "verified",
+        "made_by": made_by, "event": event,
+    }  # fmt: skip
+    for statement in RAISE if event == "raised" else PUBLISH:
+        db.execute(statement, values)
+    detail = {"digest": manifest.digest, "trust": manifest.trust, "sandbox": sandbox}
+    _journal(db, event, manifest.name, manifest.version, detail)
 
 
 def _journal(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 1
-"""Kept in `user_version`; a newer catalogue is refused, an older one would be migrated here."""
-
 TABLES = """
 CREATE TABLE tool (
     name TEXT PRIMARY KEY,
@@ -110,7 +107,7 @@ ADDED_TABLES = (
     WHERE j.event = 'starter installed' AND json_extract(j.detail, '$.digest') = v.digest
     """,
 )
-"""Of a later alita; an earlier one of the same format does not miss it."""
+"""Of a later alita; an earlier one of the same format did not miss it."""
 
 _VERSION_DECIDED = (
     "INSERT OR IGNORE INTO decided SELECT name, 'version' FROM tool WHERE name = :name AND :by = 'person'"
@@ -218,18 +215,21 @@ SELECT p.part FROM approval a LEFT JOIN approval_part p ON p.name = a.name AND p
 WHERE a.name = :name AND a.digest = :digest
 """
 
-DECIDED_BEFORE = "INSERT INTO decided SELECT DISTINCT name, 'version' FROM approval"
-"""Of a catalogue that does not say who decided: what is approved counts as a person's choice."""
-
 _IN_MONTY = "EXISTS (SELECT 1 FROM evidence e WHERE (e.name, e.version) = (v.name, v.version) AND e.sandbox {} 'monty')"
-WITHOUT_MONTY = (
-    f"""
-    UPDATE version AS v SET manifest = json_set(manifest, '$.trust', 'provisional', '$.deterministic', json('false'))
-    WHERE {_IN_MONTY.format("=")} AND NOT {_IN_MONTY.format("!=")} AND json_valid(manifest)
-    """,  # noqa: S608 - of our own words
-    "DELETE FROM evidence WHERE sandbox = 'monty'",
-)
-"""Of a catalogue of version 0.1.0: what a sandbox proved that is gone counts for nothing, see `trust.unproven`."""
+MIGRATIONS: dict[int, tuple[str, ...]] = {
+    2: (
+        # what is approved in a catalogue that does not say who decided counts as a person's choice
+        "INSERT OR IGNORE INTO decided SELECT DISTINCT name, 'version' FROM approval",
+        # what a sandbox proved that is gone counts for nothing, see `trust.unproven`
+        f"""
+        UPDATE version AS v
+        SET manifest = json_set(manifest, '$.trust', 'provisional', '$.deterministic', json('false'))
+        WHERE {_IN_MONTY.format("=")} AND NOT {_IN_MONTY.format("!=")} AND json_valid(manifest)
+        """,  # noqa: S608 - of our own words
+        "DELETE FROM evidence WHERE sandbox = 'monty'",
+    ),
+}
+"""Format → statements that make a catalogue of the format before into one of it; a new catalogue begins with 1."""
 
 BOUND = "SELECT digest FROM filed WHERE name = ? AND line = ?"
 BIND = """
@@ -250,7 +250,7 @@ TRIM_CALLS = (
     "DELETE FROM journal WHERE event IN ('called', 'sandbox failed', 'found nothing', 'ran code') AND id <= ?"
 )
 
-TOUCHING = ("tool", "version", "evidence", "approval", "wording")
+TOUCHING = ("tool", "version", "evidence", "approval", "wording", "origin")
 """Tables of which each row belongs to a tool's standing; its use does not."""
 
 TOUCHED = (
@@ -285,6 +285,51 @@ SELECT (SELECT at FROM touched WHERE name = :name), u.calls, u.failures, u.last_
 FROM (SELECT 1) LEFT JOIN usage u ON u.name = :name
 """
 """Differs whenever the entry of a tool may."""
+
+LAST_CHANGE = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'touched'), 0)"
+SKIP_CHANGES = (
+    """
+    INSERT INTO sqlite_sequence SELECT 'touched', 0
+    WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'touched')
+    """,
+    "UPDATE sqlite_sequence SET seq = max(seq, :number) WHERE name = 'touched'",
+)
+"""The next change has a number behind `number`."""
+
+DECISIONS = """
+SELECT t.name, coalesce(c.at, 0) AS number, t.state, t.pinned,
+    iif(EXISTS (SELECT 1 FROM decided d WHERE d.name = t.name AND d.what = 'version'), t.current, NULL) AS version,
+    (SELECT json_group_array(a.digest) FROM approval a WHERE a.name = t.name) AS approved,
+    (SELECT json_group_array(v.digest) FROM version v JOIN origin o USING (name, version)
+        WHERE v.name = t.name AND o.reviewed = v.digest) AS reviewed
+FROM tool t LEFT JOIN touched c ON c.name = t.name WHERE coalesce(c.at, 0) > ?
+"""
+"""What people decided about the tools that changed after a change; -1 for all tools."""
+FORGOTTEN = "SELECT name FROM touched WHERE at > ? AND name NOT IN (SELECT name FROM tool)"
+
+RESTORE = (
+    """
+    UPDATE tool SET pinned = coalesce(:pinned, pinned),
+        state = iif('deleted' IN (state, :state), 'deleted', iif('disabled' IN (state, :state), 'disabled', 'enabled')),
+        deleted_at = iif('deleted' IN (state, :state), coalesce(deleted_at, :now), NULL)
+    WHERE name = :name
+    """,
+    """
+    UPDATE tool SET current = :version
+    WHERE name = :name AND EXISTS (SELECT 1 FROM version v WHERE v.name = :name AND v.version = :version)
+    """,
+    "UPDATE tool SET state = 'disabled' WHERE name = :name AND state = 'enabled' AND current != :version",
+    "INSERT OR IGNORE INTO decided SELECT name, 'version' FROM tool WHERE name = :name AND :version IS NOT NULL",
+    "DELETE FROM approval WHERE name = :name",
+    """
+    UPDATE origin SET reviewed = (SELECT v.digest FROM version v WHERE v.name = :name AND v.version = origin.version)
+    WHERE name = :name AND EXISTS (
+        SELECT 1 FROM version v JOIN json_each(:reviewed) r ON r.value = v.digest
+        WHERE v.name = :name AND v.version = origin.version
+    )
+    """,
+)
+"""Takes in decisions from beside a tool's files: the stricter state counts, and no approval does."""
 
 ENTRIES = """
 SELECT t.name, t.state, t.pinned, t.created_at, v.manifest, v.quarantined, u.calls, u.failures, u.last_used,

@@ -15,13 +15,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from alita_mcp.errors import LibraryError, ToolNotFound, ToolQuarantined
+from alita_mcp.errors import LibraryError, ToolNotFound, ToolQuarantined, ToolUnavailable
 from alita_mcp.library.clock import now
+from alita_mcp.library.decisions import refuse_link
 from alita_mcp.library.disk import (
     Damaged,
     OnStep,
     no_step,
     read_folder,
+    read_plain_file,
     sync_folder,
     unreadable,
     write_folder,
@@ -44,6 +46,11 @@ FORMAT = 1
 SEALED_FILES = ("tool.py", "test_tool.py", "report.json", "requirements.lock")
 """Their hashes stand in `manifest.json`."""
 VERSION_FILES = (*SEALED_FILES, "manifest.json")
+
+
+class UnknownManifest(ToolUnavailable):
+    """A newer alita wrote the version; it is left as it is."""
+
 
 Folder = Mapping[str, bytes]
 """The files of one version, by name."""
@@ -137,17 +144,37 @@ def unpack(files: Folder, name: str, version: int, seal: str | None = None) -> S
 
     Raises:
         ToolQuarantined: a file is missing, unreadable or not what was verified; the message names it.
+        UnknownManifest: it has a newer format, or fields that this alita does not know.
     """
     missing = next((file for file in VERSION_FILES if file not in files), None)
     if missing:
         raise quarantine_error(name, version, f"{missing} is missing")
     if seal is not None and seal_of(files) != seal:
         raise quarantine_error(name, version, "manifest.json differs from what was verified")
+    _refuse_newer_manifest(files["manifest.json"], name, version)
     try:
         return _parse(files, name, version)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as broken:
+        if isinstance(broken, ValidationError) and {each["type"] for each in broken.errors()} == {
+            "extra_forbidden"
+        }:
+            raise _unknown_manifest_error(name, version, "fields that this one does not know") from broken
         kind = "does not fit" if isinstance(broken, ValidationError) else "cannot be read"
         raise quarantine_error(name, version, f"manifest.json {kind}") from broken
+
+
+def _refuse_newer_manifest(manifest: bytes, name: str, version: int) -> None:
+    with suppress(ValueError, TypeError, KeyError, RecursionError):  # it is no manifest at all
+        found = json.loads(manifest)["format"]
+        if found > FORMAT:
+            raise _unknown_manifest_error(name, version, f"manifest format {found}, this one reads {FORMAT}")
+
+
+def _unknown_manifest_error(name: str, version: int, what: str) -> UnknownManifest:
+    return UnknownManifest(
+        f"{name} v{version} was written by a newer alita ({what}).",
+        hint="Upgrade alita-mcp-server. Its files stay as they are.",
+    )
 
 
 def _parse(files: Folder, name: str, version: int) -> StoredVersion:
@@ -199,16 +226,24 @@ def quarantine_error(name: str, version: int, what: str) -> ToolQuarantined:
     )
 
 
+def quarantine_reason(error: ToolQuarantined) -> str:
+    """The reason in a `quarantine_error`."""
+    return error.message.partition(": ")[2].removesuffix(".")
+
+
 def read_version_folder(folder: Path, name: str, version: int) -> dict[str, bytes]:
     """The files of a folder; `unpack` says whether they are what was verified.
 
     Raises:
         ToolQuarantined: a file is missing, added or a link.
+        UnknownManifest: its manifest has a newer format, with which other files may belong to a version.
         LibraryError: the folder cannot be read.
     """
     try:
         return read_folder(folder, VERSION_FILES)
     except Damaged as damaged:
+        with suppress(Damaged, OSError):
+            _refuse_newer_manifest(read_plain_file(folder / "manifest.json"), name, version)
         raise quarantine_error(name, version, damaged.message) from damaged
 
 
@@ -253,12 +288,9 @@ class ToolFiles:
         staging = self.aside()
         try:
             write_folder(staging, files, self._on_step)
+            refuse_link(place.parent)
             if os.path.lexists(place):
                 self.set_aside(name, version)
-            if place.parent.is_symlink():
-                raise LibraryError(
-                    f"{place.parent} is a link.", hint="Remove it: a tool's folder is a plain one."
-                )
             place.parent.mkdir(exist_ok=True)
             staging.rename(place)
             self._on_step("renamed")
@@ -279,16 +311,25 @@ class ToolFiles:
         return unpack(read_version_folder(self.folder(name, version), name, version), name, version, seal)
 
     def discard(self, name: str, version: int) -> None:
-        """Removes a version that no catalogue row stands for."""
+        """Removes a version that no catalogue row stands for; through a link nothing."""
         place = self.folder(name, version)
+        if place.parent.is_symlink():
+            return
         shutil.rmtree(place, ignore_errors=True)
         with suppress(OSError):  # other versions keep the folder
             place.parent.rmdir()
 
     def set_aside(self, name: str, version: int) -> Path:
-        """Moves an unpublished version out of the way, losing nothing; returns where it is now."""
+        """Moves an unpublished version out of the way, losing nothing; returns where it is now.
+
+        Raises:
+            UnknownManifest: a newer alita published it.
+            OSError: the disk refuses.
+        """
         refuge = self.set_aside_root / f"{name}-v{version}-{secrets.token_hex(4)}"
         place = self.folder(name, version)
+        with suppress(ToolQuarantined, LibraryError):  # what is damaged can be moved
+            unpack(read_version_folder(place, name, version), name, version)
         refuge.parent.mkdir(parents=True, exist_ok=True)
         place.rename(refuge)
         with suppress(OSError):

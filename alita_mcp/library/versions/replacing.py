@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 from alita_mcp.errors import LibraryError
+from alita_mcp.library.decisions import refuse_link
 from alita_mcp.library.disk import OnStep, no_step, read_folder, sync_folder, unreadable
 from alita_mcp.library.trust.trust import is_lower
 from alita_mcp.library.versions.files import VERSION_FILES, ToolFiles, canonical_example, seal_of
@@ -25,9 +26,10 @@ def exchange(
     Call it under the library's lock. Both lie aside under their owner's name until the right one is in place.
 
     Raises:
-        LibraryError: the disk refuses; `put_right` says which folder is the true one.
+        LibraryError: the tool's folder is a link, or the disk refuses; `put_right` says which folder is the true one.
     """
     place = files.folder(name, version)
+    refuse_link(place.parent)
     try:
         place.rename(old)
         on_step("laid aside")

@@ -5,13 +5,16 @@ All of it blocks; `library.Library` calls it in worker threads.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+from alita_mcp import __version__
 from alita_mcp.errors import (
     AlitaError,
     LibraryError,
@@ -23,6 +26,13 @@ from alita_mcp.errors import (
 from alita_mcp.file_locks import Owner, hold_lock
 from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
+from alita_mcp.library.decisions import (
+    forget_decisions,
+    read_home_record,
+    refuse_link,
+    write_decisions,
+    write_home_record,
+)
 from alita_mcp.library.disk import OnStep, no_step, unreadable, write_folder
 from alita_mcp.library.grants.effective_grants import EffectiveGrants
 from alita_mcp.library.grants.exposure import refuse_exposed_home
@@ -31,21 +41,31 @@ from alita_mcp.library.trust.trust import unproven
 from alita_mcp.library.versions.files import (
     Folder,
     ToolFiles,
+    UnknownManifest,
     pack,
     quarantine_error,
+    quarantine_reason,
     read_version_folder,
     seal_of,
     unpack,
     versions_under,
 )
+from alita_mcp.library.versions.rebuilding import journal_detail, look_through, restored_values
 from alita_mcp.library.versions.replacing import exchange, put_right, refuse_other_or_less
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 
 TOMBSTONE_DAYS = 30
 CLAIM_TIMEOUT_S = 30.0
 """How long a publisher waits for another one of the same name, to see whether it succeeds."""
+OWN_PLACES = (
+    "library.sqlite3", "library.sqlite3-wal", "library.sqlite3-shm", "library.lock", "owners",
+    "generated_tools", "set-aside",
+)  # fmt: skip
+"""What opening writes to below a home; none of it may be a link."""
 OPEN_TIMEOUT_S = 60.0
 """How long opening waits for another process that is opening the same library."""
+
+_log = logging.getLogger(__name__)
 
 
 class Store:
@@ -67,6 +87,9 @@ class Store:
         try:
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
             refuse_exposed_home(home)
+            for name in OWN_PLACES:
+                refuse_link(home / name)
+            read_home_record(home)
             (home / "generated_tools").mkdir(exist_ok=True)
             with hold_lock(self._lock, OPEN_TIMEOUT_S):
                 self._owner = Owner(home / "owners")
@@ -83,11 +106,8 @@ class Store:
         self.catalogue = Catalogue(self.home / "library.sqlite3", self._on_step)
         self.reader = CatalogueReader(self.catalogue.path, self.effective_grants.with_approval)
         try:
+            self._take_in()
             self._sweep()
-            if not self.catalogue.journal(1, "created"):
-                self._adopt()
-                self.set_strangers_aside()
-                self.catalogue.record("created", None, None, {})
             for name, versions in self.catalogue.list_tombstones_before(_tombstone_limit()):
                 for version in versions:
                     self.files.discard(name, version)
@@ -97,6 +117,7 @@ class Store:
             with suppress(OSError):
                 (self.home / "index.lock").unlink()
             self._install(starters)
+            self.keep_decisions()
             self.effective_grants.bind_with(self.catalogue.bind_line)
         except BaseException:
             self.reader.close()
@@ -134,7 +155,9 @@ class Store:
                 f"{name!r} was rejected by its gates and is not published.", hint="Mend it first."
             )
         files = pack(accepted, expected + 1)
-        return self._place(name, expected + 1, files, "published", accepted.made_by)
+        manifest = self._place(name, expected + 1, files, "published", accepted.made_by)
+        self.keep_decisions()
+        return manifest
 
     def raise_trust(self, accepted: AcceptedVersion, known: StoredVersion) -> Manifest:
         """Gives a published version other examples and the report of them; all else of it stays as it is.
@@ -162,6 +185,7 @@ class Store:
             _remove(aside)
             raise
         _remove(aside)
+        self.keep_decisions()
         return manifest
 
     def read_version(self, name: str, version: int) -> StoredVersion:
@@ -196,7 +220,35 @@ class Store:
                 f"{name} was deleted more than {TOMBSTONE_DAYS} days ago.", hint="Synthesize it."
             )
         self._check(name, version, row.seal)
-        self.catalogue.change("enabled", name, version)
+        self.change("enabled", name, version)
+
+    def change(self, event: str, name: str, version: int | None = None, **detail: Any) -> bool:
+        """Carries out one of `CHANGES`, keeps what it decides beside the tool; False when it changed nothing."""
+        changed = self.catalogue.change(event, name, version, **detail)
+        self._on_step("decided")
+        self.keep_decisions()
+        return changed
+
+    def keep_decisions(self) -> None:
+        """Writes beside the tools what people decided since it was written last.
+
+        It is in the catalogue by now, so what the disk refuses here waits for the next change or opening.
+        """
+        try:
+            with self.catalogue.hold():
+                record, last = read_home_record(self.home), self.catalogue.last_change()
+                if record is not None and record.number == last and record.alita == __version__:
+                    return
+                written = -1 if record is None or record.number > last else record.number
+                for decisions in self.catalogue.decisions_after(written):
+                    if write_decisions(self.files.root, decisions):
+                        self._on_step("decisions kept")
+                for name in self.catalogue.names_forgotten_after(written):
+                    forget_decisions(self.files.root, name)
+                write_home_record(self.home, last)
+            self._on_step("home recorded")
+        except (OSError, LibraryError) as failure:
+            _log.warning("What people decided is not yet kept beside the tools: %s", failure)
 
     def _check(self, name: str, version: int, seal: str) -> StoredVersion:
         try:
@@ -215,7 +267,7 @@ class Store:
             try:
                 return self.files.read_version(name, version, row.seal if row else seal)
             except ToolQuarantined as damaged:
-                reason = damaged.message.partition(": ")[2].removesuffix(".")
+                reason = quarantine_reason(damaged)
                 self.catalogue.change("quarantined", name, version, reason=reason)
                 raise
 
@@ -269,20 +321,41 @@ class Store:
         """Moves unpublished version folders away; looks at every folder there is."""
         known = self.catalogue.list_known_versions()
         for name, version in versions_under(self.files.root):
-            if (name, version) not in known:
-                refuge = self.files.set_aside(name, version)
-                self.catalogue.record("set aside", name, version, {"folder": str(refuge)})
-
-    def _adopt(self) -> None:
-        """Enters the versions that a lost catalogue left behind, if their files agree; their word proves nothing."""
-        known = self.catalogue.list_known_versions()
-        for name, version in versions_under(self.files.root):
             if (name, version) in known:
                 continue
-            with self._refusal_journalled(name, version):
-                files = _read_proved(self.files.root, name, version)
-                manifest = unproven(unpack(files, name, version)).manifest
-                self.catalogue.publish((manifest, seal_of(files), ""), event="adopted")
+            try:
+                refuge = self.files.set_aside(name, version)
+                self.catalogue.record("set aside", name, version, {"folder": str(refuge)})
+            except UnknownManifest as unknown:
+                _log.warning("%s", unknown)
+
+    def _take_in(self) -> None:
+        """Enters what a new, lost or older catalogue does not know: versions, unproven, and what people decided."""
+        # 1. The catalogue is as new as the record of the home, as after every end of a process, however it died.
+        # 2. It was just made: the home is new, or the catalogue is lost.
+        # 3. It is older: somebody brought back a copy.
+        # 4. There is no record: an alita before this one wrote the home, or the record is lost. The decisions tell.
+        is_new = not self.catalogue.journal(1, "created")
+        record, last = read_home_record(self.home), self.catalogue.last_change()
+        if not is_new and record is not None and record.number <= last:
+            return
+        dead = [claim for claim in self.catalogue.claims() if not self._lives(claim)]
+        known = self.catalogue.list_known_versions()
+        known -= {
+            (claim.name, claim.version)
+            for claim in dead
+            if self.reader.version_row(claim.name, claim.version) is None
+        }
+        found = look_through(self.files.root, known, -1 if is_new else last)
+        newest = max(found.newest, record.number if record else 0)
+        if not is_new and newest <= last:
+            return
+        for claim in dead:  # from before the copy was made: what it names may be published since
+            self.catalogue.release(claim)
+        for name, version, reason in found.refused:
+            self.catalogue.record("refused", name, version, {"reason": reason})
+        self.catalogue.take_in(found.versions, restored_values(found), newest, journal_detail(found, is_new))
+        self.set_strangers_aside()
 
     def _install(self, starters: Path | None) -> None:
         """Fills an empty library; goes on where a process that died half-way stopped."""

@@ -17,6 +17,8 @@ _AFFIXES = frozenset(
 _MIN_STEM = 3
 _ONE_TYPO, _TWO_TYPOS = 5, 10
 """Length from which a name with one typo, or two, counts as a look-alike."""
+_SLIP = 6
+"""Length from which a name counts as a slip of the pen."""
 
 
 def disguise_of(name: str) -> str:
@@ -35,6 +37,27 @@ def look_alike_of(name: str) -> str:
     max_typos = (len(plain) >= _ONE_TYPO) + (len(plain) >= _TWO_TYPOS)
     typos, nearest = min((_edit_distance(plain, known, max_typos), known) for known in WELL_KNOWN)
     return nearest if typos <= max_typos else ""
+
+
+def slip_of(name: str) -> str:
+    """The well-known package that a name is almost certainly meant for, without asking an index; or empty.
+
+    Real packages have names near others, so this is narrower than `look_alike_of`: the hyphens are the same, and the
+    shapes too, or two neighbours are swapped, or one letter inside is missing or too many.
+    """
+    plain = canonicalize_name(name)
+    if plain in WELL_KNOWN or len(plain) < _SLIP:
+        return ""
+    hyphens, letters = plain.count("-"), sorted(plain)
+    if disguised := disguise_of(name):
+        return disguised if disguised.count("-") == hyphens else ""
+    for known in sorted(WELL_KNOWN):
+        if abs(len(plain) - len(known)) > 1 or known.count("-") != hyphens:
+            continue
+        is_inside = len(plain) != len(known) > _SLIP and (plain[0], plain[-1]) == (known[0], known[-1])
+        if (is_inside or letters == sorted(known)) and _edit_distance(plain, known, 1) == 1:
+            return known
+    return ""
 
 
 @cache

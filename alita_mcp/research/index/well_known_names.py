@@ -12,23 +12,23 @@ anthropic antlr4-python3-runtime anyio anywidget apache-airflow appdirs apschedu
 arrow asgiref astropy asttokens async-timeout asyncpg asyncssh attrs authlib autopep8 awscli azure-core
 azure-identity azure-storage-blob babel backoff bandit bcrypt beautifulsoup4 billiard biopython black bleach
 blinker blis bokeh boltons boto boto3 botocore bottle brotli build cachecontrol cachetools catalogue
-catboost cattrs celery certifi cffi cftime chardet charset-normalizer cheroot cherrypy chromadb click
+catboost cattrs cchardet celery certifi cffi cftime chardet charset-normalizer cheroot cherrypy chromadb click
 cloudpickle cloudscraper cmake colorama coloredlogs colorlog comtypes configobj contourpy cookiecutter
 coverage croniter cryptography cssselect cupy cvxpy cycler cymem cython dacite dash dask databricks-sdk
 dataclasses-json datasets dateparser deap debugpy decorator deepdiff defusedxml deprecated dill diskcache
-distlib distributed distro django django-cors-headers django-filter djangorestframework dnspython docker
+distlib distributed distro django django-cors-headers django-filer django-filter djangorestframework dnspython docker
 docopt docstring-parser docutils docx2txt dominate duckdb dulwich ecdsa einops elasticsearch email-validator
-emoji et-xmlfile evaluate eventlet exceptiongroup execnet executing fabric faiss-cpu faker falcon fastapi
+emoji et-xmlfile evaluate eventlet exceptiongroup execnet executing fabric faiss-cpu faker falcon fastai fastapi
 fastavro fastjsonschema feedparser ffmpeg-python filelock filetype fiona fire flake8 flask flask-cors
 flask-login flask-sqlalchemy folium fonttools fpdf fpdf2 freezegun frozenlist fsspec ftfy furl future
 fuzzywuzzy gast gdown gensim geopandas geopy gevent gitdb gitpython gmpy2 google-api-core
 google-api-python-client google-auth google-cloud-bigquery google-cloud-storage google-genai
-google-generativeai googleapis-common-protos googlemaps gradio graphene graphviz greenlet grpcio
+google-generativeai google-oauth googleapis-common-protos googlemaps gradio graphene graphviz greenlet grpcio
 grpcio-status grpcio-tools gspread gunicorn h11 h2 h3 h5py hatchling html2text html5lib httpcore httpcore2
 httplib2 httptools httpx httpx-sse httpx2 huggingface-hub humanfriendly humanize hypercorn hyperlink
 hypothesis icalendar identify idna imageio imageio-ffmpeg imagesize imbalanced-learn importlib-metadata
 importlib-resources influxdb iniconfig installer invoke ipaddress ipykernel ipython ipywidgets isodate isort
-itsdangerous jax jaxlib jedi jeepney jellyfish jinja2 jiter jmespath joblib json5 jsonlines jsonpatch
+itsdangerous jax jaxlib jedi jeepney jellyfish jinja2 jiter jmespath joblib json5 jsonlines jsonpatch jsonpath
 jsonpath-ng jsonpickle jsonpointer jsonschema jupyter jupyter-client jupyter-core jupyterlab kaleido keras
 keyring kiwisolver kombu konlpy kornia kubernetes lancedb langchain langchain-core langchain-openai
 langdetect langgraph langsmith lark lazy-object-proxy librosa lightgbm lightning linkify-it-py litellm
@@ -42,7 +42,8 @@ opencv-contrib-python opencv-python opencv-python-headless openpyxl opentelemetr
 optuna orjson osmnx outcome packaging paho-mqtt pandas pandera paramiko parsel parso partd passlib path
 pathos pathspec patsy pdfminer-six pdfplumber pdm peewee pendulum pexpect phonenumbers pika pillow pint pip
 pip-tools pipenv pipx plac platformdirs playwright plotly pluggy ply poetry polars pooch portalocker
-pre-commit preshed prettytable prometheus-client prompt-toolkit propcache protobuf psutil psycopg psycopg2
+pre-commit preshed prettytable prometheus-client prompt-toolkit propcache protobuf psutil psycopg
+psycopg-binary psycopg2
 psycopg2-binary ptyprocess pulp pure-eval py py4j pyarrow pyasn1 pyasn1-modules pyaudio pybind11 pycodestyle
 pycountry pycparser pycryptodome pycryptodomex pycurl pydantic pydantic-core pydantic-settings pydash
 pydocstyle pydot pydub pyflakes pygame pygithub pygments pyinstaller pyjwt pylint pymongo pymupdf pymysql

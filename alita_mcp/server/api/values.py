@@ -93,7 +93,9 @@ class NewTask(Value):
     plans: Integer | None = Field(default=None, ge=0, le=8, description="How many plans to draft; 0: none.")
     memory: bool = Field(default=True, description="Whether the run uses the memory of earlier runs.")
     hosts: tuple[Host, ...] = Field(
-        default=(), max_length=MAX_HOSTS, description="Hosts that it may read, besides those of URLs in it."
+        default=(),
+        max_length=MAX_HOSTS,
+        description="Hosts that it may read at any address; they may see its files.",
     )
     files: Annotated[tuple[NewFile, ...], AfterValidator(_files)] = Field(
         default=(), max_length=MAX_FILES, description="Files sent along; none is read from the server's disk."

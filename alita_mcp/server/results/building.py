@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import mcp_types as types
 
 from alita_mcp.errors import AlitaError, InvalidArguments, SandboxBusy, SandboxError, ToolNotFound
 from alita_mcp.texts import clip
+from alita_mcp.unseen import spell_hidden
 
 MAX_TEXT = 400
 """Longest text of a result that does not carry an asked value, in characters."""
@@ -18,10 +18,6 @@ MAX_ERROR_TEXT = 1_500
 """Longest text of an error, in characters; only a `fix` that is longer by itself is let through."""
 MAX_DEPTH = 100
 """Deepest nesting that is let in or out; parsers and serializers of clients end soon after."""
-
-_UNSHOWN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
-)
 
 
 def tool_result(
@@ -58,8 +54,8 @@ def refusal(failure: AlitaError) -> types.CallToolResult:
 
 
 def printable(text: str, limit: int = 200) -> str:
-    """Text from outside as it may be shown: no hidden, bidirectional or half characters, cut to `limit`."""
-    return clip(_UNSHOWN.sub("\ufffd", text[: limit + 1]), limit)
+    """Text from outside as it may be shown: hidden, bidirectional and half characters spelled out, cut to `limit`."""
+    return clip(spell_hidden(text[: limit + 1]), limit)
 
 
 def as_json(value: Any) -> str:

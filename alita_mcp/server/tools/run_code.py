@@ -45,7 +45,7 @@ async def handle_run_code(call: ToolCall) -> ToolResult:
         if unfit is not None or isinstance(rights, Rejected):
             raise InvalidArguments(unfit.reason if unfit else "", hint=unfit.fix if unfit else "")
         request = CodeRequest(
-            code=fields.get("code", ""),
+            code=fields.get("code", "").replace("\r\n", "\n"),
             arguments=fields.get("arguments", {}),
             packages=rights.packages,
             grants=grants_of(rights),
@@ -58,7 +58,7 @@ async def handle_run_code(call: ToolCall) -> ToolResult:
             shown = partial(visible_manifest, call.app)
             return await call.app.code.run_code(request, call.identity, enter, person, shown)
 
-        job = call.app.jobs.start_run(run, person)
+        job = call.app.jobs.start_run(run, call.identity.owner, person)
     return await job_result(call, job, partial(_outcome_result, call))
 
 

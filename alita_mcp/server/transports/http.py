@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from http import HTTPStatus
 from typing import Any
 
 import anyio
@@ -20,39 +21,39 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from alita_mcp import __version__
 from alita_mcp.errors import UsageError
 from alita_mcp.server.api.problems import Refusal
 from alita_mcp.server.transports.connections import (
-    ACCEPTED_AT_ONCE,
     MAX_UNACCEPTED,
+    BoundedConnection,
     ConnectionLimits,
-    connection_factory,
+    Connections,
+    is_crowded,
 )
 from alita_mcp.server.transports.guard import (
     HEALTH_PATH,
     Guard,
     host_names,
     in_brackets,
-    is_loopback,
-    token_for,
+    refuse_open_server,
 )
-from alita_mcp.server.transports.sessions import ResumableSessions
+from alita_mcp.server.transports.sessions import IDLE_S, ResumableSessions
 from alita_mcp.server.transports.shutdown import exit_deadline, wait_for_signal
 from alita_mcp.settings import Settings
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 MAX_SESSIONS = 256
-SESSION_IDLE_S = 30 * 60
 RETRY_MS = 500
 """How soon a client that lost its stream is asked to come back."""
+RETRY_AFTER = b"5"
+"""Seconds after which a full server may be asked again."""
 GRACE_S = 0.5
 """How long running requests may go on once the end is known."""
 
 
-async def until_signal(url: str) -> int:
-    """Writes where the server listens and waits for a signal; returns the exit status."""
-    sys.stderr.write(f"alita: serving MCP at {url}\n")
+async def until_signal(url: str, notice: str = "") -> int:
+    """Writes the notice and where the server listens, and waits for a signal; returns the exit status."""
+    sys.stderr.write(f"{notice}alita: serving MCP at {url}\n")
     sys.stderr.flush()
     return await wait_for_signal()
 
@@ -62,7 +63,8 @@ async def serve_http(
     host: str,
     port: int,
     *,
-    allowed_hosts: tuple[str, ...] = (),
+    token: str | None,
+    allowed_hosts: Sequence[str] = (),
     server: Server[Any] | None = None,
     pages: Sequence[Route] = (),
     limits: ConnectionLimits | None = None,
@@ -70,23 +72,25 @@ async def serve_http(
 ) -> int:
     """Serves for as long as `until` runs, which is given the URL; returns the exit status that it gives.
 
-    `allowed_hosts` are further names under which clients may reach the server, as a proxy in front of it has.
-    Port 0 takes a free port. `pages` are further routes, behind the same checks of host, origin and token.
+    Without a `token` none is asked for. `allowed_hosts` are further names under which clients may reach the server, as
+    a proxy in front of it has. Port 0 takes a free port. `pages` are further routes, behind the same checks of host,
+    origin and token.
 
     Raises:
-        UsageError: the address cannot be bound, or other machines can reach it and there is no token.
+        UsageError: the address cannot be bound, or there is no token and there must be one.
     """
     from alita_mcp.server.api.routes import api_routes
     from alita_mcp.server.build import DualEraServer
 
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
-    token = token_for(settings, host)
+    if token is None:
+        refuse_open_server(settings, host, allowed_hosts)
     with _listen(host, port) as listener, ExitStack() as deadline:
-        server = server or build_http_server(settings, host)
+        server = server or build_http_server(settings, has_token=token is not None)
         sessions = ResumableSessions(
             server,
             retry_interval=RETRY_MS,
-            session_idle_timeout=SESSION_IDLE_S,
+            session_idle_timeout=IDLE_S,
             max_request_body_size=MAX_BODY_BYTES,
             max_sessions=MAX_SESSIONS,
         )
@@ -98,10 +102,13 @@ async def serve_http(
         if isinstance(server, DualEraServer):
             routes += api_routes(server.shared, needs_token=token is not None)
         requests = OpenRequests(Starlette(routes=routes))
-        web = _Web(Guard(requests, token, [*host_names(host), *allowed_hosts]), limits)
+        listener.setblocking(False)
+        connections = Connections(limits)
+        web = _Web(Guard(requests, token, [*host_names(host), *allowed_hosts]), connections)
         async with sessions.run(), anyio.create_task_group() as tasks:
-            tasks.start_soon(web.serve, [listener])
-            await web.wait_until_started(listener)
+            tasks.start_soon(web.serve, [])
+            await web.wait_until_started()
+            tasks.start_soon(connections.accept, listener, web.make_connection)
             bound_host, bound_port = listener.getsockname()[:2]
             status = await until(f"http://{in_brackets(bound_host)}:{bound_port}/mcp")
             deadline.enter_context(exit_deadline(status))
@@ -109,23 +116,27 @@ async def serve_http(
             listen = server.get_request_handler("subscriptions/listen")
             if listen is not None and isinstance(listen.handler, ListenHandler):
                 listen.handler.close()
+            connections.stop_accepting()
             web.should_exit = True
             await requests.finish(GRACE_S)
     return status
 
 
-def build_http_server(settings: Settings, host: str) -> Server[Any]:
-    """A server for clients that share a port: nothing unreviewed is listed in full, and only users here are asked."""
+def build_http_server(settings: Settings, *, has_token: bool) -> Server[Any]:
+    """A server for clients that share a port: nothing unreviewed is listed in full, and forms need ALITA_ELICIT."""
     from alita_mcp.server.build import build_server
 
-    elicit = is_loopback(host) if settings.elicit is None else settings.elicit
+    elicit = has_token and settings.elicit is True
     return build_server(
         settings.model_copy(update={"review": settings.review or "describe", "elicit": elicit})
     )
 
 
 class OpenRequests:
-    """ASGI middleware that knows the requests under way and can end them with complete responses."""
+    """ASGI middleware that knows the requests under way and can end them with complete responses.
+
+    Each response says what its client has to know: that its place is needed, or when to ask a full server again.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -138,6 +149,11 @@ class OpenRequests:
         async def send_and_note(message: Message) -> None:
             nonlocal last
             last = message
+            if message["type"] == "http.response.start":
+                if is_crowded(scope):
+                    message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+                if message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:
+                    message = {**message, "headers": [*message["headers"], (b"retry-after", RETRY_AFTER)]}
             await send(message)
 
         with anyio.CancelScope() as mine:
@@ -166,20 +182,26 @@ class OpenRequests:
 class _Web(uvicorn.Server):
     """uvicorn without its signal handlers, which would end the process by the signal itself."""
 
-    def __init__(self, app: ASGIApp, limits: ConnectionLimits | None) -> None:
+    def __init__(self, app: ASGIApp, connections: Connections) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
-                http=connection_factory(limits),
-                backlog=ACCEPTED_AT_ONCE,
                 lifespan="off",
                 ws="none",
                 log_config=None,
                 log_level="warning",
                 access_log=False,
                 server_header=False,
+                headers=[("X-Content-Type-Options", "nosniff")],
                 timeout_graceful_shutdown=1,
             )
+        )
+        self._connections = connections
+
+    def make_connection(self) -> BoundedConnection:
+        """The protocol of a connection that was accepted."""
+        return BoundedConnection(
+            config=self.config, server_state=self.server_state, app_state={}, connections=self._connections
         )
 
     @contextmanager
@@ -187,15 +209,14 @@ class _Web(uvicorn.Server):
         """Captures none."""
         yield
 
-    async def wait_until_started(self, listener: socket.socket) -> None:
-        """Returns when connections are accepted, a few at once, while the system lets many more wait."""
+    async def wait_until_started(self) -> None:
+        """Returns when connections may be made."""
         while not self.started:  # noqa: ASYNC110 - uvicorn sets a flag, not an event
             await anyio.sleep(0.01)
-        listener.listen(MAX_UNACCEPTED)
 
 
 async def _health(_request: Request) -> JSONResponse:
-    return JSONResponse({"status": "ok", "version": __version__})
+    return JSONResponse({"status": "ok"})
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -203,7 +224,7 @@ def _listen(host: str, port: int) -> socket.socket:
         raise UsageError(f"Cannot listen on port {port}: ports go from 0 to 65535.")
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family)
+        return socket.create_server((host, port), family=family, backlog=MAX_UNACCEPTED)
     except OSError as refused:
         raise UsageError(
             f"Cannot listen on {host!r} port {port}: {refused}.", hint="Choose another address or port."

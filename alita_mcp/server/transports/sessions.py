@@ -1,11 +1,11 @@
-"""Sessions of the 2025 protocol over HTTP: lost streams are resumed, and abandoned sessions make room for new ones."""
+"""Sessions of the 2025 protocol over HTTP: lost streams are resumed, and nobody's session ends for a newcomer."""
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from typing import Any, NamedTuple
 
+import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 from mcp.server.streamable_http import (
     EventCallback,
@@ -16,6 +16,10 @@ from mcp.server.streamable_http import (
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import JSONRPCMessage
 
+IDLE_S = 30 * 60.0
+"""After so long without a request a session ends."""
+CROWDED_IDLE_S = 5 * 60.0
+"""The same while as many are open as may be."""
 MAX_EVENTS = 200
 MAX_BYTES = 1_000_000
 
@@ -77,13 +81,15 @@ class ResumableSessions(StreamableHTTPSessionManager):
         """Ignores the one that the constructor sets."""
 
     def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
-        """Registers a session; a full server ends the one whose last request ended first, unless all are in use."""
+        """Registers a session; None where as many are open as may be.
+
+        A full server ends none for a newcomer's sake, but waits less long for those whose clients do not come back.
+        """
         if self.max_sessions is not None and len(self._server_instances) >= self.max_sessions:
-            scopes = {name: session.idle_scope for name, session in self._server_instances.items()}
-            idle = {name: scope for name, scope in scopes.items() if scope and scope.deadline < math.inf}
-            if idle:
-                oldest = min(idle, key=lambda name: idle[name].deadline)
-                del self._server_instances[oldest]
-                self._session_owners.pop(oldest, None)
-                idle[oldest].cancel()
+            ends_at = anyio.current_time() + IDLE_S - CROWDED_IDLE_S
+            for name, session in tuple(self._server_instances.items()):
+                if session.idle_scope is not None and session.idle_scope.deadline <= ends_at:
+                    del self._server_instances[name]
+                    self._session_owners.pop(name, None)
+                    session.idle_scope.cancel()
         return super()._admit_session(requestor)

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, Valid
 
 from alita_mcp.library.grants.grants_file import SECRET_NAME
 from alita_mcp.library.grants.hosts import ANY, MAX_HOSTS, canonical_host, host_problem
+from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.toolsmith.requests.modes import Mode
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
 from alita_mcp.values import META_TOOLS, TOOL_NAME, Draft, Example, Grants, Recorded, Value, Varying
@@ -77,8 +78,10 @@ class SynthesisRequest(Value):
     """How much a model may spend on it; None: as the settings say."""
     made_by: str = Field(default="", exclude=True)
     """What the client calls itself; never taken from its arguments."""
-    client: str = Field(default="", exclude=True)
-    """The same with its version, for the journal."""
+    client: ClientIdentity = Field(default=UNIDENTIFIED, exclude=True)
+    """Who asks; never taken from arguments either."""
+    looks_up: bool = Field(default=True, exclude=True)
+    """Whether the web may be asked what its planner does not know; never taken from arguments."""
     recorded: Recorded | None = Field(default=None, exclude=True)
     """Where `code` was made of runs: which, and those of `tests` that only these show; never taken from arguments."""
 
@@ -102,7 +105,13 @@ NO_TESTS = Rejected(
 )
 
 
-def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") -> SynthesisRequest | Rejected:
+def read_request(
+    raw: Mapping[str, Any],
+    made_by: str = "",
+    client: ClientIdentity = UNIDENTIFIED,
+    *,
+    looks_up: bool = True,
+) -> SynthesisRequest | Rejected:
     """Reads a request of a client; anything that does not fit comes back as a rejection naming the field.
 
     What a tool asks for may stand in `needs`, or beside the other fields as files of requests have it.
@@ -112,7 +121,7 @@ def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") ->
         return Rejected(stage="schema", reason="needs: expected an object of known fields.", fix=NEEDS_SHAPE)
     given = {**{field: value for field, value in raw.items() if field != "needs"}, **needs}
     try:
-        ours = {"made_by": made_by, "client": client, "recorded": None}
+        ours = {"made_by": made_by, "client": client, "looks_up": looks_up, "recorded": None}
         request = SynthesisRequest.model_validate({**given, **ours})
     except ValidationError as invalid:
         problem = invalid.errors(include_url=False, include_context=False)[0]
@@ -128,7 +137,7 @@ def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") ->
         return request
     if request.from_run:
         return BOTH
-    request = request.model_copy(update={"code": strip_fence(request.code)})
+    request = request.model_copy(update={"code": strip_fence(request.code.replace("\r\n", "\n"))})
     return request.model_copy(update=name_and_description_in_code(request))
 
 

@@ -6,7 +6,6 @@ every prompt. Where nothing can be looked up, the writers go on without, and the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import anyio
@@ -15,6 +14,7 @@ from alita_mcp.errors import AlitaError
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.reading.fencing import visible_text
+from alita_mcp.research.texts import urls_in
 from alita_mcp.research.values import Passage, ResearchLimits
 from alita_mcp.toolsmith.package_check import PackageCheck, problem_of
 from alita_mcp.toolsmith.specification import Specification
@@ -28,7 +28,6 @@ GRACE_S = 2.0
 MAX_URLS = 2
 MAX_SOURCES = 20
 MAX_NOTE = 300
-_URL = re.compile(r"https?://[^\s<>\"'`)\]}]+")
 
 
 class LookupAnswer(Value):
@@ -64,7 +63,7 @@ class Lookup:
         answers = [LookupAnswer(question=each, problem=late) for each in questions]
         checked: tuple[PackageFacts, ...] = ()
         silent: tuple[str, ...] = ()
-        urls = tuple(dict.fromkeys(url.rstrip(".,;:!?") for url in _URL.findall(brief.request)))[:MAX_URLS]
+        urls = tuple(dict.fromkeys(urls_in(brief.request)))[:MAX_URLS]
         async with anyio.create_task_group() as tasks:
             for number in range(len(questions)):
                 tasks.start_soon(self._answer, self._web, answers, number, urls)

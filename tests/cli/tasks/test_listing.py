@@ -26,7 +26,7 @@ def test_runs_are_listed_with_how_they_ended(solve: Solve, runs: Solve) -> None:
     store = begin_run(OTHER)
     first, second = runs().out.splitlines()
     assert first.split() == [OTHER[:12], *first.split()[1:3], "running", "0", "steps", "0", "s", "another"]
-    assert second.endswith("Sum\\u001b[31m the sales.")
+    assert second.endswith("Sum<U+001B>[31m the sales.")
     assert "solved" in second
     assert "0.2500 USD" in second
     told = runs("--json", "--limit", "1").json
@@ -40,7 +40,7 @@ def test_a_log_tells_all_that_happened_and_escapes_what_strangers_wrote(solve: S
     out = runs(RUN[:4]).out
     assert "10:00:00  started: Sum the sales." in out
     assert "1. read the sales (reuse read_csv)" in out
-    assert "  | line\n  | \\u001b]0;owned\\u0007 second" in out
+    assert "  | line\n  | <U+001B>]0;owned<U+0007> second" in out
     assert "\x1b" not in out
     told = runs(RUN, "--json").json
     assert (told["run"]["answer"], told["events"][-1]["kind"]) == ("42", "finished")

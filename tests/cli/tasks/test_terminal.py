@@ -55,7 +55,7 @@ def test_the_live_view_shows_plan_steps_and_spending_and_leaves_the_answer_last(
     assert all(len(row) <= 100 for row in rows if row.startswith(("✓", "✗", "plan: ")))
     assert COLOURS.search(shown)
     assert "\x1b[31mred" not in shown
-    assert "\\u001b[31mred and [bold]" in shown
+    assert "<U+001B>[31mred and [bold]" in shown
     assert rows.index("42") > max(place for place, row in enumerate(rows) if "run_code" in row)
 
 
@@ -75,7 +75,7 @@ def test_a_question_stops_the_view_and_takes_the_line_that_is_typed_after_it(sta
     status, shown = terminal.end()
     assert status == 0
     assert "The agent asks:" in shown
-    assert "  | Which year? a very long text with \\u001b[31mred" in shown
+    assert "  | Which year? a very long text with <U+001B>[31mred" in shown
     assert "answers: ['2024']" in shown
 
 

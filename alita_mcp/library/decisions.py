@@ -1,0 +1,173 @@
+"""Decisions of people about tools, kept beside the tools' files, and the record of the home that they belong to.
+
+The catalogue is the truth while it is there. These files speak when it is lost, and may forbid but never allow.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from alita_mcp import __version__
+from alita_mcp.errors import LibraryError
+from alita_mcp.library.disk import Damaged, read_plain_file, replace_file
+from alita_mcp.values import ToolName, Value
+
+DECISIONS_FILE = "decisions.json"
+HOME_FILE = "home.json"
+HOME_FORMAT = 2
+"""Of the home and its catalogue (`user_version`); grows when an older alita could not use what a newer one writes."""
+MAX_BYTES = 256 << 10
+MAX_NUMBER = 2**53
+MAX_VERSION_TEXT = 20
+
+
+class Decisions(Value):
+    """What people decided about one tool."""
+
+    model_config = ConfigDict(strict=True)
+
+    name: ToolName
+    number: int = Field(ge=0, lt=MAX_NUMBER)
+    """The change of the catalogue after which it was so."""
+    state: Literal["enabled", "disabled", "deleted"] = "enabled"
+    pinned: bool = False
+    version: int | None = Field(default=None, ge=1)
+    """The version that a person chose."""
+    approved: tuple[str, ...] = ()
+    """Digests of the versions that were granted something."""
+    reviewed: tuple[str, ...] = ()
+    """Digests of the versions that a person has read."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody decided anything."""
+        return self == Decisions(name=self.name, number=self.number)
+
+
+class HomeRecord(Value):
+    """What a home says about itself."""
+
+    model_config = ConfigDict(strict=True)
+
+    format: int = HOME_FORMAT
+    alita: str = __version__
+    """The version that wrote it last."""
+    number: int = Field(ge=0, lt=MAX_NUMBER)
+    """The last change of the catalogue whose decisions are kept beside the tools."""
+
+
+def read_decisions(root: Path, name: str) -> Decisions | None:
+    """What people decided about a tool, as its folder below `root` has it; None where it has nothing.
+
+    Raises:
+        Damaged: the file or the folder is a link, or not what this alita writes for this tool.
+        OSError: it cannot be read.
+    """
+    path = root / name / DECISIONS_FILE
+    if path.parent.is_symlink():
+        raise Damaged(f"{path.parent} is a link")
+    if not os.path.lexists(path):
+        return None
+    if path.is_symlink():
+        raise Damaged(f"{path} is a link")
+    try:
+        found = Decisions.model_validate_json(read_plain_file(path, MAX_BYTES))
+    except ValueError as strange:
+        raise Damaged(f"{path} cannot be read") from strange
+    if found.name != name:
+        raise Damaged(f"{path} is about {found.name}")
+    return found
+
+
+def write_decisions(root: Path, decisions: Decisions) -> bool:
+    """Keeps decisions in the tool's folder below `root`; False where there never were any, and nothing is written.
+
+    Raises:
+        LibraryError: the folder is a link.
+        OSError: the disk refuses.
+    """
+    folder = root / decisions.name
+    refuse_link(folder)
+    path = folder / DECISIONS_FILE
+    if decisions.is_empty and not os.path.lexists(path):
+        return False
+    folder.mkdir(exist_ok=True)
+    replace_file(path, f"{decisions.model_dump_json(indent=2)}\n".encode())
+    return True
+
+
+def forget_decisions(root: Path, name: str) -> None:
+    """Removes the decisions about a tool that was deleted long ago."""
+    folder = root / name
+    if folder.is_symlink():
+        return
+    (folder / DECISIONS_FILE).unlink(missing_ok=True)
+    with suppress(OSError):  # something else is in it
+        folder.rmdir()
+
+
+def read_home_record(home: Path) -> HomeRecord | None:
+    """The record of a home; None where it is missing or damaged.
+
+    Raises:
+        LibraryError: a newer alita wrote this home, or the record is a link.
+        OSError: it cannot be read.
+    """
+    path = home / HOME_FILE
+    refuse_link(path)
+    try:
+        document = json.loads(read_plain_file(path, MAX_BYTES))
+        refuse_newer_home(home, document["format"], str(document.get("alita", "")))
+        return HomeRecord.model_validate(document)
+    except (Damaged, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def write_home_record(home: Path, number: int) -> None:
+    """Records that the decisions up to a change of the catalogue are kept beside the tools.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    replace_file(home / HOME_FILE, f"{HomeRecord(number=number).model_dump_json()}\n".encode())
+
+
+def refuse_newer_home(home: Path, found: int, written_by: str = "") -> None:
+    """Refuses to work in a home whose format is newer than this program's; `written_by` is the version that wrote it.
+
+    Raises:
+        LibraryError: it is newer; the message names both formats, and the hint the version that is needed.
+    """
+    if found <= HOME_FORMAT:
+        return
+    needed = f" {written_by} or later" if written_by.replace(".", "").isalnum() else ""
+    raise LibraryError(
+        f"{home} was written by a newer alita (format {found}; alita {__version__} knows formats up to "
+        f"{HOME_FORMAT}). Nothing was changed.",
+        hint=f"Upgrade alita-mcp-server{needed[:MAX_VERSION_TEXT]}, or set ALITA_HOME to another folder.",
+    )
+
+
+def refuse_link(path: Path) -> None:
+    """Refuses a link where alita keeps a file or folder of its own.
+
+    Raises:
+        LibraryError: it is one; the hint says what to put in its place.
+    """
+    if not path.is_symlink():
+        return
+    place, hint = shlex.quote(str(path)), "It leads nowhere; remove it:"
+    command = f"rm {place}"
+    if path.exists():
+        hint = "End every alita that uses this home, and move what the link leads to into its place:"
+        command += f" && mv {shlex.quote(str(path.resolve()))} {place}"
+    raise LibraryError(
+        f"{path} is a link, which alita does not follow. Nothing was changed.", hint=f"{hint} {command}"
+    )
