@@ -40,7 +40,7 @@ from tests.server.drafts import REPEAT, VOWEL_SHARE, draft
 from tests.server.in_memory import builder, called, connected, library_of, succeeded, text_of
 
 CALLS: dict[str, dict[str, Any]] = {
-    "vowel_share": {"text": "abcdefg"}, "repeat_rows": {"text": "ab", "times": 2}, "reviewed": {"text": "abc"},
+    "vowel_share": {"text": "abcdefg"}, "repeat_rows": {"text": "ab", "times": 2}, "reviewed": {"number": 1},
     "granted": {}, "filed": {}, "asking": {}, "switched_off": {}, "thrown_away": {}, "thrown_late": {},
 }  # fmt: skip
 """Tools of the home, with arguments for a call: three that ask for nothing, three that ask, three that are gone."""
@@ -49,31 +49,6 @@ ASKING_CODE: dict[str, Any] = {
     "needs": {"secrets": ["token"]},
 }
 OTHER_CODE = {**ASKING_CODE, "code": "1"}
-REVERSE: dict[str, Any] = {
-    "name": "reviewed",
-    "description": "Text from its last letter to its first.",
-    "code": 'def reviewed(text: str) -> str:\n    """Text read backwards."""\n    return text[::-1]\n',
-    "tests": [{"arguments": {"text": each}, "expected": each[::-1]} for each in ("abc", "", "anna")],
-}
-LATER: dict[str, Any] = {
-    "name": "digit_sum",
-    "description": "Sum of the decimal digits of a whole number.",
-    "code": '''
-def digit_sum(number: int) -> int:
-    """Sum of the decimal digits of a whole number.
-
-    Args:
-        number: Any whole number.
-    """
-    return sum(map(int, str(abs(number))))
-''',
-    "tests": [
-        {"arguments": {"number": 123}, "expected": 6},
-        {"arguments": {"number": -45}, "expected": 9},
-        {"arguments": {"number": 0}, "expected": 0},
-    ],
-}
-"""A tool that is made after the damage."""
 READING = (
     "status", "list", "list --usage", "review", "search vowel share", "log", "log --gaps", "runs", f"runs {RUN}",
     "memory", "tool environments", "tool diff vowel_share v1 v2", "tool export vowel_share",
@@ -169,10 +144,21 @@ async def publish(home: Path) -> None:
             grants = Grants(secrets=("token",) if name in ("granted", "filed", "asking") else ())
             await library.publish(simple(name, grants=grants), expected_version=0)
     async with connected(builder(read_settings())(), "modern") as client:
-        for each in (REPEAT, REVERSE, VOWEL_SHARE):
+        for each in (REPEAT, shift("reviewed", 7), VOWEL_SHARE):
             await succeeded(client, "synthesize_tool", **each)
         other = VOWEL_SHARE["code"].replace("digits: int = 2", "digits: int = 3")
         await succeeded(client, "synthesize_tool", **draft(code=other, update=True))
+
+
+def shift(name: str, number: int) -> dict[str, Any]:
+    """A tool that adds a number, as an agent hands it in."""
+    text = f"Shift a number by {number}."
+    return {
+        "name": name,
+        "description": text,
+        "code": f'def {name}(number: int) -> int:\n    """{text}"""\n    return number + {number}\n',
+        "tests": [{"arguments": {"number": each}, "expected": each + number} for each in (0, 1, -7)],
+    }
 
 
 async def serve_and_die(home: Path) -> None:
@@ -222,8 +208,8 @@ async def use(answers: dict[str, tuple[bool, str]]) -> None:
             await call(name, "run_tool", name=name, arguments=arguments)
         for code, label in ((ASKING_CODE, "approved code"), (OTHER_CODE, "other code")):
             await call(label, "run_code", **code)
-        await call("synthesis", "synthesize_tool", **LATER)
-        await call("later", "run_tool", name="digit_sum", arguments={"number": 99})
+        await call("synthesis", "synthesize_tool", **shift("made_later", 90))
+        await call("later", "run_tool", name="made_later", arguments={"number": 1})
 
 
 def list_modules(home: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import shutil
@@ -22,6 +23,8 @@ from alita_mcp.agent.runs.store import RUNS, StoredRuns
 from alita_mcp.cli import main as command_line
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.file_locks import is_lock_held
+from alita_mcp.library.decisions import Decisions, read_decisions
+from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.versions.files import versions_under
 from alita_mcp.library.versions.store import Store
@@ -31,7 +34,7 @@ from tests.agent.memory.remembered import summed
 from tests.cli.tasks.scripted_flow import ScriptedFlow
 from tests.faults.damage import find_kinds
 from tests.faults.forks import Fork, fork
-from tests.faults.homes import CALLS, command, copy_home, enter
+from tests.faults.homes import ASKING_CODE, CALLS, command, copy_home, enter, shift
 from tests.server.in_memory import builder, called, connected, text_of
 
 AT_ONCE = 4
@@ -41,7 +44,7 @@ ENDS_WITHIN_S = 60.0
 EVENTS = ("open", "os.", "shutil.", "sqlite3.connect", "fcntl.")
 TOOLS = [name for name in CALLS if name != "filed"]
 RIGHT = {
-    "vowel_share": ("0.29", "0.286"), "repeat_rows": ('["ab", "ab"]',), "reviewed": ("cba",),
+    "vowel_share": ("0.29", "0.286"), "repeat_rows": ('["ab", "ab"]',), "reviewed": ("8",),
 }  # fmt: skip
 REFUSALS = ("was deleted", "is disabled", "nobody approved")
 Model = dict[str, Any]
@@ -70,22 +73,18 @@ class Diary:
 
 def read_acts(path: Path) -> tuple[list[Act], list[str]]:
     """What a process did, and what it met that it should not."""
-    acts, problems, open_acts = [], [], []
+    acts: list[Act] = []
+    problems, under_way = [], 0
     for line in path.read_text().splitlines():
         kind, at, *said = json.loads(line)
-        if kind == "begin":
-            open_acts = [(at, *each) for each in said[0].items()]
-        elif kind == "problem":
+        if kind == "problem":
             problems.append(said[0])
-        else:
-            acts += [
-                Act(began, at if kind == "done" else float("inf"), register, value)
-                for began, register, value in open_acts
-            ]
-            open_acts = []
-    return acts + [
-        Act(began, float("inf"), register, value) for began, register, value in open_acts
-    ], problems
+        elif kind == "begin":
+            under_way = len(said[0])
+            acts += [Act(at, math.inf, register, value) for register, value in said[0].items()]
+        elif kind == "done" and under_way:
+            acts[-under_way:] = [act._replace(ended=at) for act in acts[-under_way:]]
+    return acts, problems
 
 
 # What the processes do.
@@ -96,8 +95,9 @@ def work(home: Path, diary: Path, seed: str, plan: tuple[str, int]) -> None:
     enter(home)
     draw = random.Random(seed)
     kill_at(home, *plan)
+    use = draw.choice((None, None, make_and_call, run_code))
     with suppress(KeyboardInterrupt):
-        draw.choice((give_commands, give_commands, make_and_call, run_code))(home, Diary(diary), draw)
+        anyio.run(use, Diary(diary), draw) if use else give_commands(Diary(diary), draw)
 
 
 def kill_at(home: Path, what: str, number: int) -> None:
@@ -120,7 +120,7 @@ def kill_at(home: Path, what: str, number: int) -> None:
         open_library.__wrapped__.__kwdefaults__["on_step"] = lambda _step: count()  # type: ignore[attr-defined]
 
 
-def give_commands(home: Path, diary: Diary, draw: random.Random) -> None:
+def give_commands(diary: Diary, draw: random.Random) -> None:
     """A person at the command line."""
     digests: dict[str, str] = {}
     terminated, interrupt = [], command_line.interrupt
@@ -160,33 +160,24 @@ def commands_on(name: str, draw: random.Random) -> Iterator[tuple[tuple[str, ...
     if name in ("granted", "asking"):
         yield ("approve", name, "DIGEST"), {f"approved {name}": True}
         yield ("revoke", name), {f"approved {name}": False}
+    for place in (read_settings().home / "code_approvals").glob("*.json"):
+        asked = AskedCode.model_validate_json(place.read_bytes())
+        yield ("approve", "--code", place.stem, asked.digest), {f"approved code {place.stem}": True}
     yield ("solve", "Sum the sales."), {}
     yield ("list",), {}
 
 
-def make_and_call(_home: Path, diary: Diary, draw: random.Random) -> None:
+async def make_and_call(diary: Diary, draw: random.Random) -> None:
     """A client that makes and calls tools."""
-    anyio.run(make_and_call_tools, diary, draw)
-
-
-async def make_and_call_tools(diary: Diary, draw: random.Random) -> None:
     async with connected(builder(read_settings())(), "modern") as client:
         while True:
             if draw.random() < 0.5:
                 number = draw.randrange(1 << 24)
-                name = f"shift_{number}"
-                text = f'"""Shift a number by {number}."""'
-                code = f"def {name}(number: int) -> int:\n    {text}\n    return number + {number}\n"
-                tests = [{"arguments": {"number": each}, "expected": each + number} for each in (0, 1, -7)]
-                made = {
-                    "name": name,
-                    "code": code,
-                    "tests": tests,
-                    "description": f"Shift a number by {number}.",
-                }
-                diary.write("begin", {f"published {name} v1": code})
+                made = shift(f"shift_{number}", number)
+                diary.write("begin", {f"published {made['name']} v1": made["code"]})
                 result = await called(client, "synthesize_tool", **made)
                 diary.write("failed" if result.is_error else "done")
+                await called(client, "run_code", code=str(number), needs=ASKING_CODE["needs"])
             else:
                 tool = draw.choice(TOOLS)
                 result = await called(client, "run_tool", name=tool, arguments=CALLS[tool])
@@ -196,12 +187,8 @@ async def make_and_call_tools(diary: Diary, draw: random.Random) -> None:
                 diary.write("problem", text_of(result))
 
 
-def run_code(_home: Path, diary: Diary, draw: random.Random) -> None:
+async def run_code(diary: Diary, draw: random.Random) -> None:
     """A client that runs code in the embedded sandbox, and a task that is remembered."""
-    anyio.run(run_code_and_remember, diary, draw)
-
-
-async def run_code_and_remember(diary: Diary, draw: random.Random) -> None:
     settings = read_settings()
     async with connected(builder(settings, WasmSandbox)(), "modern") as client:
         while True:
@@ -276,7 +263,7 @@ def allowed_values(before: Any, acts: list[Act]) -> list[Any]:
     return [
         each.value
         for each in every
-        if not any(other.began > each.ended and other.ended < float("inf") for other in every)
+        if not any(other.began > each.ended and other.ended < math.inf for other in every)
     ]
 
 
@@ -326,15 +313,21 @@ def read_model(home: Path) -> tuple[Model, list[str]]:
             if (entry := store.reader.entry(name)) is None:
                 problems.append(f"{name} has a version and no entry")
                 continue
+            beside = read_decisions(store.files.root, name) or Decisions(name=name, number=0)
+            if (beside.state, beside.pinned) != (entry.state, entry.pinned):
+                problems.append(f"the catalogue and {beside} differ")
             model[f"state {name}"], model[f"pinned {name}"] = entry.state, entry.pinned
             model[f"version {name}"] = entry.manifest.version
     finally:
         store.close()
     for run in anyio.run(StoredRuns(home / RUNS).list, 200):
-        model[f"run {run.run}"] = run.status
+        if run.status != "died":
+            model[f"run {run.run}"] = run.status
     for place in (home / "code-runs").glob("*.json"):
         json.loads(place.read_bytes())
         model[f"kept {place.stem.partition('-')[2]}"] = True
+    for place in (home / "code_approvals").glob("*.json"):
+        model[f"approved code {place.stem}"] = bool(CodeApprovals(home).find(place.stem).approved_at)
     for memory in anyio.run(StoredMemory(home).list, None, ""):
         model[f"remembered {memory.value.get('run')}"] = True
     return model, problems
