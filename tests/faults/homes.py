@@ -26,6 +26,7 @@ from alita_mcp.exception_groups import innermost_error
 from alita_mcp.library.grants.code_approvals import CodeApprovals
 from alita_mcp.sandbox.wasm import process
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
+from alita_mcp.server.transports.http_token import ensure_token
 from alita_mcp.settings import read_settings
 from alita_mcp.values import Grants
 from alita_mcp.verification.mutation import idle_parts, mutants, other_inputs
@@ -126,6 +127,7 @@ def fill(home: Path) -> None:
     (home / "grants.json").write_text('{"filed": {"secrets": ["token"]}}')
     for words in ("pin repeat_rows", "rollback vowel_share", "delete thrown_away"):
         must("tool", *words.split())
+    ensure_token(read_settings())
     must("approve", "granted", digest_of("granted"))
     must("review", "reviewed", "--yes", digest_of("reviewed"))
     must("tool", "export", "repeat_rows")
@@ -191,6 +193,10 @@ def observe(home: Path) -> Seen:
             if not isinstance(innermost_error(failure), AlitaError):
                 traceback.print_exc()
             answers["server"] = (True, str(innermost_error(failure)))
+        try:
+            answers["token"] = (False, ensure_token(read_settings()))
+        except AlitaError as refused:
+            answers["token"] = (True, str(refused))
     said["serve"] = Said(0, "", err.getvalue())
     said["list again"] = command("list", "--json")
     return Seen(said, answers)

@@ -19,6 +19,7 @@ import anyio.to_thread
 from alita_mcp.errors import ExtraMissing, LibraryError
 from alita_mcp.extras import extra_imports
 from alita_mcp.file_locks import wait_for_lock
+from alita_mcp.machine import find_cause, unusable
 from alita_mcp.models.embedding.interface import Vector, check_length
 from alita_mcp.settings import quiet_lancedb
 
@@ -163,7 +164,11 @@ class VectorTable:
             yield
         except (LibraryError, ExtraMissing):
             raise
-        except Exception as error:  # a panic in its Rust is an Exception of no public class
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise  # a panic in its Rust is of no public class
+            if cause := find_cause(self.folder.parent):
+                raise unusable(self.folder, cause) from error
             raise LibraryError(
                 f"The vectors in {self.folder} cannot be used: {error}.",
                 hint="Move that folder aside: alita then begins anew.",

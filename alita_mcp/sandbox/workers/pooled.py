@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import anyio
 
+from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.interface import Broker, Environment, Job, RunResult
 from alita_mcp.sandbox.wire.link import Worker, WorkerLost, WorkerStale
 from alita_mcp.sandbox.workers.calls import call
@@ -89,6 +90,10 @@ class PooledWorker:
         with anyio.CancelScope(shield=True):
             try:
                 await self._stack.aclose()
+            except SandboxUnavailable as gone:  # it ended with its engine, or the next start removes it
+                _log.debug("A sandbox could not be closed: %s", gone)
+            except SandboxError as failure:
+                _log.warning("A sandbox could not be closed: %s", failure)
             except Exception:  # noqa: BLE001 - the edge: its closer can do nothing about it
                 _log.exception("a sandbox did not end as it should")
 
