@@ -20,7 +20,7 @@ from typing import Any
 from tests.forked import FORKED
 
 PR_SET_PDEATHSIG = 1
-DEADLINE_S = 300.0
+DEADLINE_S = 90.0
 """Far more than any fork takes; only a hang is that slow."""
 
 
@@ -56,7 +56,7 @@ class Fork:
                     break
             else:
                 self.kill()
-                raise TimeoutError(f"no answer within {deadline_s:g} s")
+                raise TimeoutError(f"it hangs: no answer within {deadline_s:g} s")
         finally:
             os.close(self.answer)
             os.waitpid(self.pid, 0)
@@ -127,6 +127,6 @@ def _keep_forking(line: Connection, warm_up: Callable[..., None], arguments: tup
         while True:
             function, given = line.recv()
             try:
-                line.send((None, fork(function, *given).wait()))
+                line.send((None, fork(function, *given).wait(10 * DEADLINE_S)))
             except (AssertionError, TimeoutError) as failure:
                 line.send((str(failure), None))

@@ -37,10 +37,7 @@ def test_damaged_homes(part: int, pristine: Path, before: Seen, warm: Warm, tmp_
     for number in range(part * A_PART, (part + 1) * A_PART):
         place = tmp_path / str(number)
         place.mkdir()
-        try:
-            problems += warm.run(try_damage, pristine, place, f"{SEED}-{number}", before)
-        except AssertionError as failure:
-            problems.append(f"seed {SEED}-{number}: {failure}")
+        problems += warm.run(try_damage, pristine, place, f"{SEED}-{number}", before)
     assert not problems, f"ALITA_TEST_SEED={SEED}\n" + "\n".join(problems)
 
 
@@ -48,15 +45,18 @@ def try_damage(pristine: Path, place: Path, seed: str, before: Seen) -> list[str
     """The problems of one damaged home."""
     home = copy_home(pristine, place / "home")
     done = damage(home, seed)
-    after = fork(observe_as_user, home).wait()
-    problems = find_problems(before, after, done) + find_lost_files(pristine, home, done)
-    if after.said["list"].status:
-        advice = follow_advice(home, pristine, after, done)
-        later = fork(observe_as_user, home).wait()
-        if later.said["list"].status:
-            problems.append(f"after {advice or 'no advice'!r} it still says {later.said['list'].err}")
-        else:
-            problems += [f"after {advice!r}: {each}" for each in find_problems(before, later, done)]
+    try:
+        after = fork(observe_as_user, home).wait()
+        problems = find_problems(before, after, done) + find_lost_files(pristine, home, done)
+        if after.said["list"].status:
+            advice = follow_advice(home, pristine, after, done)
+            later = fork(observe_as_user, home).wait()
+            if later.said["list"].status:
+                problems.append(f"after {advice or 'no advice'!r} it still says {later.said['list'].err}")
+            else:
+                problems += [f"after {advice!r}: {each}" for each in find_problems(before, later, done)]
+    except (AssertionError, TimeoutError) as failure:
+        problems = [str(failure)]
     shutil.rmtree(place, ignore_errors=True)
     return [f"seed {seed}, {done.what}: {problem}" for problem in problems]
 
