@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import pytest
 
 from tests.faults.forks import Warm, open_warm
 from tests.faults.homes import copy_home, fill, list_modules, warm_up
+
+collect_ignore_glob = [] if sys.platform == "linux" else ["test_*.py"]
+"""Other systems fork, drop rights and end processes in other ways, if at all."""
 
 SEED = os.environ.get("ALITA_TEST_SEED", "0")
 """Of all damage and kills; `make test-all` draws one and prints it."""
