@@ -212,18 +212,21 @@ class Library:
         return folder
 
     async def settle(self) -> None:
-        """Returns when all calls that were recorded are on the disk and in the entries' use."""
-        await self._change(self.calls.write_calls)
+        """Returns when all calls that were recorded are in the entries' use, or the disk takes none."""
+        await self._change(self._write_calls)
 
     async def record(
         self, event: str, name: str | None, detail: dict[str, Any], version: int | None = None
     ) -> None:
-        """Writes an event into the journal."""
-        await self._in_thread(self._store.catalogue.record, event, name, version, detail)
+        """Writes an event into the journal; on a disk that takes none, into the log."""
+        try:
+            await self._in_thread(self._store.catalogue.record, event, name, version, detail)
+        except LibraryError as failure:
+            _log.warning("%s Not journalled: %s %s %s", failure, event, name or "", detail)
 
     def journal(self, limit: int = 100, event: str | None = None) -> list[JournalRow]:
         """The newest events first, all or those of one kind."""
-        self.calls.write_calls()
+        self._write_calls()
         return self._store.catalogue.journal(limit, event)
 
     async def search(self, query: str, limit: int) -> SearchAnswer:
@@ -285,25 +288,31 @@ class Library:
 
     async def watch(self) -> None:
         """Notices what other processes commit and what people grant, for as long as it runs."""
-        seen = None
+        seen, complaint = None, ""
         while True:
             try:
                 used = self.calls.has_unwritten and await self._in_thread(self.calls.write_calls)
                 mark = await self._in_thread(self._store.mark)
                 if used or mark != seen:
                     await self.refresh()
-                seen = mark
+                seen, complaint = mark, ""
             except LibraryError as failure:
-                _log.warning("%s", failure)
+                if complaint != str(failure):  # a disk stays full for long
+                    complaint = str(failure)
+                    _log.warning("%s", complaint)
             await anyio.sleep(WATCH_EVERY_S)
 
     def close(self) -> None:
         """Writes the last calls and lets go of the search; the store is closed by who opened it."""
+        self._write_calls()
+        self._finder.close()
+
+    def _write_calls(self) -> None:
+        """Writes the last calls where the disk takes them: no reader is refused for the sake of the journal."""
         try:
             self.calls.write_calls()
         except LibraryError as failure:
             _log.warning("%s", failure)
-        self._finder.close()
 
     async def _alter(self, event: str, name: str, version: int | None = None, **more: Any) -> CatalogueEntry:
         known = self.entry(name)
