@@ -250,7 +250,7 @@ def follow_advice(home: Path, pristine: Path, after: Seen, done: Damage) -> str:
             place.rename(home.parent / f"aside-{place.name}")
     if aside:
         return "move it aside"
-    if re.search("Restore|Bring it back|Mend|Fix|Write|[Rr]emove|Check|ALITA_", err):
+    if re.search("Restore|Bring it back|Make it|Mend|Fix|Write|[Rr]emove|Check|ALITA_", err):
         for each in sorted(done.touched):
             place = home / each
             if place.is_symlink() or not place.is_dir():
