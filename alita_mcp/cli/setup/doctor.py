@@ -136,7 +136,7 @@ def describe_findings(findings: dict[str, Any], reports: tuple[ProbeReport, ...]
         for probe in report.probes:
             detail = f": {probe.detail}" if probe.detail else ""
             lines.append(f"    {'✓' if probe.passed else '✗'} {probe.name}{detail}")
-        if report.hint and not report.isolates:
+        if report.hint:
             lines.append(f"    → {report.hint}")
     chosen = findings["sandbox"]["chosen"]
     lines.append(

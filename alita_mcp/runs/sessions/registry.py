@@ -91,7 +91,7 @@ class Sessions:
         if idle is None:
             raise SandboxBusy(
                 f"No session is free: {len(self._open)} are open, {len(own)} of them yours.",
-                hint="Try again in a moment, or run without `session`.",
+                hint="Call again in a few seconds, or run without `session`.",
             )
         idle.end("it made room for another session")
 

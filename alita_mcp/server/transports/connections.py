@@ -14,7 +14,7 @@ import h11
 from starlette.types import Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from alita_mcp.machine import MAX_DESCRIPTORS, raise_descriptor_limit
+from alita_mcp.machine import MAX_DESCRIPTORS, OWN_DESCRIPTORS, WORKER_DESCRIPTORS, raise_descriptor_limit
 
 if TYPE_CHECKING:
     import socket
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 MAX_UNACCEPTED = 2048
 """Connections that the system keeps until they are accepted."""
 MAX_STRANGERS = 1024
-KEPT_FOR_WORK = 64
-"""Descriptors, or a quarter of all, that connections leave for sandboxes and files."""
+USUAL_WORKERS = 8
 ACCEPTED_AT_ONCE = 32
 LOOK_EVERY_S = 0.02
 """How often a full server looks for room."""
@@ -66,7 +65,7 @@ class Connections:
         """Without `limits`, those of this machine."""
         if limits is None:
             descriptors = raise_descriptor_limit()
-            every = descriptors - max(descriptors // 4, KEPT_FOR_WORK)
+            every = max(descriptors // 4, descriptors - OWN_DESCRIPTORS - WORKER_DESCRIPTORS * USUAL_WORKERS)
             limits = ConnectionLimits(strangers=min(MAX_STRANGERS, every), every=every)
         self.limits = limits
         self.open: set[BoundedConnection] = set()

@@ -22,6 +22,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from alita_mcp.errors import UsageError
+from alita_mcp.event_loop import collect_garbage_rarely
 from alita_mcp.server.api.problems import Refusal
 from alita_mcp.server.transports.connections import (
     MAX_UNACCEPTED,
@@ -83,6 +84,7 @@ async def serve_http(
     from alita_mcp.server.build import DualEraServer
 
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
+    collect_garbage_rarely()
     if token is None:
         refuse_open_server(settings, host, allowed_hosts)
     with _listen(host, port) as listener, ExitStack() as deadline:
