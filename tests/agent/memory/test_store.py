@@ -39,7 +39,10 @@ async def test_a_task_in_other_words_recalls_the_recipe_the_fact_and_the_run(hom
 
 
 async def test_runs_of_different_tasks_are_all_remembered_under_the_ids_that_runs_have(home: Path) -> None:
-    memory, runs = StoredMemory(home), ["0ffa64cfa1d55bcb8f9af88e1e48b8ec", "c02e10658841064410ea924ee00dee14"]
+    memory, runs = (
+        StoredMemory(home),
+        ["0ffa64cfa1d55bcb8f9af88e1e48b8ec", "c02e10658841064410ea924ee00dee14"],
+    )
     for run, task in zip(runs, (SUM, "Write a poem about the sea."), strict=True):
         await memory.remember(summed(run, task))
     assert {entry.value["run"] for entry in await memory.list("episodic")} == {*runs}
