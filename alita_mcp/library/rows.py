@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from alita_mcp.owners import USER
 from alita_mcp.values import Grants, Manifest, Value
 
 ToolState = Literal["enabled", "disabled", "quarantined", "deleted"]
@@ -74,6 +75,8 @@ class Origin(Value):
 
     made_by: str = ""
     """What the client called itself; empty where it is not known."""
+    owner: str = USER
+    """To whom what that client does belongs."""
     reviewed: bool = False
 
 

@@ -18,6 +18,7 @@ from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import is_lower, may_hold_grants, what_would_raise
 from alita_mcp.library.versions.files import manifest_of
+from alita_mcp.owners import UNKNOWN_MAKER, Maker
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
@@ -88,7 +89,7 @@ class Publisher:
         update: bool,
         breaks: Sequence[dict[str, Any]] = (),
         amend: Amend | None = None,
-        made_by: str = "",
+        made_by: Maker = UNKNOWN_MAKER,
     ) -> Outcome:
         """Takes a draft through all gates and into the library; `amend` has the last word on what passed.
 

@@ -201,11 +201,14 @@ class CatalogueReader:
     def origin(self, name: str, version: int) -> Origin:
         """Maker of a version, and whether a person reviewed exactly its present files; empty for an unknown one."""
         query = (
-            "SELECT o.made_by, o.reviewed = v.digest FROM origin o JOIN version v USING (name, version)"
+            "SELECT o.made_by, o.owner, o.reviewed = v.digest FROM origin o JOIN version v USING (name, version)"
             " WHERE name = :name AND version = :version"
         )
         rows = self._rows(query, name=name, version=version)
-        return Origin(made_by=rows[0][0], reviewed=bool(rows[0][1])) if rows else Origin()
+        if not rows:
+            return Origin()
+        made_by, owner, reviewed = rows[0]
+        return Origin(made_by=made_by, owner=owner, reviewed=bool(reviewed))
 
     def _names(self, query: str, **values: Any) -> list[str]:
         return [name for (name,) in self._rows(query, **values)]

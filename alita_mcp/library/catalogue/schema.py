@@ -102,7 +102,7 @@ ADDED_TABLES = (
     )
     """,
     """
-    INSERT OR IGNORE INTO origin
+    INSERT OR IGNORE INTO origin (name, version, made_by, reviewed)
     SELECT v.name, v.version, '', v.digest FROM journal j JOIN version v ON v.name = j.name AND v.version = j.version
     WHERE j.event = 'starter installed' AND json_extract(j.detail, '$.digest') = v.digest
     """,
@@ -171,7 +171,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "learned": tuple(each.format(from_use=1, most=8) for each in _WORDED),
     "reviewed": (
         """
-        INSERT INTO origin SELECT name, version, '', digest FROM version
+        INSERT INTO origin (name, version, made_by, reviewed) SELECT name, version, '', digest FROM version
         WHERE name = :name AND version = :version AND digest = :digest
         ON CONFLICT (name, version) DO UPDATE SET reviewed = excluded.reviewed
         """,
@@ -192,7 +192,10 @@ PUBLISH = (
     """,
     "INSERT INTO version (name, version, manifest, digest, seal) VALUES (:name, :version, :manifest, :digest, :seal)",
     "INSERT INTO evidence SELECT :name, :version, :sandbox, :now, '' WHERE :sandbox != ''",
-    "INSERT INTO origin VALUES (:name, :version, :made_by, iif(:event = 'starter installed', :digest, ''))",
+    """
+    INSERT INTO origin (name, version, made_by, owner, reviewed)
+    VALUES (:name, :version, :made_by, :owner, iif(:event = 'starter installed', :digest, ''))
+    """,
     "DELETE FROM claim WHERE name = :name",
 )
 
@@ -200,6 +203,10 @@ RAISE = (
     "UPDATE version SET manifest = :manifest, digest = :digest, seal = :seal WHERE name = :name AND version = :version",
     "DELETE FROM evidence WHERE name = :name AND version = :version",
     "INSERT INTO evidence VALUES (:name, :version, :sandbox, :now, '')",
+    """
+    UPDATE origin SET made_by = :made_by, owner = :owner
+    WHERE name = :name AND version = :version AND :made_by != ''
+    """,
     "DELETE FROM claim WHERE name = :name",
 )
 """Other evidence for a version; the other kinds of sandbox have not seen it yet."""
@@ -227,6 +234,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         WHERE {_IN_MONTY.format("=")} AND NOT {_IN_MONTY.format("!=")} AND json_valid(manifest)
         """,  # noqa: S608 - of our own words
         "DELETE FROM evidence WHERE sandbox = 'monty'",
+        "ALTER TABLE origin ADD COLUMN owner TEXT NOT NULL DEFAULT 'user'",
     ),
 }
 """Format → statements that make a catalogue of the format before into one of it; a new catalogue begins with 1."""

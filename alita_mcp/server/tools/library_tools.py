@@ -14,6 +14,7 @@ from alita_mcp.server.tools.definitions import definition_of
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
+    from alita_mcp.owners import Maker
     from alita_mcp.server.context import ToolResult
     from alita_mcp.server.shared_app import SharedApp
     from alita_mcp.server.sources import ToolCall
@@ -26,16 +27,18 @@ class LibraryTools:
     def __init__(self, shared: SharedApp) -> None:
         self._shared = shared
 
-    def list_tools(self) -> Sequence[types.Tool]:
+    def list_tools(self, reader: Maker) -> Sequence[types.Tool]:
         """The first-class tools, in the order that the App keeps stable."""
         app = self._shared.current
-        return [] if app is None else [_definition(entry.manifest, app) for entry in app.visible_tools()]
+        return (
+            [] if app is None else [_definition(entry.manifest, app, reader) for entry in app.visible_tools()]
+        )
 
-    def find_tool(self, name: str) -> types.Tool | None:
+    def find_tool(self, name: str, reader: Maker) -> types.Tool | None:
         """Any tool of the library, so that a call of an unlisted or disabled one is refused in its own terms."""
         app = self._shared.current
         try:
-            return None if app is None else _definition(app.library.entry(name).manifest, app)
+            return None if app is None else _definition(app.library.entry(name).manifest, app, reader)
         except AlitaError:
             return None
 
@@ -44,5 +47,5 @@ class LibraryTools:
         return await run_tool(call, call.name, call.arguments)
 
 
-def _definition(manifest: Manifest, app: App) -> types.Tool:
-    return definition_of(manifest, origin_if_unreviewed(app, manifest.name, manifest.version))
+def _definition(manifest: Manifest, app: App, reader: Maker) -> types.Tool:
+    return definition_of(manifest, origin_if_unreviewed(app, manifest.name, manifest.version, reader))

@@ -122,13 +122,11 @@ async def serve_http(
 
 
 def build_http_server(settings: Settings, host: str) -> Server[Any]:
-    """A server for clients that share a port: nothing unreviewed is listed in full, and only users here are asked."""
+    """A server for clients that share a port: only users here are asked."""
     from alita_mcp.server.build import build_server
 
     elicit = is_loopback(host) if settings.elicit is None else settings.elicit
-    return build_server(
-        settings.model_copy(update={"review": settings.review or "describe", "elicit": elicit})
-    )
+    return build_server(settings.model_copy(update={"elicit": elicit}))
 
 
 class OpenRequests:
