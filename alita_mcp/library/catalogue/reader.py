@@ -27,6 +27,7 @@ from alita_mcp.library.rows import (
     VersionRow,
     Wording,
 )
+from alita_mcp.owners import USER
 from alita_mcp.values import Grants, Lock, Manifest
 
 BUSY_SECONDS = 10.0
@@ -201,7 +202,8 @@ class CatalogueReader:
     def origin(self, name: str, version: int) -> Origin:
         """Maker of a version, and whether a person reviewed exactly its present files; empty for an unknown one."""
         query = (
-            "SELECT o.made_by, o.owner, o.reviewed = v.digest FROM origin o JOIN version v USING (name, version)"
+            f"SELECT o.made_by, coalesce(m.owner, '{USER}'), o.reviewed = v.digest"
+            " FROM origin o JOIN version v USING (name, version) LEFT JOIN maker m USING (name, version)"
             " WHERE name = :name AND version = :version"
         )
         rows = self._rows(query, name=name, version=version)
