@@ -10,8 +10,8 @@ from pathlib import Path
 
 from alita_mcp.errors import LibraryError, ToolNotFound
 from alita_mcp.library.bounded_folder import BoundedFolder
-from alita_mcp.library.disk import unreadable
 from alita_mcp.library.packed_files import pack_files, read_packed_file
+from alita_mcp.machine import unusable
 from alita_mcp.owners import USER
 
 MAX_RUNS = 100
@@ -91,6 +91,6 @@ class KeptResults:
         try:
             has_room = len(content) <= MAX_BYTES and self._folder.write_file(name, content, self._owner)
         except OSError as error:
-            raise unreadable(self._folder.folder / name, error) from error
+            raise unusable(self._folder.folder / name, error) from error
         if not has_room:
             raise LibraryError(f"{len(content):,} bytes are too large to keep.", hint="Ask for less.")

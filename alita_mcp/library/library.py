@@ -24,6 +24,7 @@ from alita_mcp.library.versions import naming
 from alita_mcp.library.versions.export import export_version
 from alita_mcp.library.versions.loaded import LoadedVersions
 from alita_mcp.library.versions.store import Store
+from alita_mcp.owners import USER
 from alita_mcp.settings import Settings
 from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
 
@@ -180,10 +181,14 @@ class Library:
         await self._change(self._store.enable, name, entry.manifest.version)
         return self.entry(name)
 
-    async def learn_wording(self, name: str, text: str, *, from_use: bool = False) -> None:
-        """Records a request in other words that a tool serves, told or seen in use; it is found by them from now on."""
+    async def learn_wording(self, name: str, text: str, *, from_use: bool = False, owner: str = USER) -> None:
+        """Records an owner's request in other words that a tool serves, told or seen in use.
+
+        This owner, and nobody else, finds it by them from now on.
+        """
         event = "learned" if from_use else "worded"
-        await self._change(partial(self._store.catalogue.change, text=text), event, name)
+        detail: dict[str, Any] = {"text": text} | ({} if owner == USER else {"owner": owner})
+        await self._change(partial(self._store.catalogue.change, **detail), event, name)
 
     async def forget(self, name: str, text: str | None = None) -> tuple[str, ...]:
         """A person takes back what others taught a tool, all or this text; errors as `words_of_others`."""
@@ -212,23 +217,26 @@ class Library:
         return folder
 
     async def settle(self) -> None:
-        """Returns when all calls that were recorded are on the disk and in the entries' use."""
-        await self._change(self.calls.write_calls)
+        """Returns when all calls that were recorded are in the entries' use, or the disk takes none."""
+        await self._change(self._write_calls)
 
     async def record(
         self, event: str, name: str | None, detail: dict[str, Any], version: int | None = None
     ) -> None:
-        """Writes an event into the journal."""
-        await self._in_thread(self._store.catalogue.record, event, name, version, detail)
+        """Writes an event into the journal; on a disk that takes none, into the log."""
+        try:
+            await self._in_thread(self._store.catalogue.record, event, name, version, detail)
+        except LibraryError as failure:
+            _log.warning("%s Not journalled: %s %s %s", failure, event, name or "", detail)
 
     def journal(self, limit: int = 100, event: str | None = None) -> list[JournalRow]:
         """The newest events first, all or those of one kind."""
-        self.calls.write_calls()
+        self._write_calls()
         return self._store.catalogue.journal(limit, event)
 
-    async def search(self, query: str, limit: int) -> SearchAnswer:
-        """The tools that serve a need, and how sure that is."""
-        found = (await self._finder.search(query)).hits
+    async def search(self, query: str, limit: int, owner: str = "") -> SearchAnswer:
+        """The tools that serve a need, and how sure that is, also by the words that this owner taught them."""
+        found = (await self._finder.search(query, owner)).hits
         entries = self.tools.some(hit.name for hit in found)
         few = len(entries) < ALWAYS_SHOWN
         others = self.tools.some(self.tools.most_used(ALWAYS_SHOWN + len(entries)) if few else ())
@@ -237,9 +245,9 @@ class Library:
         scores = {hit.name: hit.probability for hit in found}
         return search_answer(scores, entries, limit, self._counted[1], tuple(others.values()))
 
-    async def similar(self, text: str, limit: int = 5) -> tuple[str, ...]:
-        """Names of the tools whose words are nearest to a draft's name and description."""
-        found = self.tools.some(hit.name for hit in (await self._finder.search(text)).hits)
+    async def similar(self, text: str, limit: int = 5, *, owner: str = "") -> tuple[str, ...]:
+        """Names of the tools whose words, or those that an owner taught them, are nearest to a draft's."""
+        found = self.tools.some(hit.name for hit in (await self._finder.search(text, owner)).hits)
         return tuple(name for name, entry in found.items() if entry.state == "enabled")[:limit]
 
     async def reindex(self) -> int:
@@ -285,25 +293,31 @@ class Library:
 
     async def watch(self) -> None:
         """Notices what other processes commit and what people grant, for as long as it runs."""
-        seen = None
+        seen, complaint = None, ""
         while True:
             try:
                 used = self.calls.has_unwritten and await self._in_thread(self.calls.write_calls)
                 mark = await self._in_thread(self._store.mark)
                 if used or mark != seen:
                     await self.refresh()
-                seen = mark
+                seen, complaint = mark, ""
             except LibraryError as failure:
-                _log.warning("%s", failure)
+                if complaint != str(failure):  # a disk stays full for long
+                    complaint = str(failure)
+                    _log.warning("%s", complaint)
             await anyio.sleep(WATCH_EVERY_S)
 
     def close(self) -> None:
         """Writes the last calls and lets go of the search; the store is closed by who opened it."""
+        self._write_calls()
+        self._finder.close()
+
+    def _write_calls(self) -> None:
+        """Writes the last calls where the disk takes them: no reader is refused for the sake of the journal."""
         try:
             self.calls.write_calls()
         except LibraryError as failure:
             _log.warning("%s", failure)
-        self._finder.close()
 
     async def _alter(self, event: str, name: str, version: int | None = None, **more: Any) -> CatalogueEntry:
         known = self.entry(name)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from alita_mcp.agent.memory.records import Memorable, MemoryKind, Row, search_words
-from alita_mcp.errors import LibraryError
+from alita_mcp.machine import unusable
 
 FILE, DAMAGED = "memory.sqlite3", "memory.damaged"
 MOST_SET_ASIDE = 3
@@ -101,7 +101,7 @@ class MemoryDatabase:
         try:
             yield
         except (sqlite3.Error, OSError) as failure:
-            raise LibraryError(f"Cannot use {self._path}: {failure}.") from failure
+            raise unusable(self._path, failure) from failure
 
     def _connect(self) -> closing[sqlite3.Connection]:
         return closing(sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None))

@@ -23,8 +23,8 @@ import anyio.to_thread
 from alita_mcp.agent.runs.folder import MAX_VALUE_BYTES, RunFolder
 from alita_mcp.agent.values import RunSummary, Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
-from alita_mcp.library.disk import unreadable
 from alita_mcp.library.private_text import NAMED_SECRET, without_secrets
+from alita_mcp.machine import unusable
 from alita_mcp.models.redaction import without_keys
 from alita_mcp.owners import USER, choose_surplus
 
@@ -206,7 +206,7 @@ class StoredRuns(RunReader):
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as failure:
-            raise unreadable(self._folder, failure) from failure
+            raise unusable(self._folder, failure) from failure
         with self._room:
             self._make_room(owner, self._max_runs - 1)
         said = clean_json(request.model_dump(mode="json"))
@@ -228,7 +228,7 @@ class StoredRuns(RunReader):
         try:
             place.keep_value(reference, cleaned)
         except OSError as failure:
-            raise unreadable(place.path, failure) from failure
+            raise unusable(place.path, failure) from failure
 
     def _make_room(self, owner: str, most: int, more_bytes: int = 0) -> None:
         """Removes runs that are not under way until the rest and `more_bytes` of an owner fit."""

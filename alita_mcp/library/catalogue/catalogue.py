@@ -11,6 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,10 @@ from alita_mcp.library.catalogue.search_tables import follow, prepare, rebuild
 from alita_mcp.library.catalogue.use import CALLS_KEPT, CallRow, Use
 from alita_mcp.library.clock import now
 from alita_mcp.library.decisions import HOME_FORMAT, MAX_NUMBER, Decisions, refuse_newer_home
-from alita_mcp.library.disk import OnStep, no_step, sync_folder, unreadable
+from alita_mcp.library.disk import OnStep, no_step, sync_folder
 from alita_mcp.library.rows import Adopted, Claim, JournalRow
-from alita_mcp.owners import UNKNOWN_MAKER, Maker
+from alita_mcp.machine import unusable
+from alita_mcp.owners import UNKNOWN_MAKER, USER, Maker
 from alita_mcp.values import Manifest
 
 TRIM_EVERY = 500
@@ -86,12 +88,10 @@ class Catalogue:
                     db.execute(statement)
             elif found < HOME_FORMAT:
                 self._back_up(found)
-            for statement in (*ADDED_TABLES, *TOUCHED, *LISTING):
+            migrations = [MIGRATIONS[number] for number in range((found or 1) + 1, HOME_FORMAT + 1)]
+            for statement in (*ADDED_TABLES, *chain(*migrations), *TOUCHED, *LISTING):
                 db.execute(statement)
             prepare(db)
-            for number in range((found or 1) + 1, HOME_FORMAT + 1):
-                for statement in MIGRATIONS[number]:
-                    db.execute(statement)
             db.execute(f"PRAGMA user_version = {HOME_FORMAT}")
 
     def _back_up(self, number: int) -> None:
@@ -105,11 +105,14 @@ class Catalogue:
             unfinished.replace(copy)
             sync_folder(copy.parent)
         except OSError as error:
-            raise unreadable(copy, error) from error
+            raise unusable(copy, error) from error
         self._on_step("backed up")
 
     def close(self) -> None:
-        """Closes the file; safe to call twice."""
+        """Closes the file; safe to call twice. The log is empty afterwards unless another process uses it."""
+        with self._lock, suppress(sqlite3.Error):
+            self._db.execute("PRAGMA busy_timeout = 0")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         with self._lock, suppress(sqlite3.Error):
             self._db.close()
 
@@ -238,7 +241,15 @@ class Catalogue:
 
         `by` says who approves: a person (the default) or the policy, which changes no version that a person chose.
         """
-        values = {"name": name, "version": version, "now": now(), "by": "person", "seen": None, **detail}
+        values = {
+            "name": name,
+            "version": version,
+            "now": now(),
+            "by": "person",
+            "seen": None,
+            "owner": USER,
+            **detail,
+        }
         with self._transaction() as db:
             first, *others = CHANGES[event]
             changed = db.execute(first, values).rowcount > 0
@@ -272,7 +283,7 @@ class Catalogue:
             for row in rows:
                 last = _journal(db, row.event, row.name, row.version, row.detail, row.time)
             if last // TRIM_EVERY > (last - len(rows)) // TRIM_EVERY:
-                db.execute(TRIM_CALLS, (last - CALLS_KEPT,))
+                db.execute(TRIM_CALLS, (CALLS_KEPT,))
 
     def record(self, event: str, name: str | None, version: int | None, detail: Mapping[str, Any]) -> None:
         """Journals an event that changes nothing else."""

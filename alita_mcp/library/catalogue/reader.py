@@ -27,6 +27,7 @@ from alita_mcp.library.rows import (
     VersionRow,
     Wording,
 )
+from alita_mcp.machine import is_of_the_disk, unusable
 from alita_mcp.owners import USER
 from alita_mcp.values import Grants, Lock, Manifest
 
@@ -56,11 +57,16 @@ class CatalogueReader:
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, tuple[tuple[Any, ...], CatalogueEntry]] = OrderedDict()
         with translate_errors(path):
+            # A connection that may not write leaves the index of the log behind when it is the last one to close: it
+            # could not be made again on a full disk, where reading must go on.
             self._db = sqlite3.connect(
-                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                f"{path.absolute().as_uri()}?mode=ro",
+                uri=True,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
             )
             self._db.row_factory = sqlite3.Row
-            self._db.execute("PRAGMA query_only = ON")
 
     def close(self) -> None:
         """Closes the file; safe to call twice."""
@@ -118,9 +124,13 @@ class CatalogueReader:
         return found
 
     def wordings(self, name: str) -> tuple[Wording, ...]:
-        """The requests in others' words that a tool is found by, the oldest first."""
-        rows = self._rows("SELECT text, from_use FROM wording WHERE name = :name ORDER BY id", name=name)
-        return tuple(Wording(text=row["text"], learned=bool(row["from_use"])) for row in rows)
+        """The requests in others' words that their owners find a tool by, the oldest first."""
+        rows = self._rows(
+            "SELECT text, from_use, owner FROM wording WHERE name = :name ORDER BY id", name=name
+        )
+        return tuple(
+            Wording(text=row["text"], learned=bool(row["from_use"]), owner=row["owner"]) for row in rows
+        )
 
     def candidates(
         self, most: int, newest: int, *, filed: Iterable[str], reviewed_only: bool = False
@@ -202,11 +212,11 @@ class CatalogueReader:
     def origin(self, name: str, version: int) -> Origin:
         """Maker of a version, and whether a person reviewed exactly its present files; empty for an unknown one."""
         query = (
-            f"SELECT o.made_by, coalesce(m.owner, '{USER}'), o.reviewed = v.digest"
+            "SELECT o.made_by, coalesce(m.owner, :user), o.reviewed = v.digest"
             " FROM origin o JOIN version v USING (name, version) LEFT JOIN maker m USING (name, version)"
             " WHERE name = :name AND version = :version"
         )
-        rows = self._rows(query, name=name, version=version)
+        rows = self._rows(query, name=name, version=version, user=USER)
         if not rows:
             return Origin()
         made_by, owner, reviewed = rows[0]
@@ -226,6 +236,8 @@ def translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if is_of_the_disk(error):
+            raise unusable(path, error) from error
         hint = "Another process holds it; try again." if "locked" in str(error) else HINT
         raise LibraryError(f"The catalogue {path} cannot be used: {error}.", hint=hint) from error
 

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from alita_mcp.errors import LibraryError, UsageError
-from alita_mcp.library.disk import unreadable, write_folder
+from alita_mcp.library.disk import write_folder
 from alita_mcp.library.versions.reach import describe_reach
 from alita_mcp.library.versions.testfile import (
     DATACLASS_SUPPORT,
@@ -18,6 +18,7 @@ from alita_mcp.library.versions.testfile import (
     literal,
     render_tests,
 )
+from alita_mcp.machine import unusable
 from alita_mcp.texts import one_line
 from alita_mcp.unseen import spell_hidden
 from alita_mcp.values import StoredVersion
@@ -140,7 +141,7 @@ def export_version(exports: Path, stored: StoredVersion) -> Path:
             shutil.rmtree(place)
         staging.rename(place)
     except OSError as error:
-        raise unreadable(place, error) from error
+        raise unusable(place, error) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return place
