@@ -172,7 +172,7 @@ async def test_packages_forge_no_part_of_a_question(
     settings = {"workspace": workspace}
     async with connected(build(settings=settings), "modern", elicitation_callback=person) as client:
         said = await refused(client, "run_code", **READS, needs=NEEDS, packages=[package])
-    assert said.startswith("package 'tabulate" if package.startswith("tab") else "package 'not a req")
+    assert said.startswith("package ")
     assert person.asked == []
     assert not (home / "code_approvals").exists()
 
