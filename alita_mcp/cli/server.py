@@ -57,7 +57,7 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None) -
     host, port = http
 
     async def listen() -> int:
-        async with open_library() as library:
+        async with open_library(tells=False) as library:
             allowed, pages = tuple(allow_host or ()), library_routes(library)
             return await serve_http(read_settings(), host, port, allowed_hosts=allowed, pages=pages)
 

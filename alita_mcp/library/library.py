@@ -23,11 +23,14 @@ from alita_mcp.library.search.finder import finder_for
 from alita_mcp.library.versions import naming
 from alita_mcp.library.versions.export import export_version
 from alita_mcp.library.versions.loaded import LoadedVersions
+from alita_mcp.library.versions.rebuilding import describe_rebuilding
 from alita_mcp.library.versions.store import Store
 from alita_mcp.settings import Settings
 from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
 
 WATCH_EVERY_S = 0.25
+REBUILT, REBUILDING_TOLD = "rebuilt", "rebuilding told"
+"""Events: the catalogue was rebuilt, and a person was told so."""
 THREADS = 8
 
 __all__ = ["Library", "SearchAnswer", "SearchHit"]
@@ -226,6 +229,14 @@ class Library:
         """The newest events first, all or those of one kind."""
         self.calls.write_calls()
         return self._store.catalogue.journal(limit, event)
+
+    def untold_rebuilding(self) -> str:
+        """What there is to say of the last rebuilding of the catalogue; empty where a person was told of it."""
+        rows = self.journal(1, REBUILT)
+        told = self.journal(1, REBUILDING_TOLD)
+        if not rows or (told and told[0].id > rows[0].id):
+            return ""
+        return describe_rebuilding(rows[0].detail)
 
     async def search(self, query: str, limit: int) -> SearchAnswer:
         """The tools that serve a need, and how sure that is."""

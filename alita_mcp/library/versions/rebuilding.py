@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,22 @@ from alita_mcp.library.versions.files import (
 from alita_mcp.values import TOOL_NAME, Manifest
 
 SHOWN_NAMES = 5
+_WAS = {
+    "missing": "The catalogue was missing and was rebuilt from generated_tools: {tools} tools, {versions} versions. "
+    "Approvals, usage, learned words and the journal from before are lost.",
+    "older": "The catalogue was older than generated_tools and was completed from there: {tools} tools, {versions} "
+    "versions. Approvals, usage, learned words and the journal since that copy are lost.",
+}
+_LABELS = {
+    "disabled": "disabled as before",
+    "deleted": "deleted as before",
+    "pinned": "pinned as before",
+    "chosen": "kept at the version that a person chose",
+    "approved": "approved before and not any more (`alita approve NAME`)",
+    "unreadable": "disabled, because what was decided about it is lost (`alita tool enable NAME`)",
+    "unknown": "left alone, because a newer alita wrote it",
+    "refused": "not taken in, because its files are damaged",
+}
 
 
 @dataclass
@@ -111,6 +128,18 @@ def journal_detail(found: Findings, is_new: bool) -> dict[str, Any]:
     if not tools and not any(names.values()):
         return {}
     return {"was": "missing" if is_new else "older", "tools": tools, "versions": len(found.versions), **names}
+
+
+def describe_rebuilding(detail: Mapping[str, Any]) -> str:
+    """A journalled rebuilding for a person: from what, how much, how tools stand, and what nobody knows any more."""
+    lines = [_WAS[detail["was"]].format(**detail)]
+    if detail["versions"]:
+        lines[0] += " Each of these tools passes its gates again before its first call."
+    for key, label in _LABELS.items():
+        if names := detail[key]:
+            more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+            lines.append(f"{label}: {', '.join(names[:SHOWN_NAMES])}{more}")
+    return "\n  ".join(lines)
 
 
 def _placeholder(name: str, refused: list[tuple[str, int, str]]) -> Adopted:
