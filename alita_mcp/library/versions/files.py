@@ -288,9 +288,7 @@ class ToolFiles:
         staging = self.aside()
         try:
             write_folder(staging, files, self._on_step)
-            refuse_link(place.parent)
-            if os.path.lexists(place):
-                self.set_aside(name, version)
+            self.make_way(name, version)
             place.parent.mkdir(exist_ok=True)
             staging.rename(place)
             self._on_step("renamed")
@@ -318,6 +316,17 @@ class ToolFiles:
         shutil.rmtree(place, ignore_errors=True)
         with suppress(OSError):  # other versions keep the folder
             place.parent.rmdir()
+
+    def make_way(self, name: str, version: int) -> None:
+        """Sets aside what stands in the place of a version that is not published yet; errors as `set_aside`.
+
+        Raises:
+            LibraryError: the tool's folder is a link.
+        """
+        place = self.folder(name, version)
+        refuse_link(place.parent)
+        if os.path.lexists(place):
+            self.set_aside(name, version)
 
     def set_aside(self, name: str, version: int) -> Path:
         """Moves an unpublished version out of the way, losing nothing; returns where it is now.

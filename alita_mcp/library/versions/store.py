@@ -373,6 +373,9 @@ class Store:
     def _place(self, name: str, version: int, files: Folder, event: str, made_by: str = "") -> Manifest:
         """Claims a version, puts its files in place and makes it the current one; all or nothing."""
         claim = Claim(name=name, version=version, owner=self._owner.name)
+        others = [other for other in self.catalogue.claims() if other.name == name]
+        if not others and self.reader.version_row(name, version) is None:
+            self.files.make_way(name, version)  # what is found there under a claim counts as its publisher's
         self._claim(claim)
         try:
             self._on_step("claimed")
