@@ -15,6 +15,7 @@ AlitaError                     1   any error without a closer name
 │   └── SandboxBusy            5   too many calls wait already; the same call may succeed a moment later
 ├── PackagesRejected           6   packages do not exist, have no wheel, or conflict
 ├── LibraryError               7   the library on disk cannot be read or written
+│   └── FileRefused            7   the operating system refuses a file: no room, no right, too many open ones
 ├── ModelError                 8   the language model did not answer
 │   └── BudgetSpent            8   the budget for models of one piece of work is spent
 └── Cancelled                130   the person or the client stopped the work
@@ -96,7 +97,11 @@ class SandboxRefused(SandboxError):
 
 
 class SandboxBusy(SandboxError):
-    """Too many calls wait already."""
+    """Too many calls wait already; the same call may succeed after `retry_after_s` seconds."""
+
+    def __init__(self, message: str, *, hint: str = "", retry_after_s: int = 5) -> None:
+        super().__init__(message, hint=hint or f"Call again in {retry_after_s} s.")
+        self.retry_after_s = retry_after_s
 
 
 class PackagesRejected(AlitaError):
@@ -109,6 +114,10 @@ class LibraryError(AlitaError):
     """The library on disk cannot be read or written."""
 
     exit_status = 7
+
+
+class FileRefused(LibraryError):
+    """The operating system refuses a file: the disk is full, it may not be written, or too many are open."""
 
 
 class ModelError(AlitaError):

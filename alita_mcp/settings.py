@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import platformdirs
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -79,6 +79,30 @@ class FixedLimits(Value):
     """How many candidate plans a task begins with; 0: none, each step is decided when it comes (plain ReAct)."""
 
 
+MIN_TOKEN_LENGTH = 16
+
+
+def token_problem(token: str) -> str | None:
+    """What is wrong with a bearer token, in words that do not hold it; None if it can be used."""
+    if len(token) < MIN_TOKEN_LENGTH:
+        return f"a token has at least {MIN_TOKEN_LENGTH} characters, this one {len(token)}"
+    if not (token.isascii() and token.isprintable()):
+        return "a token holds nothing but printable ASCII characters"
+    return None
+
+
+def check_token(given: SecretStr) -> SecretStr:
+    """The token without the blanks around it.
+
+    Raises:
+        ValueError: it cannot be used.
+    """
+    token = given.get_secret_value().strip()
+    if problem := token_problem(token):
+        raise ValueError(problem)
+    return SecretStr(token)
+
+
 RoleModel = Annotated[ModelChoice, NoDecode, BeforeValidator(read_choice)]
 
 
@@ -126,8 +150,7 @@ class Settings(BaseSettings):
     asks for is granted at once, but hosts that a person must name; `locked`: nothing new."""
     elicit: bool | None = None
     """Whether the person at a client that shows forms is asked there to approve what a new tool asks for, and in mode
-    `thorough` about what was assumed. Unset: no where other machines reach the server, since whoever connects could
-    answer for you; else yes."""
+    `thorough` about what was assumed. Unset: over stdio yes, over HTTP no, where whoever connects could answer."""
     grants_file: Path | None = None
     """JSON file in which a person grants rights to tools by name; read again when it changes."""
     secrets_file: Path | None = None
@@ -138,8 +161,8 @@ class Settings(BaseSettings):
     """How many sandboxes may run at once."""
     keep_values: bool = False
     """Whether code, arguments and results of runs of `run_code` are kept on the disk; else they stay in memory."""
-    token: SecretStr | None = None
-    """Bearer token that HTTP clients must send; required when the address is not loopback."""
+    token: Annotated[SecretStr, AfterValidator(check_token)] | None = None
+    """Bearer token that HTTP clients must send; unset: that of the file `http_token` in the home."""
     model: str | None = Field(default=None, pattern=r"^\S+$")
     """Model for the server's own writing, as litellm names it: `openai/…`, `anthropic/…`, `ollama/…`."""
     model_base_url: str | None = None
@@ -204,8 +227,9 @@ def read_settings() -> Settings:
     except ValidationError as invalid:
         first = invalid.errors()[0]
         variable = f"ALITA_{first['loc'][0]}".upper()
+        given = "" if first["loc"][0] == "token" else f"={first['input']!r}"
         raise UsageError(
-            f"Invalid {variable}={first['input']!r}: {first['msg'].removeprefix('Value error, ')}.",
+            f"Invalid {variable}{given}: {first['msg'].removeprefix('Value error, ')}.",
             hint=f"Fix or unset {variable}; docs/settings.md lists its values.",
         ) from invalid
 

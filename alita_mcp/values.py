@@ -174,7 +174,10 @@ class Grants(Value):
     @property
     def is_pure(self) -> bool:
         """True when nothing is asked for."""
-        return self == Grants()
+        return self == _NO_GRANTS
+
+
+_NO_GRANTS = Grants()
 
 
 class Limits(Value):

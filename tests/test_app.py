@@ -24,6 +24,7 @@ from alita_mcp.errors import (
 )
 from alita_mcp.models.interface import Completion, ToolCall
 from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.owners import USER
 from alita_mcp.sandbox.interface import Environment, Job, Progress, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import FixedLimits, Settings
@@ -280,7 +281,7 @@ async def test_the_agent_solves_a_task_with_the_librarys_tools(settings: Setting
     plain = settings.model_copy(update={"limits": FixedLimits(task_plans=0)})
     async with open_app(plain, admit=lambda _manifest: (), sandbox=box, model=model) as app:
         solution = await app.tasks.solve(TaskRequest(task="Halve 84."), heard)
-        assert (await app.tasks.runs.solution(solution.run)) == solution
+        assert (await app.tasks.runs_of(USER).solution(solution.run)) == solution
     assert (solution.answer, solution.solved) == ("42", True)
     seen = [step.observation for step in solution.steps]
     assert "halve" in seen[0]

@@ -293,7 +293,7 @@ def calls_that_find(app: App, sandbox: Sandbox, reachable: frozenset[str] = HERE
         result: RunResult = (await calls.run_tool(name, arguments, chain=chain[:-1])).result
         return value_of(name, result)
 
-    def broker_for(stored: StoredVersion, chain: tuple[str, ...]) -> GrantedBroker:
+    def broker_for(stored: StoredVersion, chain: tuple[str, ...], _client: object) -> GrantedBroker:
         manifest = stored.manifest
         granted = app.library.effective_grants.of(manifest)
         assert granted is not None

@@ -25,6 +25,7 @@ from alita_mcp.library.promotion import Promotion
 from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.owners import ClientIdentity
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, StoredVersion
@@ -540,10 +541,12 @@ class Calling:
 
     def __init__(self, result: RunResult | Exception) -> None:
         self.result = result
-        self.calls: list[tuple[str, dict[str, Any], tuple[str, ...]]] = []
+        self.calls: list[tuple[str, dict[str, Any], tuple[str, ...], str]] = []
 
-    async def __call__(self, name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
-        self.calls.append((name, arguments, chain))
+    async def __call__(
+        self, name: str, arguments: dict[str, Any], chain: tuple[str, ...], identity: ClientIdentity
+    ) -> RunResult:
+        self.calls.append((name, arguments, chain, identity.owner))
         if isinstance(self.result, Exception):
             raise self.result
         return self.result
@@ -628,11 +631,11 @@ async def test_a_called_tool_goes_through_the_flow_of_calls_with_the_chain_that_
     grants = Grants(tools=("slugify", "asking_tool"))
     call = Calling(RunResult(status="ok", value=[1]))
     async with broker_factory(settings, grants, call=call) as (opened, stored):
-        broker = opened.broker_for(stored, ("outer_tool",))
+        broker = opened.broker_for(stored, ("outer_tool",), ClientIdentity(owner="anyone"))
         assert broker is not None
         words = {"name": "slugify", "arguments": {"text": "x"}}
         assert await broker.answer("call_tool", words) == [1]
-        assert call.calls == [("slugify", {"text": "x"}, ("outer_tool", "asking_tool"))]
+        assert call.calls == [("slugify", {"text": "x"}, ("outer_tool", "asking_tool"), "anyone")]
         with pytest.raises(RuntimeError, match="cannot call themselves"):
             await broker.answer("call_tool", {"name": "asking_tool", "arguments": {}})
         with pytest.raises(PermissionError, match="word_count"):

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from alita_mcp.owners import USER
 from alita_mcp.research.values import Source
 from alita_mcp.values import Usage, Value
 
@@ -154,6 +155,7 @@ class RunSummary(Value):
     at: str
     """When it began: ISO 8601, UTC."""
     status: RunStatus
+    owner: str = USER
     solved: bool = False
     stopped: Stopped = ""
     answer: str = ""

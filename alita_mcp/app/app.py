@@ -11,7 +11,7 @@ from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.code_runner import CodeRunner, open_code_runner
-from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity, Learning, open_learning
+from alita_mcp.app.learning import Learning, open_learning
 from alita_mcp.app.sandbox_lifespan import prepare_early, sandbox_lifespan
 from alita_mcp.app.task_abilities import Flows
 from alita_mcp.app.task_runner import TaskRunner, open_task_runner
@@ -27,6 +27,7 @@ from alita_mcp.library.trust.evidence import evidence_of
 from alita_mcp.library.versions.starter import FOUND_BY_SEARCH
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.roles import RoleModels
+from alita_mcp.owners import UNIDENTIFIED, USER, ClientIdentity
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.web_agent import open_web_agent
@@ -127,7 +128,7 @@ class App:
         The next call of the same client (`identity`) may teach the called tool these words.
         """
         found = await self.library.search(query, limit)
-        self.library.calls.record_search(query, found, identity.client)
+        self.library.calls.record_search(query, found, identity)
         self._learning.remember_search(identity, query, found)
         return found
 
@@ -140,13 +141,13 @@ class App:
             return request
         return await self.wait_for_job(self.begin_synthesis(request), on_stage)
 
-    async def resume(self, job_id: str, on_stage: ReportStage) -> Outcome:
-        """The outcome of a job started earlier, or `working` again.
+    async def resume(self, job_id: str, on_stage: ReportStage, owner: str = USER) -> Outcome:
+        """The outcome of an owner's job started earlier, or `working` again.
 
         Raises:
             UsageError: there is no such job.
         """
-        return await self.wait_for_job(self.jobs.find_job(job_id), on_stage)
+        return await self.wait_for_job(self.jobs.find_job(job_id, owner=owner), on_stage)
 
     def begin_synthesis(self, request: SynthesisRequest) -> SynthesisJob:
         """Starts a synthesis, or finds the same one under way.
@@ -166,7 +167,7 @@ class App:
             except AlitaError:
                 return False
 
-        return self.jobs.start(work, request.model_dump_json(), is_still_true)
+        return self.jobs.start(work, request.model_dump_json(), is_still_true, owner=request.client.owner)
 
     async def wait_for_job(
         self,
@@ -194,7 +195,7 @@ class App:
     ) -> ToolRunResult:
         """Calls a tool in the sandbox; see `Calls.run_tool`, and `search_tools` for the `identity`."""
         searches = self._learning.take_searches(identity)
-        run = await self._calls.run_tool(name, arguments, version, client=identity.client)
+        run = await self._calls.run_tool(name, arguments, version, identity=identity)
         if searches and run.result.ok:
             self._learning.learn_from_call(name, searches)
         return run
@@ -271,8 +272,10 @@ async def open_app(
             library, sandbox, settings, admit, writers, Advice(web if writers else None, runs)
         )
 
-        async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
-            return (await calls.run_tool(name, arguments, chain=chain)).result
+        async def call_tool(
+            name: str, arguments: dict[str, Any], chain: tuple[str, ...], identity: ClientIdentity
+        ) -> RunResult:
+            return (await calls.run_tool(name, arguments, chain=chain, identity=identity)).result
 
         tools_model = model or (roles.default_model() if writers else None)
         brokers = BrokerFactory(settings, library, tools_model, call_tool)

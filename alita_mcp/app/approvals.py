@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.errors import AlitaError, ModelError, UsageError
 from alita_mcp.library.grants.approving import last_approved_version, question_about
+from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.jobs.person_questions import Decision, PendingQuestions
 from alita_mcp.toolsmith.requests.outcomes import Created, NeedsApproval, Outcome
@@ -73,7 +73,7 @@ class Approvals:
             return outcome.model_copy(update=known)
 
         try:
-            job = self._jobs.start(work, person=person, parked=True)
+            job = self._jobs.start(work, person=person, owner=identity.owner, parked=True)
         except UsageError:
             return None  # too many questions are open; the command is there for all
         if identity.key:
@@ -95,10 +95,10 @@ class Approvals:
         refusal = await ask_for_approval(person, question)
         if refusal:
             await self._library.record(
-                "not approved", name, {"why": refusal, "client": identity.client}, version
+                "not approved", name, {"why": refusal, **identity.journal_detail}, version
             )
             return refusal
-        origin = {"from": "elicitation", "client": identity.client}
+        origin = {"from": "elicitation", **identity.journal_detail}
         try:
             await self._library.approve(name, stored.manifest.digest, seen=seen, origin=origin)
         except AlitaError as changed:

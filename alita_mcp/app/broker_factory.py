@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from alita_mcp.errors import InvalidArguments, ModelError, SandboxError, UsageEr
 from alita_mcp.library.library import Library
 from alita_mcp.models.choices import steps_to_a_model
 from alita_mcp.models.interface import LanguageModel, Message
+from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import HostServices
 from alita_mcp.sandbox.interface import RunResult
@@ -20,8 +21,9 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, Limits, StoredVersion
 from alita_mcp.verification.rehearsal.rehearsal import value_of
 
-CallTool = Callable[[str, dict[str, Any], tuple[str, ...]], Awaitable[RunResult]]
-"""The flow of a call: name, arguments and the tools that led to it, outermost first; raises as `Calls.run_tool`."""
+CallTool = Callable[[str, dict[str, Any], tuple[str, ...], ClientIdentity], Awaitable[RunResult]]
+"""The flow of a call: name, arguments, the tools that led to it, outermost first, and the client behind all of them;
+raises as `Calls.run_tool`."""
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +71,9 @@ class BrokerFactory:
     def _how_to_get_a_model(self) -> str:
         return steps_to_a_model(self._settings)
 
-    def broker_for(self, stored: StoredVersion, chain: tuple[str, ...] = ()) -> GrantedBroker | None:
+    def broker_for(
+        self, stored: StoredVersion, chain: tuple[str, ...] = (), identity: ClientIdentity = UNIDENTIFIED
+    ) -> GrantedBroker | None:
         """The broker of one call; None for a tool that asks for nothing. `chain`: the tools that led to the call.
 
         Raises:
@@ -81,10 +85,15 @@ class BrokerFactory:
         granted = self._library.effective_grants.of(manifest)
         if granted is None:
             raise self._library.effective_grants.not_granted(manifest)
-        return self.broker_of(granted, manifest.limits, (*chain, manifest.name))
+        return self.broker_of(granted, manifest.limits, (*chain, manifest.name), identity=identity)
 
     def broker_of(
-        self, granted: Grants, limits: Limits, chain: tuple[str, ...], workspace: Path | None = None
+        self,
+        granted: Grants,
+        limits: Limits,
+        chain: tuple[str, ...],
+        workspace: Path | None = None,
+        identity: ClientIdentity = UNIDENTIFIED,
     ) -> GrantedBroker:
         """The broker of one call with these rights; `chain` ends with what runs in it.
 
@@ -93,7 +102,7 @@ class BrokerFactory:
         secrets = self._secrets.values() if granted.secrets else {}
         services = HostServices(
             complete=self._complete if self._model else None,
-            call_tool=self._call_other_tool,
+            call_tool=partial(self._call_other_tool, identity),
             # No other secret is in reach.
             secrets={name: secrets[name] for name in granted.secrets if name in secrets},
             workspace=workspace or self._workspace,
@@ -115,9 +124,11 @@ class BrokerFactory:
             raise RuntimeError("the model did not answer") from None  # its words may name keys and hosts
         return answer.text
 
-    async def _call_other_tool(self, name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]) -> Any:
+    async def _call_other_tool(
+        self, identity: ClientIdentity, name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]
+    ) -> Any:
         try:
-            result = await self._call_tool(name, arguments, chain[:-1])
+            result = await self._call_tool(name, arguments, chain[:-1], identity)
         except InvalidArguments as wrong:
             raise ValueError(f"{name}: {wrong.message}") from wrong
         except SandboxError as failure:

@@ -16,6 +16,7 @@ from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
 from alita_mcp.library.versions.naming import not_current_error
+from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.runs.tool_broker import RedactingBroker
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN
 from alita_mcp.sandbox.choose import kind_of_calls
@@ -36,7 +37,7 @@ class WatchedBroker(RedactingBroker, Protocol):
         ...
 
 
-BrokerFor = Callable[[StoredVersion, tuple[str, ...]], WatchedBroker | None]
+BrokerFor = Callable[[StoredVersion, tuple[str, ...], ClientIdentity], WatchedBroker | None]
 """Returns the broker of one call, or None; its second argument names the calling tools, the outermost first."""
 
 
@@ -61,7 +62,7 @@ class _Call:
     stored: StoredVersion
     arguments: dict[str, Any]
     chain: tuple[str, ...]
-    client: str
+    identity: ClientIdentity
     sandbox: str
     """Kind of the sandbox; the one expected until it is chosen."""
     broker: WatchedBroker | None = None
@@ -69,8 +70,7 @@ class _Call:
 
     def journal_detail(self) -> dict[str, Any]:
         seconds = round(time.monotonic() - self.started, 6)
-        detail: dict[str, Any] = {"seconds": seconds, "sandbox": self.sandbox}
-        detail |= {"client": self.client} if self.client else {}
+        detail: dict[str, Any] = {"seconds": seconds, "sandbox": self.sandbox, **self.identity.journal_detail}
         events = self.broker.events if self.broker else ()
         if events:
             detail["events"] = [event.model_dump(mode="json") for event in events[:MAX_EVENTS]]
@@ -100,11 +100,11 @@ class Calls:
         version: int | None = None,
         chain: tuple[str, ...] = (),
         *,
-        client: str = "",
+        identity: ClientIdentity = UNIDENTIFIED,
     ) -> ToolRunResult:
         """Calls a tool in the sandbox.
 
-        `chain` names the tools that led to this call, the outermost first; `client` goes into the journal.
+        `chain` names the tools that led to this call, the outermost first; `identity` goes into the journal.
 
         Raises:
             ToolNotFound: no tool or version of that name; carries the nearest names.
@@ -132,7 +132,7 @@ class Calls:
         await off_loop(fits, large=is_large(arguments))
 
         # 3. Run. Whatever ends the call is journalled.
-        call = _Call(stored, arguments, chain, client, kind_of_calls(self.sandbox))
+        call = _Call(stored, arguments, chain, identity, kind_of_calls(self.sandbox))
         try:
             result = await self._run_in_sandbox(call)
         except SandboxError as failure:
@@ -160,7 +160,7 @@ class Calls:
             if manifest.grants.tools:
                 await self.prepare_tools(manifest.grants.tools, (*chain, manifest.name))
             if self._broker_for is not None:
-                call.broker = self._broker_for(stored, chain)
+                call.broker = self._broker_for(stored, chain, call.identity)
         job = Job(
             code=stored.code,
             function=manifest.name,

@@ -9,12 +9,12 @@ import anyio
 
 from alita_mcp.app.approvals import ask_for_approval
 from alita_mcp.app.broker_factory import BrokerFactory
-from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.errors import InvalidArguments, ToolUnavailable
 from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.library.grants.effective_grants import in_words
 from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.library.library import Library
+from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import CodeRequest
 from alita_mcp.runs.execution import LIMITS
@@ -99,7 +99,7 @@ class CodeRights:
             refusal = await ask_for_approval(person, question)
             if not refusal:
                 await anyio.to_thread.run_sync(self._approvals.approve, number, asked.digest)
-                origin = {"from": "elicitation", "client": identity.client, "digest": asked.digest}
+                origin = {"from": "elicitation", "digest": asked.digest, **identity.journal_detail}
                 await self._library.record("code approved", None, origin)
                 return None
         how = f"A person can approve it: `alita approve --code {number}`. Then call run_code again."

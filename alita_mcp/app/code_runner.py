@@ -14,13 +14,13 @@ import anyio.to_thread
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.code_rights import CHAIN, CodeRights, CodeWaits
-from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.errors import InvalidArguments, LibraryError, PackagesRejected, SandboxBusy, SandboxError
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
 from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.library.search.signature import signature_of
+from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import CodeRequest, CodeRun, RecordedRun, RunOutcome
 from alita_mcp.runs.execution import run_once
@@ -117,7 +117,7 @@ class CodeRunner:
         self._under_way += 1
         try:
             broker = self._rights.broker_for(request, files)
-            tools = ToolsInCode(self._library, self._calls, identity.client, shown)
+            tools = ToolsInCode(self._library, self._calls, identity, shown)
             async with tools.open_broker(request, broker) as outer:
                 find_place = partial(self._find_place, request.packages, on_stage)
                 if request.session:
@@ -174,7 +174,7 @@ class CodeRunner:
             status=run.status,
             seconds=run.seconds,
             sandbox=run.sandbox,
-            client=identity.client,
+            **identity.journal_detail,
             error=run.error_type,
             tools=run.tools,
             events=events,
@@ -182,21 +182,22 @@ class CodeRunner:
         if run.files:
             files = {file.name: file.data for file in run.files}
             try:
-                await anyio.to_thread.run_sync(self._library.runs.keep_files, record.id, files)
+                runs = self._library.runs_of(identity.owner)
+                await anyio.to_thread.run_sync(runs.keep_files, record.id, files)
             except LibraryError as full:  # the result does not depend on the disk
                 notes = (*run.notes, f"Its files could not be kept: {full.message}")
                 run = run.model_copy(update={"files": (), "notes": notes})
-        keep = await anyio.to_thread.run_sync(self._hints.add_run, record, identity.key)
+        keep = await anyio.to_thread.run_sync(self._hints.add_run, record, identity.owner)
         return CodeRunResult(id=record.id, run=run, session=request.session, keep=keep)
 
 
 class ToolsInCode:
     """The library as a client's code sees it."""
 
-    def __init__(self, library: Library, calls: Calls, client: str, shown: ShowManifest) -> None:
+    def __init__(self, library: Library, calls: Calls, identity: ClientIdentity, shown: ShowManifest) -> None:
         self._library = library
         self._calls = calls
-        self._client = client
+        self._identity = identity
         self._shown = shown
 
     def manifest(self, name: str) -> Manifest:
@@ -206,7 +207,7 @@ class ToolsInCode:
     async def search_tools(self, query: str, limit: int) -> Sequence[SearchHit]:
         """Tools for a need, journalled as a search of the client; nothing is learned from what follows it."""
         found = await self._library.search(query, limit)
-        self._library.calls.record_search(query, found, self._client)
+        self._library.calls.record_search(query, found, self._identity)
         shown = [(hit, self._shown(hit.entry.manifest)) for hit in found.results]
         return [
             hit.model_copy(update={"signature": signature_of(seen), "summary": seen.summary})
@@ -221,7 +222,9 @@ class ToolsInCode:
         manifest = self._library.entry(name).manifest
         seen = self._shown(manifest)
         try:
-            result = (await self._calls.run_tool(name, arguments, chain=CHAIN, client=self._client)).result
+            result = (
+                await self._calls.run_tool(name, arguments, chain=CHAIN, identity=self._identity)
+            ).result
         except InvalidArguments:
             if seen is not manifest:
                 plainly = partial(validate_arguments, seen.input_schema, arguments)

@@ -14,13 +14,13 @@ from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import anyio
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.library.search.answer import POSSIBLE_FROM, SearchAnswer
+from alita_mcp.owners import ClientIdentity
 from alita_mcp.toolsmith.example_requests import says_nothing_new, worth_learning
 
 WITHIN_S = 600.0
@@ -34,18 +34,6 @@ MAX_WAITING = 64
 CLOSES_WITHIN_S = 2.0
 
 _log = logging.getLogger(__name__)
-
-
-class ClientIdentity(NamedTuple):
-    """Identity of a client that searches and calls."""
-
-    key: str = ""
-    """What tells this client from all others, as long as it lasts; empty where nothing does."""
-    client: str = ""
-    """What it calls itself, with its version; anybody may say anything."""
-
-
-UNIDENTIFIED = ClientIdentity()
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls
 from alita_mcp.app.code_rights import CodeWaits
 from alita_mcp.app.code_runner import FILES, CodeRunner, ShowManifest
-from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.models.roles import RoleModels
+from alita_mcp.owners import ClientIdentity
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.reading.readers import Readers
@@ -80,7 +80,7 @@ class RunAbilities:
     async def search_tools(self, query: str, limit: int = 5) -> FoundTools:
         """Tools for a need that can be called here, best first."""
         found = await self._flows.library.search(query, limit)
-        self._flows.library.calls.record_search(query, found, self._identity.client)
+        self._flows.library.calls.record_search(query, found, self._identity)
         tools = tuple(tool for hit in found.results if (tool := self._describe_tool(hit.entry, hit.score)))
         return FoundTools(fit=found.fit if tools else "none", tools=tools)
 
@@ -116,7 +116,7 @@ class RunAbilities:
         """Calls a tool; raises as `Calls.run_tool`."""
         try:
             is_private = self._is_granted(name)
-            result = (await self._flows.calls.run_tool(name, arguments, client=self._identity.client)).result
+            result = (await self._flows.calls.run_tool(name, arguments, identity=self._identity)).result
         except ToolNotFound as missing:
             near = f" Near it: {', '.join(missing.nearest)}." if missing.nearest else ""
             return ActionResult(ok=False, error=f"{missing}{near}")
@@ -175,7 +175,7 @@ class RunAbilities:
         words: dict[str, Any] = {name: value for name, value in fields.items() if value}
         if request.examples:
             words["tests"] = list(request.examples)
-        read = partial(read_request, words, self._identity.client, looks_up=request.looks_up)
+        read = partial(read_request, words, self._identity.client, self._identity, looks_up=request.looks_up)
         wanted = await anyio.to_thread.run_sync(read)
         if isinstance(wanted, Rejected):
             return ActionResult(ok=False, error=f"{wanted.reason} {wanted.fix}")

@@ -15,15 +15,14 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.agent.actions.workspace import Workspace
-from alita_mcp.agent.interface import AskPerson, Memory, OnEvent
+from alita_mcp.agent.interface import AskPerson, OnEvent
 from alita_mcp.agent.memory.store import StoredMemory
 from alita_mcp.agent.run import Run, RunParts
 from alita_mcp.agent.runs.estimate import estimate
-from alita_mcp.agent.runs.store import MAX_RUNS, RUNS, StoredRuns
+from alita_mcp.agent.runs.store import MAX_RUNS, RUNS, RunReader, StoredRuns
 from alita_mcp.agent.solving import solve
 from alita_mcp.agent.values import Estimate, Solution, TaskEvent, TaskRequest
 from alita_mcp.app.code_runner import ShowManifest
-from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity
 from alita_mcp.app.task_abilities import Flows, RunAbilities
 from alita_mcp.errors import UsageError
 from alita_mcp.models.budget import Budget, Meter
@@ -31,6 +30,7 @@ from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.models.structured.json_calls import ToolCallingModel
+from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.reading.fencing import escape_fence
 from alita_mcp.research.reading.readers import open_readers
@@ -61,16 +61,13 @@ def show_all(manifest: Manifest) -> Manifest:
 class TaskRunner:
     """Runs tasks, each as an agent run of its own."""
 
-    def __init__(
-        self, settings: Settings, flows: Flows, jobs: Jobs, models: RoleModels | None, memory: Memory | None
-    ) -> None:
+    def __init__(self, settings: Settings, flows: Flows, jobs: Jobs, models: RoleModels | None) -> None:
         """`models` is None where no model is configured."""
-        self.runs = StoredRuns(settings.home / RUNS)
+        self._runs = StoredRuns(settings.home / RUNS)
         self._settings = settings
         self._flows = flows
         self._jobs = jobs
         self._models = models
-        self._memory = memory
         self._scopes: dict[str, anyio.CancelScope] = {}
 
     @property
@@ -78,11 +75,15 @@ class TaskRunner:
         """Whether there is a model to work with."""
         return self._models is not None
 
+    def runs_of(self, owner: str | None) -> RunReader:
+        """The runs of one owner; all of them for a person, None."""
+        return self._runs.of_owner(owner)
+
     def begin_task(
         self,
         request: TaskRequest,
         *,
-        client: str = "",
+        identity: ClientIdentity = UNIDENTIFIED,
         person: PendingQuestions | None = None,
         ask: AskPerson | None = None,
         shown: ShowManifest = show_all,
@@ -102,9 +103,9 @@ class TaskRunner:
             async def on_event(event: TaskEvent) -> None:
                 await enter(event.text)
 
-            return await self.solve(request, on_event, ask=ask, client=client, run=run, shown=shown)
+            return await self.solve(request, on_event, ask=ask, identity=identity, run=run, shown=shown)
 
-        return self._jobs.start_task(work, run, person)
+        return self._jobs.start_task(work, run, identity.owner, person)
 
     async def solve(
         self,
@@ -112,7 +113,7 @@ class TaskRunner:
         on_event: OnEvent,
         *,
         ask: AskPerson | None = None,
-        client: str = "",
+        identity: ClientIdentity = UNIDENTIFIED,
         run: str = "",
         shown: ShowManifest = show_all,
     ) -> Solution:
@@ -126,7 +127,7 @@ class TaskRunner:
             raise no_model_for_tasks(self._settings)
         run, budget = run or new_run_id(), request.budget
         async with _open_workspace(request) as workspace:
-            await self.runs.begin_run(run, request)
+            await self._runs.begin_run(run, request, identity.owner)
             # Its models, and those that make tools for it, are on the account of the run.
             limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
             meter = Meter(limits, work="task", usd_setting="ALITA_TASK_USD")
@@ -137,20 +138,19 @@ class TaskRunner:
                 return models, ToolCallingModel(models.role("implementer"))
 
             flows = replace(self._flows, models=role_models)
+            memory = StoredMemory(self._settings.home, flows.brokers.secret_values, owner=identity.owner)
             with anyio.CancelScope() as self._scopes[run]:
                 try:
                     models, implementer = open_models(meter)
                     parts = RunParts(
-                        abilities=RunAbilities(
-                            flows, workspace, ClientIdentity(client=client), silent, shown
-                        ),
+                        abilities=RunAbilities(flows, workspace, identity._replace(key=""), silent, shown),
                         models=models,
                         implementer=implementer,
                         meter=meter,
                         models_on=open_models,
-                        runs=self.runs,
+                        runs=self._runs,
                         on_event=on_event,
-                        memory=self._memory,
+                        memory=memory if self._settings.memory else None,
                         ask=ask,
                         searches=bool(flows.web.backends),
                         builds=self._settings.policy != "locked",
@@ -160,7 +160,7 @@ class TaskRunner:
                 finally:
                     del self._scopes[run]
         # `stop` ended it. The run has noted how far it came.
-        solution = await self.runs.solution(run)
+        solution = await self._runs.solution(run)
         if solution is None:
             raise UsageError(f"The run {run} was stopped.")
         return solution
@@ -198,12 +198,12 @@ class TaskRunner:
             prompt=f"{_HOW}{research}\n<task>\n{escape_fence(request.task, 'task')}\n</task>",
         )
 
-    async def estimate(self, request: TaskRequest) -> Estimate | None:
-        """What the task is likely to take, by recorded runs; None where there are too few."""
-        return estimate(request.task, await self.runs.list(MAX_RUNS))
+    async def estimate(self, request: TaskRequest, owner: str | None) -> Estimate | None:
+        """What the task is likely to take, by recorded runs of an owner (None: all); None where there are too few."""
+        return estimate(request.task, await self.runs_of(owner).list(MAX_RUNS))
 
     async def stop(self, run: str) -> bool:
-        """Ends a run of this process; False where it is not under way here."""
+        """Ends a run of this process, whoever owns it; False where it is not under way here."""
         scope = self._scopes.get(run)
         if scope is None:
             return False
@@ -217,15 +217,12 @@ async def open_task_runner(
 ) -> AsyncIterator[TaskRunner]:
     """Opens the flow of tasks over the parts of an app; nothing is read or made before the first task."""
     role_models = models if models.is_configured else None
-    memory = None
-    if settings.memory and role_models is not None:
-        memory = StoredMemory(settings.home, flows.brokers.secret_values)
     async with open_readers() as readers:
-        yield TaskRunner(settings, replace(flows, readers=readers), jobs, role_models, memory)
+        yield TaskRunner(settings, replace(flows, readers=readers), jobs, role_models)
 
 
 def new_run_id() -> str:
-    """Returns a random run id that cannot be guessed: it gives access to the run."""
+    """Returns a random run id that cannot be guessed."""
     return secrets.token_hex(16)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
 import anyio
 
-from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
+from alita_mcp.errors import FileRefused, LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import claims_less, is_unproven
 from alita_mcp.library.versions.naming import find_version
@@ -20,6 +21,8 @@ from alita_mcp.verification.verify import Verdict, verify
 
 Lacks = Callable[[Grants], list[str]]
 """What these grants need and the settings do not give, each as in `needs a model: set ALITA_MODEL`."""
+
+_log = logging.getLogger(__name__)
 
 
 class VersionPlace(NamedTuple):
@@ -40,6 +43,8 @@ class VersionVerifier:
         self._environments: dict[tuple[str, str], Environment] = {}
         self._verifying: dict[str, anyio.Lock] = {}
         self._failures: dict[tuple[str, str], str] = {}
+        self._unrecorded: dict[str, dict[str, str]] = {}
+        """Evidence of this process by digest: gates that were passed while the disk took no record of it."""
 
     def why_not(self, manifest: Manifest) -> str:
         """Why a version cannot run here, as in `needs a model: set ALITA_MODEL`; empty where it can, as far as known.
@@ -103,13 +108,13 @@ class VersionVerifier:
         # An older release may have proved it here, where its packages open no sockets: only its calls would fail.
         if manifest.packages:
             self.check(manifest)
-        evidence = self._library.tools.evidence(manifest.name, manifest.version)
+        key = (manifest.digest, sandbox.kind)
+        evidence = self._evidence(manifest)
         if sandbox.kind not in evidence:
             async with self._verifying.setdefault(manifest.digest, anyio.Lock()):
-                if sandbox.kind not in self._library.tools.evidence(manifest.name, manifest.version):
+                if sandbox.kind not in self._evidence(manifest):
                     await self._run_gates(stored, sandbox, depth)
-            evidence = self._library.tools.evidence(manifest.name, manifest.version)
-        key = (manifest.digest, sandbox.kind)
+            evidence = self._evidence(manifest)
         if key not in self._environments:
             own = evidence.get(sandbox.kind)
             lock = Lock.model_validate_json(own) if own else stored.lock
@@ -117,6 +122,11 @@ class VersionVerifier:
                 return VersionPlace(sandbox, None)
             self._environments[key] = await sandbox.prepare(lock, silent)
         return VersionPlace(sandbox, self._environments[key])
+
+    def _evidence(self, manifest: Manifest) -> dict[str, str]:
+        """Lock of each kind of sandbox in which a version passed its gates."""
+        unrecorded = self._unrecorded.get(manifest.digest, {})
+        return unrecorded | self._library.tools.evidence(manifest.name, manifest.version)
 
     async def verify_unproven(self, name: str, version: int | None, depth: int = 0) -> None:
         """Runs the gates of an enabled tool's version that has passed none, before anything is made of its word.
@@ -152,7 +162,12 @@ class VersionVerifier:
             await self._record_proof(stored, verdict)
         else:
             lock = verdict.lock or stored.lock
-            await self._library.raise_evidence(manifest.name, manifest.version, sandbox.kind, lock)
+            try:
+                await self._library.raise_evidence(manifest.name, manifest.version, sandbox.kind, lock)
+            except FileRefused as full:  # the call does not depend on the disk
+                _log.warning("%s", full)
+                own = lock.model_dump_json() if lock.requirements else ""
+                self._unrecorded[manifest.digest] = {sandbox.kind: own}
 
     async def _record_proof(self, stored: StoredVersion, verdict: Verdict) -> None:
         """Records what the gates found of a version that only its own files spoke for, and no more than they claim."""
@@ -170,6 +185,8 @@ class VersionVerifier:
         try:
             with suppress(NameTaken):  # another process was faster
                 await self._library.raise_trust(accepted, stored)
+        except FileRefused:
+            raise
         except LibraryError as other:
             raise ToolUnavailable(
                 f"{stored.manifest.name!r} v{stored.manifest.version} cannot be trusted: its code does not match "

@@ -43,7 +43,7 @@ from alita_mcp.cli.tasks.memory import memory
 from alita_mcp.cli.tasks.runs import show_runs
 from alita_mcp.cli.tasks.solve import OpenFlow, open_task_runner, solve
 from alita_mcp.errors import AlitaError, Cancelled, UsageError
-from alita_mcp.exception_groups import innermost_error
+from alita_mcp.machine import HTTP_CLIENTS, edge_error, lack_of_descriptors
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -149,7 +149,7 @@ def main(argv: Sequence[str] | None = None, *, open_flow: OpenFlow = open_task_r
         except CycloptsError as invalid:
             status = report(explain_words(invalid), output)
         except Exception as failed:  # noqa: BLE001 - the outermost edge: a person gets words, not a traceback
-            status = report(innermost_error(failed), output)
+            status = report(edge_error(failed), output)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -206,7 +206,12 @@ def run_words(words: Sequence[str], output: Output, open_flow: OpenFlow) -> int:
 
     import logging
 
-    logging.basicConfig(stream=sys.stderr, level=read_settings().log_level.upper())
+    settings = read_settings()
+    logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
+    clients = HTTP_CLIENTS if parsed.bound.arguments.get("http") else 0
+    lack = lack_of_descriptors(settings.max_workers, clients)
+    if lack and (clients or parsed.command is not serve):  # the server over stdio says it itself
+        output.note(f"warning: {lack}")
     given = {"output": output, "open_flow": open_flow}
     injected = {name: given[name] for name in parsed.injected if name in given}
     call = partial(parsed.command, *parsed.bound.args, **parsed.bound.kwargs, **injected)

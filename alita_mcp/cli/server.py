@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from cyclopts import Parameter, Token
@@ -29,12 +30,14 @@ Address = Annotated[
 ]
 
 
-def serve(*, http: Address | None = None, allow_host: list[str] | None = None) -> int:
+def serve(*, http: Address | None = None, allow_host: list[str] | None = None, no_token: bool = False) -> int:
     """Serve MCP over stdin and stdout, or over HTTP.
 
     Args:
-        http: Serve Streamable HTTP at /mcp of this address; other machines than this one need ALITA_TOKEN.
+        http: Serve Streamable HTTP at /mcp of this address; clients need the token of ALITA_TOKEN or of the home.
         allow_host: Accept requests for this host name too; may be given several times.
+        no_token: Serve without a token, on this machine alone: all its users and programs may then do what your
+            clients may, and read what they leave.
 
     Examples:
         alita serve
@@ -42,23 +45,46 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None) -
         alita serve --http 0.0.0.0:8765 --allow-host tools.example.org
     """
     if http is None:
-        if allow_host:
-            raise UsageError("--allow-host needs --http.")
+        if allow_host or no_token:
+            raise UsageError("--allow-host and --no-token need --http.")
         from alita_mcp.server.transports.entry import serve_over_stdio
         from alita_mcp.server.transports.wire import claim_standard_streams
 
         serve_over_stdio(claim_standard_streams(), os.getppid())
     import anyio
 
-    from alita_mcp.server.transports.http import serve_http
+    from alita_mcp.server.transports.guard import in_brackets, read_host
+    from alita_mcp.server.transports.http import serve_http, until_signal
+    from alita_mcp.server.transports.http_token import ensure_token, token_path
     from alita_mcp.settings import read_settings
     from alita_mcp.web.routes import library_routes
 
     host, port = http
+    settings = read_settings()
+    for name in allow_host or ():
+        if read_host(name) != name.lower():
+            raise UsageError(f"Invalid host name {name!r}: expected a name alone, such as tools.example.org.")
+    if no_token and settings.token is not None:
+        raise UsageError("ALITA_TOKEN is set, and --no-token asks for none.", hint="Leave one of them out.")
+    address = f"{in_brackets(host)}:{port}"
+    where = "in ALITA_TOKEN" if settings.token else f"in {token_path(settings)}"
+    notice = (
+        "alita: no token: every user and program of this machine is served, and sees what the others leave\n"
+        if no_token
+        else f"alita: clients need the token {where}: alita install CLIENT --http {address} --write\n"
+        f"alita: http://{address}/ui shows the library: sign in with any name, and the token as the password\n"
+    )
 
     async def listen() -> int:
         async with open_library(tells=False) as library:
-            allowed, pages = tuple(allow_host or ()), library_routes(library)
-            return await serve_http(read_settings(), host, port, allowed_hosts=allowed, pages=pages)
+            return await serve_http(
+                settings,
+                host,
+                port,
+                token=None if no_token else ensure_token(settings),
+                allowed_hosts=allow_host or (),
+                pages=library_routes(library),
+                until=partial(until_signal, notice=notice),
+            )
 
     return anyio.run(listen)

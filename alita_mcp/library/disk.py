@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from alita_mcp.errors import LibraryError
+from alita_mcp.machine import unusable
 
 MAX_FILE_BYTES = 8 << 20
 """No file of a version is larger; a larger one was written by another program."""
@@ -25,14 +26,6 @@ def no_step(_: str) -> None:
 
 class Damaged(LibraryError):
     """A folder does not hold the plain files that were written into it; the message names the first difference."""
-
-
-def unreadable(path: Path, error: OSError) -> LibraryError:
-    """The error for a place that the operating system refuses."""
-    return LibraryError(
-        f"{path} cannot be used: {error.strerror or error}.",
-        hint="Check that ALITA_HOME is a folder that you may read and write, with space left. Nothing was deleted.",
-    )
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], on_step: OnStep = no_step) -> None:
@@ -56,7 +49,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes], on_step: OnStep = no_
         sync_folder(folder)
         on_step("synced")
     except OSError as error:
-        raise unreadable(folder, error) from error
+        raise unusable(folder, error) from error
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -115,7 +108,7 @@ def read_folder(folder: Path, names: Collection[str]) -> dict[str, bytes]:
     except FileNotFoundError as missing:  # just now: another version's folder may be about to take its place
         raise Damaged("its folder is missing") from missing
     except OSError as error:
-        raise unreadable(folder, error) from error
+        raise unusable(folder, error) from error
 
 
 def read_plain_file(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:

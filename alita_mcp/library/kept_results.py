@@ -10,8 +10,9 @@ from pathlib import Path
 
 from alita_mcp.errors import LibraryError, ToolNotFound
 from alita_mcp.library.bounded_folder import BoundedFolder
-from alita_mcp.library.disk import unreadable
 from alita_mcp.library.packed_files import pack_files, read_packed_file
+from alita_mcp.machine import unusable
+from alita_mcp.owners import USER
 
 MAX_RUNS = 100
 MAX_BYTES = 64 << 20
@@ -19,19 +20,18 @@ _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
 class KeptResults:
-    """Newest results and files of runs; older ones are dropped to keep the bound."""
+    """Newest results and files of an owner's runs; older ones are dropped to keep the bound of all owners together."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, owner: str = USER) -> None:
         self._folder = BoundedFolder(folder, MAX_RUNS, MAX_BYTES)
+        self._owner = owner
 
     def keep(self, result: bytes) -> str:
         """Stores a result, a JSON text; returns the name to read it by.
 
         Raises:
-            LibraryError: it is larger than the whole store, or the disk refuses.
+            LibraryError: it is larger than the store, or than this owner's share of a full one, or the disk refuses.
         """
-        if len(result) > MAX_BYTES:
-            raise LibraryError(f"A result of {len(result)} bytes is too large to keep.", hint="Ask for less.")
         run = secrets.token_hex(16)
         self._write(f"{run}.json", result)
         return run
@@ -85,10 +85,12 @@ class KeptResults:
         return found
 
     def _find(self, run: str, kind: str) -> Path | None:
-        return self._folder.find(f"{run}.{kind}") if _RUN_ID.fullmatch(run) else None
+        return self._folder.find(f"{run}.{kind}", self._owner) if _RUN_ID.fullmatch(run) else None
 
     def _write(self, name: str, content: bytes) -> None:
         try:
-            self._folder.write_file(name, content)
+            has_room = len(content) <= MAX_BYTES and self._folder.write_file(name, content, self._owner)
         except OSError as error:
-            raise unreadable(self._folder.folder / name, error) from error
+            raise unusable(self._folder.folder / name, error) from error
+        if not has_room:
+            raise LibraryError(f"{len(content):,} bytes are too large to keep.", hint="Ask for less.")

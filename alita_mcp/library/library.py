@@ -50,7 +50,6 @@ class Library:
         self._store = store
         self._loaded = LoadedVersions(store.files, store.read_version)
         self.calls = CallJournal(store.catalogue)
-        self.runs = KeptResults(store.home / "runs")
         self._threads = anyio.CapacityLimiter(THREADS)
         self._finder = finder_for(settings, store.catalogue.path, tasks)
         self._listeners: dict[object, Callable[[], None]] = {}
@@ -216,18 +215,21 @@ class Library:
         return folder
 
     async def settle(self) -> None:
-        """Returns when all calls that were recorded are on the disk and in the entries' use."""
-        await self._change(self.calls.write_calls)
+        """Returns when all calls that were recorded are in the entries' use, or the disk takes none."""
+        await self._change(self._write_calls)
 
     async def record(
         self, event: str, name: str | None, detail: dict[str, Any], version: int | None = None
     ) -> None:
-        """Writes an event into the journal."""
-        await self._in_thread(self._store.catalogue.record, event, name, version, detail)
+        """Writes an event into the journal; on a disk that takes none, into the log."""
+        try:
+            await self._in_thread(self._store.catalogue.record, event, name, version, detail)
+        except LibraryError as failure:
+            _log.warning("%s Not journalled: %s %s %s", failure, event, name or "", detail)
 
     def journal(self, limit: int = 100, event: str | None = None) -> list[JournalRow]:
         """The newest events first, all or those of one kind."""
-        self.calls.write_calls()
+        self._write_calls()
         return self._store.catalogue.journal(limit, event)
 
     def untold_rebuilding(self) -> str:
@@ -267,13 +269,9 @@ class Library:
         await self.record("reindexed", None, {"rows": rows})
         return rows
 
-    async def keep_run(self, result: bytes) -> str:
-        """Stores a whole result, a JSON text; returns the name to read it by."""
-        return await self._in_thread(self.runs.keep, result)
-
-    async def read_run(self, run: str) -> bytes:
-        """A stored result; ToolNotFound if there is none of that name, or it was evicted."""
-        return await self._in_thread(self.runs.read_result, run)
+    def runs_of(self, owner: str) -> KeptResults:
+        """The kept results and files of an owner's runs; its methods block."""
+        return KeptResults(self.home / "runs", owner)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls back on the event loop after every committed change of what is listed; returns how to stop that."""
@@ -301,25 +299,31 @@ class Library:
 
     async def watch(self) -> None:
         """Notices what other processes commit and what people grant, for as long as it runs."""
-        seen = None
+        seen, complaint = None, ""
         while True:
             try:
                 used = self.calls.has_unwritten and await self._in_thread(self.calls.write_calls)
                 mark = await self._in_thread(self._store.mark)
                 if used or mark != seen:
                     await self.refresh()
-                seen = mark
+                seen, complaint = mark, ""
             except LibraryError as failure:
-                _log.warning("%s", failure)
+                if complaint != str(failure):  # a disk stays full for long
+                    complaint = str(failure)
+                    _log.warning("%s", complaint)
             await anyio.sleep(WATCH_EVERY_S)
 
     def close(self) -> None:
         """Writes the last calls and lets go of the search; the store is closed by who opened it."""
+        self._write_calls()
+        self._finder.close()
+
+    def _write_calls(self) -> None:
+        """Writes the last calls where the disk takes them: no reader is refused for the sake of the journal."""
         try:
             self.calls.write_calls()
         except LibraryError as failure:
             _log.warning("%s", failure)
-        self._finder.close()
 
     async def _alter(self, event: str, name: str, version: int | None = None, **more: Any) -> CatalogueEntry:
         known = self.entry(name)

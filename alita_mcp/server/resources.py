@@ -19,7 +19,7 @@ from alita_mcp.library.packed_files import mime_of, text_of
 from alita_mcp.library.trust.evidence import report_with_evidence
 from alita_mcp.server.agents.requests import RUN_ID
 from alita_mcp.server.client.announcer import CATALOGUE_URI
-from alita_mcp.server.client.identity import is_modern
+from alita_mcp.server.client.identity import is_modern, owner_of
 from alita_mcp.server.results.building import printable
 from alita_mcp.server.results.delivery import KEPT
 from alita_mcp.server.results.ranges import text_in_parts, text_resource
@@ -85,7 +85,7 @@ _WORD = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 class Resources:
-    """The resources of the library and its runs, few enough for one page; ids of runs cannot be guessed or listed."""
+    """The resources of the library and an owner's runs, few enough for one page; runs are not listed."""
 
     def __init__(self, shared: SharedApp) -> None:
         self._shared = shared
@@ -125,14 +125,14 @@ class Resources:
         uri = printable(str(params.uri), MAX_URI)
         code = types.INVALID_PARAMS if is_modern(ctx) else _LEGACY_NOT_FOUND
         try:
-            found = await self._find_resource(str(params.uri))
+            found = await self._find_resource(str(params.uri), owner_of(ctx))
         except AlitaError as failure:
             raise MCPError(code, printable(str(failure), 1_000), {"uri": uri}) from failure
         if found is None:
             raise MCPError(code, f"Resource not found: {uri}", {"uri": uri})
         return found
 
-    async def _find_resource(self, uri: str) -> types.ReadResourceResult | None:
+    async def _find_resource(self, uri: str, owner: str) -> types.ReadResourceResult | None:
         app = await self._shared.get()
         limit = app.settings.limits.result_bytes
         if uri == CATALOGUE_URI:
@@ -146,18 +146,18 @@ class Resources:
         if file := _match(_FILE, uri):
             if not RUN_ID.fullmatch(file["id"]):
                 return None
-            data = await anyio.to_thread.run_sync(app.library.runs.read_file, file["id"], file["file"])
+            runs = app.library.runs_of(owner)
+            data = await anyio.to_thread.run_sync(runs.read_file, file["id"], file["file"])
             return await anyio.to_thread.run_sync(_file_contents, uri, file, data, limit)
         if values := _match(_RUN, uri):
-            document = await app.library.read_run(values["id"])
+            runs = app.library.runs_of(owner)
+            document = await anyio.to_thread.run_sync(runs.read_result, values["id"])
         elif values := _match(_TASK, uri):
-            events, solution = (
-                await app.tasks.runs.events(values["run"]),
-                await app.tasks.runs.solution(values["run"]),
-            )
+            tasks = app.tasks.runs_of(owner)
+            events, solution = await tasks.events(values["run"]), await tasks.solution(values["run"])
             document = await anyio.to_thread.run_sync(_task_document, events, solution)
         elif values := _match(_TASK_VALUE, uri):
-            document = await app.tasks.runs.read_value(values["run"], values["reference"])
+            document = await app.tasks.runs_of(owner).read_value(values["run"], values["reference"])
         else:
             return None
         return await anyio.to_thread.run_sync(text_in_parts, uri, JSON, document, limit, *_range(values))

@@ -54,8 +54,8 @@ def resume_job(call: ToolCall, tool: Tool) -> Job[Any] | None:
         raise InvalidArguments("job_id asks for the outcome of a job.", hint="Leave out the other fields.")
     state = read_state(call)
     if state is None:
-        return None if job_id is None else call.app.jobs.find_job(job_id, tool)
-    job = call.app.jobs.find_job(state.job, tool)
+        return None if job_id is None else call.app.jobs.find_job(job_id, tool, owner=call.identity.owner)
+    job = call.app.jobs.find_job(state.job, tool, owner=call.identity.owner)
     if job.person is not None:
         questions = {question.key: question for question in job.person.open_questions}
         responses = call.params.input_responses or {}
@@ -158,4 +158,4 @@ async def job_result(
         return result_of(done)
 
     is_task = isinstance(outcome, Working) and call.tasks.are_supported(call.ctx)
-    return call.tasks.start_task(finish) if is_task else result_of(outcome)
+    return call.tasks.start_task(finish, call.identity.owner) if is_task else result_of(outcome)

@@ -13,7 +13,7 @@ from alita_mcp.server.context import Context, ToolResult
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.app.learning import ClientIdentity
+    from alita_mcp.owners import ClientIdentity
     from alita_mcp.server.client.announcer import Announcer
     from alita_mcp.server.client.tool_list import ClientToolList
     from alita_mcp.server.tasks import Tasks

@@ -14,7 +14,8 @@ from anyio.abc import TaskGroup
 from mcp.shared.exceptions import MCPError
 
 from alita_mcp.errors import UsageError
-from alita_mcp.server.client.identity import is_modern
+from alita_mcp.owners import choose_surplus
+from alita_mcp.server.client.identity import is_modern, owner_of
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -50,8 +51,9 @@ def timestamp() -> str:
 
 @dataclass
 class Task:
-    """One long call."""
+    """One long call of an owner."""
 
+    owner: str
     id: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     status: Status = "working"
     created: str = field(default_factory=timestamp)
@@ -135,18 +137,21 @@ class Tasks:
                 {"requiredCapabilities": {"extensions": {EXTENSION: {}}}},
             )
 
-    def start_task(self, work: Work) -> dict[str, Any]:
-        """Starts work in the background; the result of the call.
+    def start_task(self, work: Work, owner: str) -> dict[str, Any]:
+        """Starts an owner's work in the background; the result of the call.
 
         Raises:
             UsageError: too many tasks are running.
         """
-        finished = [name for name, task in self._tasks.items() if task.status not in UNFINISHED]
-        if len(self._tasks) - len(finished) >= MAX_UNFINISHED:
+        finished = [
+            (task.id, task.owner, 1) for task in self._tasks.values() if task.status not in UNFINISHED
+        ]
+        unfinished = len(self._tasks) - len(finished)
+        if unfinished >= MAX_UNFINISHED:
             raise UsageError(f"{MAX_UNFINISHED} tasks are running already.", hint="Wait for one to end.")
-        if len(self._tasks) >= MAX_TASKS:
-            del self._tasks[finished[0]]
-        task = Task()
+        for surplus in choose_surplus(finished, owner, MAX_TASKS - 1 - unfinished):
+            del self._tasks[surplus]
+        task = Task(owner)
         self._tasks[task.id] = task
         self._group().start_soon(self._run_task, task, work)
         return {"resultType": "task", **task.wire()}
@@ -176,9 +181,10 @@ class Tasks:
         headers = getattr(ctx.request, "headers", None)  # only HTTP has them
         if headers is not None and headers.get("mcp-name") != task_id:
             raise MCPError(types.HEADER_MISMATCH, "Header mismatch: Mcp-Name must equal params.taskId")
-        if task_id not in self._tasks:
+        task = self._tasks.get(task_id)
+        if task is None or task.owner != owner_of(ctx):
             raise MCPError(types.INVALID_PARAMS, "Task not found")
-        return self._tasks[task_id]
+        return task
 
     async def _get_task(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
         task = self._find_task(ctx, params.task_id)

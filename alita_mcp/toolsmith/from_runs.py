@@ -110,7 +110,8 @@ class FromRuns:
             )
         await on_stage("runs")
         runs = [
-            await anyio.to_thread.run_sync(store.find_run, each) for each in dict.fromkeys(request.from_run)
+            await anyio.to_thread.run_sync(store.find_run, each, request.client.owner)
+            for each in dict.fromkeys(request.from_run)
         ]
         # No tool can be made of runs (1) that all failed, (2) that hold a secret, or (3) that used rights which the
         # request does not ask for.

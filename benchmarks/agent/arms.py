@@ -23,6 +23,7 @@ from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolS
 from alita_mcp.models.litellm.provider import LitellmModel
 from alita_mcp.models.roles import Role, RoleModels
 from alita_mcp.models.structured.json_calls import ToolCallingModel
+from alita_mcp.owners import ClientIdentity
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value
@@ -143,7 +144,7 @@ async def _trial(app: App, arm: str, task: task_file.AgentTask, request: TaskReq
     empty = Trial(id=task.id, level=task.level, answer="", expected=task.answer, right=False)
     started = time.monotonic()
     try:
-        solution = await app.tasks.solve(request, _silent, client=f"bench {arm}")
+        solution = await app.tasks.solve(request, _silent, identity=ClientIdentity(client=f"bench {arm}"))
     except UsageError:
         raise
     except AlitaError as failure:

@@ -92,10 +92,9 @@ async def _operate(crowd: Crowd, number: int, name: str, client: Client) -> None
         result = await client.call_tool("search_capabilities", query)
         found: Sequence[dict[str, Any]] = (result.get("structuredContent") or {}).get("results", ())
         right = name == NOOP or any(row["name"] == TOOL for row in found)
-    answer = result.get("structuredContent") or {}
-    if answer.get("status") == "busy":
+    if retry_after_s := (result.get("_meta") or {}).get("alita/retry_after_s"):
         crowd.busy.append(watch.seconds)
-        await anyio.sleep(answer.get("retry_after_s", 1))
+        await anyio.sleep(retry_after_s)
     elif right:
         crowd.done[number] += 1
         crowd.latencies.append(watch.seconds)

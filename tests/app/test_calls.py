@@ -174,7 +174,7 @@ async def test_what_a_broker_was_asked_for_stands_in_the_journal_and_its_secrets
 
     chains: list[tuple[str, ...]] = []
 
-    def broker_for(stored: StoredVersion, chain: tuple[str, ...]) -> Asked:
+    def broker_for(stored: StoredVersion, chain: tuple[str, ...], _client: object) -> Asked:
         chains.append(chain)
         return brokers[len(chains) - 1]
 
@@ -197,7 +197,7 @@ async def test_what_a_broker_was_asked_for_stands_in_the_journal_and_its_secrets
 
 
 async def test_tools_without_grants_get_no_broker(open_with: Open) -> None:
-    def broker_for(stored: StoredVersion, chain: tuple[str, ...]) -> Asked:
+    def broker_for(stored: StoredVersion, chain: tuple[str, ...], _client: object) -> Asked:
         raise AssertionError("nothing was asked for")
 
     async with open_with() as app:

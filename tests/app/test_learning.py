@@ -12,9 +12,7 @@ from alita_mcp.app.learning import (
     MAX_CLIENTS,
     MAX_SEARCHES,
     MAX_WAITING,
-    UNIDENTIFIED,
     WITHIN_S,
-    ClientIdentity,
     Learning,
     open_learning,
 )
@@ -23,6 +21,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.search.answer import Fit, SearchAnswer
 from alita_mcp.library.words.documents import LEAST_LEARNED, document_of
+from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.example_requests import MAX_CHARACTERS, says_nothing_new, worth_learning
 from tests.app.conftest import Open, adder

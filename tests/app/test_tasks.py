@@ -13,6 +13,7 @@ from alita_mcp.app import App, open_app
 from alita_mcp.errors import Cancelled, UsageError
 from alita_mcp.models.interface import Completion, ToolCall
 from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.owners import USER, ClientIdentity
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import FixedLimits, Settings
 
@@ -115,16 +116,16 @@ async def test_a_job_is_a_run_and_its_end_is_the_runs(settings: Settings) -> Non
             if "run_code" in stage:
                 began.set()
 
-        job = app.tasks.begin_task(TaskRequest(task="Loop."), client="a client")
+        job = app.tasks.begin_task(TaskRequest(task="Loop."), identity=ClientIdentity(client="a client"))
         job.listeners.append(listen)
         await began.wait()
         await app.jobs.cancel(job)
         with pytest.raises(Cancelled):
             await app.jobs.wait_for_outcome(job, 1, silent)
-        stored = await app.tasks.runs.solution(job.id)
+        stored = await app.tasks.runs_of(USER).solution(job.id)
         assert stored is not None
         assert stored.stopped == "cancelled"
-        assert await app.tasks.estimate(TaskRequest(task="Loop.")) is None
+        assert await app.tasks.estimate(TaskRequest(task="Loop."), owner=None) is None
 
 
 async def test_a_file_that_is_not_there_ends_before_anything_is_asked(

@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from alita_mcp.owners import USER
 from alita_mcp.runs.code_run import RecordedRun
 from alita_mcp.runs.history.program import program_of
 from alita_mcp.runs.history.store import open_run_store
@@ -43,7 +44,7 @@ def left_behind(home: Path) -> list[str]:
     for run in ran:
         program = program_of(run.code)
         assert program is not None
-        store.add_run(run, program.key, "")
+        store.add_run(run, program.key, USER)
     return [run.id for run in ran]
 
 

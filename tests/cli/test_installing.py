@@ -137,7 +137,7 @@ def test_the_server_starts_with_the_settings_a_person_made_and_without_secrets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("ALITA_DOCKER_IMAGE", raising=False)
-    launch = launch_command(Settings(home=Path("/data"), sandbox="wasm", token="s3cret"))  # type: ignore[arg-type]
+    launch = launch_command(Settings(home=Path("/data"), sandbox="wasm", token="s3cret-of-sixteen-letters"))  # type: ignore[arg-type]
     assert launch.env == {"ALITA_HOME": str(Path("/data")), "ALITA_SANDBOX": "wasm"}
     published = launch_command(Settings(), uvx=True)
     assert (Path(published.command).stem, published.args, published.env) == ("uvx", ("alita-mcp-server",), {})

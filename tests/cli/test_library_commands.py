@@ -328,7 +328,9 @@ def test_the_log_tells_what_happened_oldest_first(made: Said, alita: Alita) -> N
 def test_an_exported_folder_can_be_imported_elsewhere(
     made: Said, alita: Alita, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = Path(alita("tool", "export", "double").out.strip())
+    exported = alita("tool", "export", "double")
+    assert "runs unconfined, with your rights" in exported.err
+    folder = Path(exported.out.strip())
     assert (folder / "server.py").is_file()
     monkeypatch.setenv("ALITA_HOME", str(tmp_path / "elsewhere"))
     said = alita("tool", "import", str(folder), "--json")

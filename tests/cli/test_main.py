@@ -248,10 +248,35 @@ def test_serve_refuses_an_address_that_is_none(alita: Alita) -> None:
     assert alita("serve", "--allow-host", "example.org").status == 2
 
 
-def test_serve_on_an_open_address_without_a_token_is_refused(alita: Alita) -> None:
-    said = alita("serve", "--http", "0.0.0.0:0")
+@each_case(
+    "words, token, says",
+    [
+        (["--http", "0.0.0.0:0", "--no-token"], "", "'0.0.0.0' without a token"),
+        (
+            ["--http", "0", "--no-token", "--allow-host", "tools.example.org"],
+            "",
+            "'tools.example.org' without a token",
+        ),
+        (["--http", "0", "--no-token"], "a-token-of-sixteen", "--no-token asks for none"),
+        (["--http", "0", "--allow-host", "http://tools.example.org"], "", "Invalid host name"),
+        (["--http", "0", "--allow-host", "tools.example.org:80"], "", "Invalid host name"),
+        (["--http", "0"], "fifteen-letters", "ALITA_TOKEN: a token has at least 16 characters, this one 15"),
+        (
+            ["--http", "0"],
+            "fünfzehn-und-mehr-zeichen",
+            "ALITA_TOKEN: a token holds nothing but printable ASCII",
+        ),
+        (["--no-token"], "", "need --http"),
+    ],
+)
+def test_serve_refuses_to_open_more_than_it_is_told_to(
+    alita: Alita, monkeypatch: pytest.MonkeyPatch, words: list[str], token: str, says: str
+) -> None:
+    monkeypatch.setenv("ALITA_TOKEN", token)
+    said = alita("serve", *words)
     assert (said.status, said.out) == (2, "")
-    assert "ALITA_TOKEN" in said.err
+    assert says in said.err
+    assert not token or token not in said.err
 
 
 async def test_serve_speaks_mcp_over_stdin_and_stdout(environment: dict[str, str]) -> None:
@@ -265,7 +290,9 @@ async def test_serve_speaks_mcp_over_stdin_and_stdout(environment: dict[str, str
 async def test_serve_speaks_mcp_over_http_until_it_is_told_to_stop(environment: dict[str, str]) -> None:
     with anyio.fail_after(PATIENCE_S):
         async with await anyio.open_process(
-            [*ALITA, "serve", "--http", "127.0.0.1:0"], env=environment, stdin=subprocess.DEVNULL
+            [*ALITA, "serve", "--http", "127.0.0.1:0", "--no-token"],
+            env=environment,
+            stdin=subprocess.DEVNULL,
         ) as server:
             assert server.stderr is not None
             said = b""

@@ -28,7 +28,7 @@ async def serve() -> int:
     )
     serve_resources(server)
     serve_prompts(server)
-    return await serve_http(settings, "127.0.0.1", 0, server=server)
+    return await serve_http(settings, "127.0.0.1", 0, token=None, server=server)
 
 
 if __name__ == "__main__":

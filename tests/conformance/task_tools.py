@@ -35,7 +35,11 @@ async def slow_compute(call: ToolCall) -> ToolResult:
         await anyio.sleep(call.arguments.get("seconds", 1))
         return said("computed")
 
-    return call.tasks.start_task(work) if call.tasks.are_supported(call.ctx) else await work(None)
+    return (
+        call.tasks.start_task(work, call.identity.owner)
+        if call.tasks.are_supported(call.ctx)
+        else await work(None)
+    )
 
 
 @task_tools.tool()
@@ -47,7 +51,7 @@ async def failing_job(call: ToolCall) -> ToolResult:
         await anyio.sleep(1)
         return said("job failed", is_error=True)
 
-    return call.tasks.start_task(work)
+    return call.tasks.start_task(work, call.identity.owner)
 
 
 @task_tools.tool()
@@ -58,7 +62,7 @@ async def protocol_error_job(call: ToolCall) -> ToolResult:
         await anyio.sleep(0.2)
         raise MCPError(types.INTERNAL_ERROR, "boom")
 
-    return call.tasks.start_task(work)
+    return call.tasks.start_task(work, call.identity.owner)
 
 
 @task_tools.tool({"filename": {"type": "string"}})
@@ -70,7 +74,7 @@ async def confirm_delete(call: ToolCall) -> ToolResult:
         answers = await task.ask_client({"confirm": wire(question)})
         return said(json.dumps(answers["confirm"]))
 
-    return call.tasks.start_task(work)
+    return call.tasks.start_task(work, call.identity.owner)
 
 
 @task_tools.tool()
@@ -81,7 +85,7 @@ async def multi_input(call: ToolCall) -> ToolResult:
         answers = await task.ask_client({"a": wire(name_form("A")), "b": wire(name_form("B"))})
         return said(json.dumps(answers))
 
-    return call.tasks.start_task(work)
+    return call.tasks.start_task(work, call.identity.owner)
 
 
 @task_tools.tool()
@@ -96,4 +100,4 @@ async def test_tool_with_task(call: ToolCall) -> ToolResult:
     async def work(_task: Task) -> types.CallToolResult:
         return said(f"done for {name}")
 
-    return call.tasks.start_task(work)
+    return call.tasks.start_task(work, call.identity.owner)

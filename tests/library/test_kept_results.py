@@ -11,17 +11,18 @@ import pytest
 from alita_mcp.errors import LibraryError, ToolNotFound
 from alita_mcp.library import kept_results
 from alita_mcp.library.kept_results import KeptResults
+from alita_mcp.owners import USER
 from tests.library.factory import opened
 
 
 async def test_a_result_is_kept_whole(home: Path) -> None:
     whole = json.dumps({"rows": [["é🙂", 1.5, None, True]] * 1_000}, ensure_ascii=False).encode()
     async with opened(home) as library:
-        run = await library.keep_run(whole)
-        assert await library.read_run(run) == whole
-        assert run != await library.keep_run(whole)
+        run = library.runs_of(USER).keep(whole)
+        assert library.runs_of(USER).read_result(run) == whole
+        assert run != library.runs_of(USER).keep(whole)
     async with opened(home) as library:
-        assert await library.read_run(run) == whole
+        assert library.runs_of(USER).read_result(run) == whole
 
 
 @pytest.mark.parametrize(
@@ -29,9 +30,9 @@ async def test_a_result_is_kept_whole(home: Path) -> None:
 )
 async def test_no_other_file_can_be_read(home: Path, name: str) -> None:
     async with opened(home) as library:
-        await library.keep_run(b"1")
+        library.runs_of(USER).keep(b"1")
         with pytest.raises(ToolNotFound, match="no run"):
-            await library.read_run(name)
+            library.runs_of(USER).read_result(name)
 
 
 def test_only_the_newest_are_kept(tmp_path: Path) -> None:

@@ -91,8 +91,9 @@ def test_runs_that_are_kept_on_the_disk_count_for_the_next_process(tmp_path: Pat
     first = [shouted(number) for number in (1, 2)]
     for run in first:
         before.add_run(run, "one")
+    assert after.add_run(shouted(4), "other") == ""
     last = shouted(3)
-    line = after.add_run(last, "other")
+    line = after.add_run(last, "one")
     assert re.findall("[0-9a-f]{32}", line) == [run.id for run in (*first, last)]
 
 

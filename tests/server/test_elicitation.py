@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,7 +31,7 @@ from tests.library.factory import no_starters, simple
 from tests.scripted_sandbox import ScriptedSandbox
 from tests.server.connections import client_of
 from tests.server.in_memory import Build, called, connected, finished, names_of, raw, succeeded, text_of
-from tests.server.processes import ENTRY, SERVE_HTTP, environment, started
+from tests.server.processes import ENTRY, environment
 from tests.tables import each_case
 from tests.toolsmith.test_grants_of_drafts import FETCH_ITEM
 
@@ -468,19 +468,12 @@ async def test_no_answer_to_a_client_holds_the_digest_that_approves(build: Build
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("kind", ["stdio legacy", "http modern"])
-async def test_over_real_connections_a_yes_publishes_and_says_so(home: Path, kind: str) -> None:
-    transport, era = kind.split()
+async def test_over_a_real_connection_a_yes_publishes_and_says_so(home: Path) -> None:
+    """Over HTTP: tests/server/test_http_strangers.py."""
     person = Person()
-    settings = {"home": home, "sandbox": "tests.server.test_elicitation:Fetching", "elicit": "true"}
-    async with AsyncExitStack() as stack:
-        target: Any = StdioServerParameters(
-            command=ENTRY[0], args=list(ENTRY[1:]), env=environment(**settings)
-        )
-        if transport == "http":
-            peer = await stack.enter_async_context(started(SERVE_HTTP, environment(**settings), home.parent))
-            target = (await peer.says("serving MCP at")).split()[-1]
-        client = await stack.enter_async_context(client_of(target, era, elicitation_callback=person))
+    settings = {"home": home, "sandbox": "tests.server.test_elicitation:Fetching"}
+    target = StdioServerParameters(command=ENTRY[0], args=list(ENTRY[1:]), env=environment(**settings))
+    async with client_of(target, "legacy", elicitation_callback=person) as client:
         answer = await client.make(FETCH_ITEM)
         assert (answer["status"], answer["tool"]) == ("created", "fetch_item")
         assert (await client.tool("fetch_item")).name == "fetch_item"
@@ -488,20 +481,13 @@ async def test_over_real_connections_a_yes_publishes_and_says_so(home: Path, kin
 
 
 @each_case(
-    "host, said, asks",
-    [
-        ("127.0.0.1", None, True),
-        ("localhost", None, True),
-        ("0.0.0.0", None, False),
-        ("192.0.2.1", None, False),
-        ("127.0.0.1", False, False),
-        ("0.0.0.0", True, True),
-    ],
+    "said, has_token, asks",
+    [(None, True, False), (False, True, False), (True, True, True), (True, False, False)],
 )
-def test_where_other_machines_reach_the_server_nobody_is_asked_unless_the_setting_says_so(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, host: str, said: bool | None, asks: bool
+def test_over_http_nobody_is_asked_without_the_setting_and_a_token(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, said: bool | None, has_token: bool, asks: bool
 ) -> None:
     built: list[Settings] = []
     monkeypatch.setattr(build_module, "build_server", built.append)
-    http.build_http_server(settings.model_copy(update={"elicit": said}), host)
+    http.build_http_server(settings.model_copy(update={"elicit": said}), has_token=has_token)
     assert built[0].elicit is asks

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from itertools import product
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from starlette.routing import Route
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
 from alita_mcp.server.client.owner import read_owner
-from alita_mcp.server.transports.guard import Guard, is_loopback
+from alita_mcp.server.transports.guard import Guard, host_names, is_loopback
 from alita_mcp.server.transports.http import MAX_BODY_BYTES, OpenRequests, serve_http
 from alita_mcp.server.transports.sessions import RecentEvents
 from alita_mcp.settings import Settings
@@ -55,7 +55,8 @@ async def listening(settings: Settings, host: str = "127.0.0.1", **options: Any)
         return 0
 
     async def serve() -> None:
-        assert await serve_http(settings, host, 0, until=until, **options) == 0
+        token = settings.token.get_secret_value() if settings.token else None
+        assert await serve_http(settings, host, 0, token=token, until=until, **options) == 0
 
     with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
@@ -77,14 +78,24 @@ async def posted(url: str, **headers: str) -> httpx.Response:
         return await client.post(url, json=POST, headers=HEADERS | headers)
 
 
-@each_case("host, token", product(["0.0.0.0", "::", "192.0.2.7", "example.org"], [None, "", "  "]))
-async def test_an_address_open_to_others_is_refused_without_a_token(
-    settings: Settings, host: str, token: str | None
+@each_case(
+    "host, names, elicit",
+    [
+        *((host, [], None) for host in ("0.0.0.0", "::", "192.0.2.7", "example.org")),
+        ("127.0.0.1", ["tools.example.org"], None),
+        ("127.0.0.1", [], True),
+    ],
+)
+async def test_a_server_for_others_or_with_forms_is_refused_without_a_token(
+    settings: Settings, host: str, names: list[str], elicit: bool | None
 ) -> None:
-    given_token = settings.model_copy(update={"token": token if token is None else SecretStr(token)})
-    with anyio.fail_after(PATIENCE_S), pytest.raises(UsageError, match="token") as refused:
-        await serve_http(given_token, host, 0)
-    assert "ALITA_TOKEN" in refused.value.hint
+    changed = settings.model_copy(update={"elicit": elicit})
+    with (
+        anyio.fail_after(PATIENCE_S),
+        pytest.raises(UsageError, match=r"without a token|needs a token") as refused,
+    ):
+        await serve_http(changed, host, 0, token=None, allowed_hosts=names)
+    assert "--no-token" in refused.value.hint
 
 
 @given(st.ip_addresses())
@@ -96,7 +107,7 @@ async def test_a_port_that_is_taken_is_refused_with_its_number(settings: Setting
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with anyio.fail_after(PATIENCE_S), pytest.raises(UsageError, match=str(port)):
-            await serve_http(settings, "127.0.0.1", port)
+            await serve_http(settings, "127.0.0.1", port, token=None)
 
 
 @pytest.mark.slow
@@ -113,40 +124,61 @@ async def test_a_request_without_the_token_is_refused(settings: Settings, sent: 
     assert TOKEN not in answer.text
 
 
-@given(
-    st.lists(st.binary() | st.just(f"Bearer {TOKEN}".encode()), max_size=3),
-    st.sampled_from(["/mcp", "//healthz"]),
-)
+async def passing(
+    token: str | None, headers: list[tuple[bytes, bytes]], path: str = "/mcp"
+) -> tuple[int, str]:
+    """The status that the access checks give a request, 200 where they let it pass, and whose it is then."""
+    statuses, owners = [], [""]
+
+    async def behind(scope: Any, _receive: Any, send: Any) -> None:
+        owners.append(read_owner(scope))
+        await send({"type": "http.response.start", "status": 200})
+
+    async def note(message: Any) -> None:
+        statuses.append(message.get("status"))
+
+    scope = {"type": "http", "method": "GET", "path": path, "headers": headers, "state": {}}
+    await Guard(behind, token, [*host_names("127.0.0.1"), "mcp.example.org"])(scope, note, note)
+    return statuses[0], owners[-1]
+
+
+HOST = (b"host", b"localhost")
+BEARER = (b"authorization", f"Bearer {TOKEN}".encode())
+
+
+@given(st.lists(st.binary() | st.just(BEARER[1]), max_size=3), st.sampled_from(["/mcp", "/ui", "//healthz"]))
 async def test_no_other_bytes_open_the_door(values: list[bytes], path: str) -> None:
-    passed: list[str] = []
-
-    async def behind(scope: Any, _receive: Any, _send: Any) -> None:
-        passed.append(scope["path"])
-
-    async def ignore(_message: Any) -> None:
-        pass
-
-    headers = [(b"host", b"localhost"), *((b"authorization", value) for value in values)]
-    guard = Guard(behind, TOKEN, ["localhost"])
-    await guard({"type": "http", "method": "GET", "path": path, "headers": headers}, ignore, ignore)
-    assert bool(passed) == (values == [f"Bearer {TOKEN}".encode()])
+    status, _ = await passing(TOKEN, [HOST, *((b"authorization", value) for value in values)], path)
+    assert status == (200 if values == [BEARER[1]] else 401)
 
 
 @each_case("token, owner", [(TOKEN, "token:c4bbcb1fbec99d65"), (None, "anyone")])
 async def test_the_owner_of_a_request_comes_from_its_token_alone(token: str | None, owner: str) -> None:
-    owners: list[str] = []
+    claims = [(b"alita.owner", b"user"), (b"x-owner", b"user")]
+    assert await passing(token, [HOST, BEARER, *claims]) == (200, owner)
 
-    async def behind(scope: Any, _receive: Any, _send: Any) -> None:
-        owners.append(read_owner(scope))
 
-    async def ignore(_message: Any) -> None:
-        pass
+def basic(credentials: str) -> tuple[bytes, bytes]:
+    return b"authorization", b"Basic " + base64.b64encode(credentials.encode())
 
-    sent = {"host": "localhost", "authorization": f"Bearer {TOKEN}", "alita.owner": "user", "x-owner": "user"}
-    headers = [(name.encode(), value.encode()) for name, value in sent.items()]
-    scope = {"type": "http", "method": "GET", "path": "/mcp", "headers": headers, "state": {}}
-    await Guard(behind, token, ["localhost"])(scope, ignore, ignore)
-    assert owners == [owner]
+
+@each_case(
+    "path, sent, status",
+    [
+        ("/ui", basic(f"me:{TOKEN}"), 200),
+        ("/ui/library.json", basic(f":{TOKEN}"), 200),
+        ("/ui", basic(TOKEN), 401),
+        ("/ui", basic(f"{TOKEN}:me"), 401),
+        ("/ui", basic(f"me:{TOKEN}x"), 401),
+        ("/ui", (b"authorization", f"Basic {TOKEN}".encode()), 401),
+        ("/mcp", basic(f"me:{TOKEN}"), 401),
+        ("/api/tasks", basic(f"me:{TOKEN}"), 401),
+    ],
+)
+async def test_a_browser_signs_in_to_the_page_alone(
+    path: str, sent: tuple[bytes, bytes], status: int
+) -> None:
+    assert (await passing(TOKEN, [HOST, sent], path))[0] == status
 
 
 async def test_the_token_lets_in_and_the_health_check_needs_none(settings: Settings) -> None:
@@ -156,28 +188,91 @@ async def test_the_token_lets_in_and_the_health_check_needs_none(settings: Setti
             assert answer.status_code == 200
             assert '"serverInfo"' in answer.text
         health = await client.get(url.replace("/mcp", "/healthz"))
-        assert health.json() == {"status": "ok", "version": __version__}
+        assert health.json() == {"status": "ok"}
 
 
-HEADS: list[tuple[dict[str, str], int]] = [
-    ({"host": "evil.example"}, 421),
-    ({"host": "127.0.0.1.evil.example:80"}, 421),
-    ({"origin": "http://evil.example"}, 403),
-    ({"origin": "null"}, 403),
-    ({"host": "localhost:1"}, 200),
-    ({"host": "mcp.example.org", "origin": "https://mcp.example.org"}, 200),
-    ({"host": "mcp.example.org:444"}, 200),
+STRANGE = [
+    "evil.example", "127.0.0.1.evil.example:80", "localhost:1.evil.example", "localhost:abc", "localhost:",
+    "localhost:65536", "localhost:-1", "localhost:+1", "localhost:1:2", "localhost:1/", "localhost/", "localhost ",
+    "[::1]evil", "[::1]:1.evil.example", "[::1", "::1", "evil@localhost", "localhost@evil", "localhost,evil.example",
+    "localhost.", "mcp.example.org.evil", "", "*", "[*]", "localhost:*", "localhost\xa0", "localhost:\xb2",
+]  # fmt: skip
+"""No host of ours, in a Host header or behind `http://` in an Origin."""
+OURS = [
+    "localhost",
+    "LOCALHOST:1",
+    "127.0.0.1:65535",
+    "[::1]",
+    "[::1]:8765",
+    "mcp.example.org",
+    "MCP.example.org:444",
 ]
 
 
-@pytest.mark.slow
+def head(*lines: str) -> list[tuple[bytes, bytes]]:
+    pairs = [line.partition(":") for line in lines]
+    return [BEARER, *((name.encode(), value.encode("latin-1")) for name, _, value in pairs)]
+
+
+@each_case("path", ["/mcp", "/ui", "/api/tasks", "/healthz"])
+@each_case(
+    "lines, status",
+    [
+        *(([f"host:{host}"], 421) for host in STRANGE),
+        *((["host:localhost", f"origin:http://{host}"], 403) for host in STRANGE),
+        *(
+            (["host:localhost", f"origin:{it}"], 403)
+            for it in ("null", "", "file://localhost", "http:localhost")
+        ),
+        *(([f"host:{host}", f"origin:https://{host}"], 200) for host in OURS),
+        ([], 421),
+        (["host:localhost", "host:localhost"], 421),
+        (["host:localhost", "host:evil.example"], 421),
+        (["host:localhost", "origin:http://localhost", "origin:http://evil.example"], 403),
+        (["host:localhost", "x-forwarded-host:evil.example"], 200),
+    ],
+)
+async def test_host_and_origin_are_read_strictly(path: str, lines: list[str], status: int) -> None:
+    if path == "/healthz" and status == 200:
+        return  # nothing is noted of who asks: the next test
+    assert (await passing(TOKEN, head(*lines), path))[0] == status
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-async def test_host_and_origin_are_checked_on_every_address(settings: Settings, host: str) -> None:
-    own = [({"host": f"{socket.gethostname()}:80"}, 200)] if host == "0.0.0.0" else []
+async def test_every_response_of_a_server_names_its_type_for_good(settings: Settings, host: str) -> None:
+    own = f"{socket.gethostname()}:80" if host == "0.0.0.0" else "localhost"
+    bearer = f"Authorization: Bearer {TOKEN}\r\n"
     async with listening(with_token(settings), host, allowed_hosts=("mcp.example.org",)) as url:
-        for headers, status in [*HEADS, *own]:
-            answer = await posted(url, authorization=f"Bearer {TOKEN}", **headers)
-            assert answer.status_code == status, headers
+        for request, status in (
+            (f"GET /healthz HTTP/1.1\r\nHost: {own}\r\n", 200),
+            ("GET /healthz HTTP/1.1\r\nHost: localhost:1.evil.example\r\n", 421),
+            ("GET /healthz HTTP/1.0\r\n", 421),
+            ("GET /mcp HTTP/1.1\r\nHost: mcp.example.org\r\n", 401),
+            (f"GET /nothing HTTP/1.1\r\nHost: {own}\r\n{bearer}", 404),
+            (f"PUT /mcp HTTP/1.1\r\nHost: {own}\r\n{bearer}", 405),
+            (f"GET http://localhost/mcp HTTP/1.1\r\nHost: {own}\r\n{bearer}", 404),
+            (f"GET http://evil.example/healthz HTTP/1.1\r\nHost: {own}\r\n", 401),
+            (f"GET /healthz HTTP/1.1\r\nHost: {own}\r\nHost: {own}\r\n", 400),
+            ("GET /healthz HTTP/1.1\r\n", 400),
+            ("nonsense\r\n", 400),
+        ):
+            answer = (await answered(url, request)).lower()
+            assert answer.split()[1] == str(status), (request, answer)
+            assert answer.count("x-content-type-options: nosniff") == 1, (request, answer)
+            assert __version__ not in answer
+
+
+async def answered(url: str, request: str) -> str:
+    """All that the server says to the head of a request."""
+    async with await anyio.connect_tcp(
+        "127.0.0.1", int(url.rpartition(":")[2].removesuffix("/mcp"))
+    ) as stream:
+        await stream.send(f"{request}Connection: close\r\n\r\n".encode())
+        said = b""
+        with suppress(anyio.EndOfStream):
+            while True:
+                said += await stream.receive()
+    return said.decode()
 
 
 async def test_a_body_over_the_limit_is_refused_in_both_eras(settings: Settings) -> None:

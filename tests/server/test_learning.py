@@ -17,6 +17,7 @@ from starlette.requests import Request
 
 from alita_mcp.library.opening import open_library
 from alita_mcp.server.client.identity import identity_of
+from alita_mcp.server.client.owner import ANYONE, set_owner
 from alita_mcp.server.context import Context
 from alita_mcp.settings import Settings
 from tests.server.drafts import VOWEL_SHARE
@@ -79,7 +80,9 @@ class Session:
 
 
 def context(user: object) -> Context:
-    request = Request({"type": "http", "headers": [], "user": user})
+    scope: dict[str, Any] = {"type": "http", "headers": [], "user": user}
+    set_owner(scope, ANYONE)
+    request = Request(scope)
     return ServerRequestContext(
         session=cast("Any", Session()), lifespan_context=None, protocol_version=MODERN_PROTOCOL_VERSIONS[0],
         method="tools/call", request=request,

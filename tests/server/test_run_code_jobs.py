@@ -9,6 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from alita_mcp.errors import SandboxBusy
+from alita_mcp.owners import USER
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.settings import FixedLimits
 from alita_mcp.toolsmith.jobs import jobs
@@ -107,17 +108,17 @@ async def test_jobs_of_runs_are_bounded_and_forgotten_once_heard() -> None:
             await ends.wait()
             return 7
 
-        first = board.start_run(work)
+        first = board.start_run(work, USER)
         for _ in range(jobs.MAX_RUNS - 1):
-            board.start_run(work)
+            board.start_run(work, USER)
         with pytest.raises(SandboxBusy, match="256 runs of code"):
-            board.start_run(work)
+            board.start_run(work, USER)
         ends.set()
         assert await board.wait_for_outcome(first, 10, _silent) == 7
         with pytest.raises(Exception, match="There is no job"):
-            board.find_job(first.id, "run_code")
+            board.find_job(first.id, "run_code", owner=USER)
         await anyio.lowlevel.checkpoint()
-        board.start_run(work)
+        board.start_run(work, USER)
         assert len(board._jobs) <= jobs.KEPT_RUNS + 1
 
 

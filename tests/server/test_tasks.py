@@ -29,7 +29,7 @@ QUESTION = {
 def tasked(work: Work) -> Handler:
     async def handler(call: ToolCall) -> ToolResult:
         call.tasks.require_support(call.ctx)
-        return call.tasks.start_task(work)
+        return call.tasks.start_task(work, call.identity.owner)
 
     return handler
 

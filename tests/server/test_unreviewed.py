@@ -182,7 +182,9 @@ async def test_tools_that_nobody_reviewed_can_be_kept_out_of_the_list(build: Bui
 async def test_over_http_little_is_shown_unless_the_setting_says_otherwise(
     settings: Settings, said: str | None, shown: bool
 ) -> None:
-    server = build_http_server(settings.model_copy(update={"review": said, "sandbox": "wasm"}), "127.0.0.1")
+    server = build_http_server(
+        settings.model_copy(update={"review": said, "sandbox": "wasm"}), has_token=True
+    )
     async with connected(server, "modern") as client:
         await succeeded(client, "synthesize_tool", **HOSTILE)
         assert (ORDER in (await listed(client)).description) is shown

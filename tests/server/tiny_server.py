@@ -15,6 +15,7 @@ import time
 import types
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 
@@ -122,7 +123,9 @@ def main() -> None:
     from alita_mcp.settings import read_settings
 
     settings = read_settings()
-    sys.exit(anyio.run(lambda: serve_http(settings, "127.0.0.1", 0, server=build_server(settings))))
+    token = settings.token.get_secret_value() if settings.token else None
+    serve = partial(serve_http, settings, "127.0.0.1", 0, token=token, server=build_server(settings))
+    sys.exit(anyio.run(serve))
 
 
 if __name__ == "__main__":

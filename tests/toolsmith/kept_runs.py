@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 
 from alita_mcp.library.library import Library
+from alita_mcp.owners import USER
 from alita_mcp.runs.code_run import RecordedRun
 from alita_mcp.runs.history.program import program_of
 from alita_mcp.runs.history.store import RunStore
@@ -43,7 +44,7 @@ class KeptRuns:
             seen.setdefault("result_kind", "json")
         number = f"{next(_NUMBERS):032x}"
         run = RecordedRun(id=number, at="2026-01-01T00:00:00Z", code=code, arguments=arguments or {}, **seen)
-        self.store.add_run(run, key_of(code), "")
+        self.store.add_run(run, key_of(code), USER)
         return number
 
     def discounts(self, *calls: tuple[list[int], int]) -> list[str]:

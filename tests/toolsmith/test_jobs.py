@@ -7,6 +7,7 @@ import anyio.lowlevel
 import pytest
 
 from alita_mcp.errors import Cancelled, SandboxError, UsageError
+from alita_mcp.owners import USER
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.jobs.jobs import (
     MAX_LEFT,
@@ -49,8 +50,8 @@ async def test_a_long_job_answers_working_and_later_its_outcome() -> None:
             assert isinstance(first, Working)
             assert (first.job_id, first.stage) == (job.id, "examples")
             go.set()
-            assert await jobs.wait_for_outcome(jobs.find_job(first.job_id), 5, nobody) == DONE
-            assert await jobs.wait_for_outcome(jobs.find_job(first.job_id), 5, nobody) == DONE
+            assert await jobs.wait_for_outcome(jobs.find_job(first.job_id, owner=USER), 5, nobody) == DONE
+            assert await jobs.wait_for_outcome(jobs.find_job(first.job_id, owner=USER), 5, nobody) == DONE
 
 
 async def test_whoever_waits_hears_the_stages() -> None:
@@ -108,7 +109,7 @@ async def test_a_failure_reaches_everyone_who_asks(failure: Exception) -> None:
 async def test_an_unknown_job_says_what_to_do() -> None:
     async with open_jobs() as jobs:
         with pytest.raises(UsageError, match="no job 'nope'"):
-            jobs.find_job("nope")
+            jobs.find_job("nope", owner=USER)
 
 
 async def test_so_many_run_at_once_and_the_rest_wait_their_turn() -> None:
@@ -164,7 +165,7 @@ async def test_asking_again_with_the_same_request_finds_the_running_job() -> Non
             assert first.job_id == again.job_id
             assert jobs.start(work, "b").id != first.job_id
             go.set()
-            assert await jobs.wait_for_outcome(jobs.find_job(first.job_id), 5, nobody) == DONE
+            assert await jobs.wait_for_outcome(jobs.find_job(first.job_id, owner=USER), 5, nobody) == DONE
     assert started == [1, 1]
 
 

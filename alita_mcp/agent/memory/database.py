@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from alita_mcp.agent.memory.records import Memorable, MemoryKind, Row, search_words
-from alita_mcp.errors import LibraryError
+from alita_mcp.machine import unusable
 
 FILE, DAMAGED = "memory.sqlite3", "memory.damaged"
 MOST_SET_ASIDE = 3
@@ -27,11 +27,21 @@ MOST_WORDS = 60
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS memories (
         id TEXT PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, at TEXT NOT NULL, touched REAL NOT NULL,
-        sameness TEXT NOT NULL
+        sameness TEXT NOT NULL, owner TEXT NOT NULL DEFAULT 'user'
     )""",
     "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(text, tokenize = 'porter unicode61')",
 )
-_SELECT = "SELECT m.id, m.kind, m.body, m.at, m.touched, m.sameness FROM memories m"
+_HAS_OWNERS = "SELECT 1 FROM pragma_table_info('memories') WHERE name = 'owner'"
+_ADD_OWNERS = "ALTER TABLE memories ADD COLUMN owner TEXT NOT NULL DEFAULT 'user'"
+"""To a file of an earlier version."""
+_SELECT = "SELECT m.id, m.kind, m.body, m.at, m.touched, m.sameness, m.owner FROM memories m"
+_SURPLUS = """
+SELECT id FROM (
+    SELECT id, touched, row_number() OVER (PARTITION BY owner ORDER BY touched DESC, rowid DESC) AS place
+    FROM memories WHERE kind = ?
+) ORDER BY place, touched DESC LIMIT -1 OFFSET ?
+"""
+"""The least recently touched ones, of the owners that have most."""
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
@@ -91,7 +101,7 @@ class MemoryDatabase:
         try:
             yield
         except (sqlite3.Error, OSError) as failure:
-            raise LibraryError(f"Cannot use {self._path}: {failure}.") from failure
+            raise unusable(self._path, failure) from failure
 
     def _connect(self) -> closing[sqlite3.Connection]:
         return closing(sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None))
@@ -105,6 +115,8 @@ class MemoryDatabase:
             try:
                 for table in _TABLES:
                     db.execute(table)
+                if not db.execute(_HAS_OWNERS).fetchone():
+                    db.execute(_ADD_OWNERS)
                 result = work(db)
             except BaseException:
                 db.execute("ROLLBACK")
@@ -123,15 +135,15 @@ class MemoryDatabase:
             old.unlink()
 
 
-def find_rows(db: sqlite3.Connection, kind: MemoryKind, text: str, limit: int) -> Sequence[Row]:
-    """Rows of a kind that share words with a text, best first (BM25)."""
+def find_rows(db: sqlite3.Connection, kind: MemoryKind, owner: str, text: str, limit: int) -> Sequence[Row]:
+    """An owner's rows of a kind that share words with a text, best first (BM25)."""
     words = list(dict.fromkeys(re.findall(r"\w+", text.casefold())))[:MOST_WORDS]
     if not words:
         return []
     found = db.execute(
         f"{_SELECT} JOIN words ON m.rowid = words.rowid "
-        "WHERE words MATCH ? AND m.kind = ? ORDER BY bm25(words), m.id LIMIT ?",
-        (" OR ".join(f'"{word}"' for word in words), kind, limit),
+        "WHERE words MATCH ? AND m.kind = ? AND m.owner = ? ORDER BY bm25(words), m.id LIMIT ?",
+        (" OR ".join(f'"{word}"' for word in words), kind, owner, limit),
     )
     return [Row(*each) for each in found]
 
@@ -143,11 +155,11 @@ def read_rows(db: sqlite3.Connection, kind: MemoryKind) -> Sequence[Row]:
 
 
 def same_rows(db: sqlite3.Connection, kind: MemoryKind, rows: Iterable[Row]) -> Sequence[Row]:
-    """Rows that have the id of one of these or say the same."""
-    query = f"{_SELECT} WHERE kind = ? AND (id = ? OR sameness = ?)"
+    """Rows of the same owners that have the id of one of these or say the same."""
+    query = f"{_SELECT} WHERE kind = ? AND owner = ? AND (id = ? OR sameness = ?)"
     found: dict[str, Row] = {}
     for row in rows:
-        known = db.execute(query, (kind, row.id, row.sameness))
+        known = db.execute(query, (kind, row.owner, row.id, row.sameness))
         found |= {each[0]: Row(*each) for each in known}
     return list(found.values())
 
@@ -155,7 +167,7 @@ def same_rows(db: sqlite3.Connection, kind: MemoryKind, rows: Iterable[Row]) -> 
 def write_row(db: sqlite3.Connection, row: Row, value: Memorable) -> None:
     """Adds or replaces a row."""
     delete_rows(db, [row.id])
-    added = db.execute("INSERT INTO memories VALUES (?, ?, ?, ?, ?, ?)", row)
+    added = db.execute("INSERT INTO memories VALUES (?, ?, ?, ?, ?, ?, ?)", row)
     db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (added.lastrowid, search_words(value)))
 
 
@@ -174,9 +186,5 @@ def touch_rows(db: sqlite3.Connection, ids: Collection[str], now: float) -> None
 
 
 def drop_least_used(db: sqlite3.Connection, kind: MemoryKind, most: int) -> None:
-    """Removes the least recently touched rows of a kind beyond `most`."""
-    found = db.execute(
-        "SELECT id FROM memories WHERE kind = ? ORDER BY touched DESC, rowid DESC LIMIT -1 OFFSET ?",
-        (kind, most),
-    )
-    delete_rows(db, [each[0] for each in found])
+    """Removes the least recently touched rows of a kind beyond `most`, of the owners that have most of them."""
+    delete_rows(db, [each[0] for each in db.execute(_SURPLUS, (kind, most))])

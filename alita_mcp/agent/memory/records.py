@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 from alita_mcp.agent.interface import Episode, Fact
 from alita_mcp.agent.memory.facts import key_of, normal_text
 from alita_mcp.agent.memory.recipes import KeptRecipe, recipe_words
+from alita_mcp.owners import USER
 from alita_mcp.values import Value
 
 MemoryKind = Literal["episodic", "semantic", "procedural"]
@@ -34,7 +35,8 @@ class Row(NamedTuple):
     touched: float
     """When it was last written or recalled, seconds since 1970; the least recently touched goes first."""
     sameness: str
-    """Equal for memories of which the newer one is enough."""
+    """Equal for memories of one owner of which the newer one is enough."""
+    owner: str = USER
 
     @property
     def value(self) -> Memorable | None:
@@ -56,17 +58,22 @@ class MemoryEntry(Value):
     """One line that says what it is."""
     value: dict[str, Any] = Field(default_factory=dict)
     """The whole of it."""
+    owner: str = USER
 
 
-def row_of(value: Memorable, at: str, touched: float) -> Row:
-    """The row of a memory."""
-    body = value.model_dump_json()
+def row_of(value: Memorable, at: str, touched: float, owner: str) -> Row:
+    """The row of an owner's memory; no two owners share an id."""
+    kind: MemoryKind
     if isinstance(value, Episode):
         said = (*value.task.casefold().split(), value.solved, value.answer, *value.tools_used, *value.failed)
-        return Row(f"episode-{_mark(value.run)}", "episodic", body, at, touched, _mark(repr(said)))
-    if isinstance(value, Fact):
-        return Row(f"fact-{_mark(key_of(value))}", "semantic", body, at, touched, _mark(normal_text(value)))
-    return Row(value.recipe.id, "procedural", body, at, touched, value.recipe.id)
+        kind, name, sameness = "episodic", f"episode-{_mark(value.run)}", _mark(repr(said))
+    elif isinstance(value, Fact):
+        kind, name, sameness = "semantic", f"fact-{_mark(key_of(value))}", _mark(normal_text(value))
+    else:
+        kind, name, sameness = "procedural", value.recipe.id, value.recipe.id
+    if owner != USER:
+        name = f"{name}-{_mark(owner)}"
+    return Row(name, kind, value.model_dump_json(), at, touched, sameness, owner)
 
 
 def search_words(value: Memorable) -> str:
@@ -86,9 +93,11 @@ def entry_of(row: Row, value: Memorable) -> MemoryEntry:
         known = value.recipe
         tools = ", ".join(step.tool for step in known.steps)
         text = f"{known.task} -> {tools} ({known.successes} solved, {known.failures} failed)"
+    if row.owner != USER:
+        text = f"({row.owner}) {text}"
     return MemoryEntry(
         id=row.id, kind=row.kind, at=row.at, text=" ".join(text.split())[:300],
-        value=value.model_dump(mode="json"),
+        value=value.model_dump(mode="json"), owner=row.owner,
     )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ from alita_mcp.agent.memory.redaction import Redactor
 from alita_mcp.agent.memory.wording.likeness import coverage, task_similarity
 from alita_mcp.agent.memory.wording.literals import SMALL_WORDS
 from alita_mcp.errors import LibraryError, ToolNotFound
+from alita_mcp.owners import USER
 
 RECALL_WITHIN_S = 1.0
 CANDIDATES = 60
@@ -52,23 +53,29 @@ _log = logging.getLogger(__name__)
 
 
 class StoredMemory:
-    """The memory of one home; reads nothing before it is used."""
+    """The memory of one home: an owner recalls its own alone, a person may see all; reads nothing before it is used."""
 
     def __init__(
-        self, home: Path, secrets: Callable[[], Iterable[str]] = tuple, most: int = MOST_KEPT
+        self,
+        home: Path,
+        secrets: Callable[[], Iterable[str]] = tuple,
+        most: int = MOST_KEPT,
+        *,
+        owner: str = USER,
     ) -> None:
         """`secrets` gives the values that must never be stored, besides keys of the environment."""
         self._database = MemoryDatabase(home)
         self._secrets = secrets
         self._most = most
+        self._owner = owner
 
     async def recall(self, task: str) -> Recalled:
-        """Finds recipes, facts and runs that bear on a task, most similar first; empty when out of time."""
+        """Finds the owner's recipes, facts and runs that bear on a task, most similar first; empty when out of time."""
         if not self._database.exists or not task.strip():
             return Recalled()
         try:
             with anyio.move_on_after(RECALL_WITHIN_S):
-                work = partial(recall_from, task=task)
+                work = partial(recall_from, owner=self._owner, task=task)
                 return await anyio.to_thread.run_sync(self._database.transact, work, abandon_on_cancel=True)
         except Exception as failure:  # noqa: BLE001 - duty of the interface: a memory that fails stops no run
             _log.warning("Cannot recall earlier tasks: %s", failure)
@@ -82,7 +89,7 @@ class StoredMemory:
             _log.warning("Cannot remember the task: %s", failure)
 
     async def list(self, kind: MemoryKind | None = None, query: str = "") -> Sequence[MemoryEntry]:
-        """All memories, or those of one kind, or those with all words of a query; newest first.
+        """All memories of all owners, or those of one kind, or those with all words of a query; newest first.
 
         Raises:
             LibraryError: they cannot be read.
@@ -156,23 +163,24 @@ class StoredMemory:
 
         def write(db: sqlite3.Connection) -> None:
             # The run takes the place of those with the same task, answer and tools.
-            row = row_of(safe, at, now)
+            row = row_of(safe, at, now, self._owner)
             delete_rows(db, [each.id for each in same_rows(db, "episodic", [row])])
             write_row(db, row, safe)
-            _write_facts(db, new_facts, now)
+            _write_facts(db, new_facts, now, self._owner)
             # Its recipe is new, or counts with the known one that it followed.
-            near = find_rows(db, "procedural", safe.task, CANDIDATES)
-            known = {row.id: value for row in near if isinstance(value := row.value, KeptRecipe)}
+            near = find_rows(db, "procedural", self._owner, safe.task, CANDIDATES)
+            values = [row.value for row in near]
+            known = {value.recipe.id: value for value in values if isinstance(value, KeptRecipe)}
             if learnt := learn(safe, known):
-                write_row(db, row_of(learnt, at, now), learnt)
+                write_row(db, row_of(learnt, at, now, self._owner), learnt)
             for kind in KINDS:
                 drop_least_used(db, kind, self._most)
 
         self._database.transact(write)
 
 
-def recall_from(db: sqlite3.Connection, task: str) -> Recalled:
-    """Recalls the recipes, facts and runs that bear on a task, most alike first, from those that share its words."""
+def recall_from(db: sqlite3.Connection, owner: str, task: str) -> Recalled:
+    """Recalls an owner's recipes, facts and runs that bear on a task and share its words, most alike first."""
 
     def score(value: Memorable) -> float:
         if isinstance(value, KeptRecipe):
@@ -188,7 +196,7 @@ def recall_from(db: sqlite3.Connection, task: str) -> Recalled:
         return -alike, (value.recipe.failures if isinstance(value, KeptRecipe) else 0), row.id
 
     def best(kind: MemoryKind, most: int) -> Sequence[tuple[float, Row, Memorable]]:
-        rows = find_rows(db, kind, task, CANDIDATES)
+        rows = find_rows(db, kind, owner, task, CANDIDATES)
         scored = [(score(value), row, value) for row in rows if (value := row.value) is not None]
         return sorted((each for each in scored if each[0] >= ALIKE_FROM), key=rank)[:most]
 
@@ -204,9 +212,9 @@ def recall_from(db: sqlite3.Connection, task: str) -> Recalled:
     return found
 
 
-def _write_facts(db: sqlite3.Connection, new_facts: Sequence[kept.DatedFact], now: float) -> None:
-    """Adds facts in place of older ones of their subjects."""
-    rows = [row_of(each.fact, each.at, now) for each in new_facts]
+def _write_facts(db: sqlite3.Connection, new_facts: Sequence[kept.DatedFact], now: float, owner: str) -> None:
+    """Adds an owner's facts in place of older ones of their subjects."""
+    rows = [row_of(each.fact, each.at, now, owner) for each in new_facts]
     known = {
         kept.key_of(value): (row, kept.DatedFact(value, row.at))
         for row in same_rows(db, "semantic", rows)
@@ -215,7 +223,7 @@ def _write_facts(db: sqlite3.Connection, new_facts: Sequence[kept.DatedFact], no
     change = kept.choose_facts(new_facts, {key: fact for key, (_, fact) in known.items()})
     delete_rows(db, [known[key][0].id for key in change.removed])
     for each in change.stored.values():
-        write_row(db, row_of(each.fact, each.at, now), each.fact)
+        write_row(db, row_of(each.fact, each.at, now, owner), each.fact)
 
 
 def _without_orders(episode: Episode) -> Episode:

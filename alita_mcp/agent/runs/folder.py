@@ -17,7 +17,9 @@ from pydantic import ValidationError
 from alita_mcp.agent.values import RunStatus, RunSummary, Solution, TaskEvent
 from alita_mcp.errors import LibraryError
 from alita_mcp.file_locks import file_lock, is_lock_held
-from alita_mcp.library.disk import read_plain_file, unreadable
+from alita_mcp.library.disk import read_plain_file
+from alita_mcp.machine import unusable
+from alita_mcp.owners import USER
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -52,7 +54,7 @@ class RunFolder:
             lock.acquire(timeout=5)
             _write_file(self.path / REQUEST, json.dumps(request, ensure_ascii=False).encode())
         except OSError as failure:
-            raise unreadable(self.path, failure) from failure
+            raise unusable(self.path, failure) from failure
         return lock
 
     def append_event(self, event: TaskEvent) -> None:
@@ -74,7 +76,7 @@ class RunFolder:
                     file.flush()
                     os.fsync(handle)
         except OSError as failure:
-            raise unreadable(self.path, failure) from failure
+            raise unusable(self.path, failure) from failure
 
     def read_events(self, offset: int = 0) -> tuple[list[TaskEvent], int]:
         """Complete events from an offset in bytes, and the offset behind them."""
@@ -130,6 +132,7 @@ class RunFolder:
             "task": str(request.get("task", "")),
             "at": str(request.get("at", "")),
             "status": status,
+            "owner": str(request.get("owner", USER)),
         }
         if solution is None:
             events, _ = self.read_events()
@@ -145,6 +148,10 @@ class RunFolder:
             read = json.loads(read_plain_file(self.path / REQUEST))
             return read if isinstance(read, dict) else {}
         return {}
+
+    def owner(self) -> str:
+        """To whom the run belongs; the user where nothing says so."""
+        return str(self.request().get("owner", USER))
 
     def is_under_way(self) -> bool:
         """Whether the process that began it still works on it."""

@@ -1,6 +1,7 @@
 """Store of runs: one private folder each, bounded in total, with live events for followers.
 
-Several processes share it: each writes its own runs and reads all. Nothing that looks like a key is written.
+Several processes share it: each writes its own runs. An owner reads its own, a person all. Nothing that looks like a
+key is written.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ import anyio.to_thread
 from alita_mcp.agent.runs.folder import MAX_VALUE_BYTES, RunFolder
 from alita_mcp.agent.values import RunSummary, Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
-from alita_mcp.library.disk import unreadable
 from alita_mcp.library.private_text import NAMED_SECRET, without_secrets
+from alita_mcp.machine import unusable
 from alita_mcp.models.redaction import without_keys
+from alita_mcp.owners import USER, choose_surplus
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -45,21 +47,118 @@ _LIST = "List the runs: alita runs"
 T = TypeVar("T")
 
 
-class StoredRuns:
-    """Store of runs on the disk; implements `TaskRuns`."""
+class RunReader:
+    """The runs of one owner, as far as they can be read; all runs for a person."""
+
+    def __init__(
+        self, folder: Path, owner: str | None, under_way: dict[str, FileLock], changed: dict[str, anyio.Event]
+    ) -> None:
+        """Made by `StoredRuns.of_owner`."""
+        self._folder = folder
+        self._owner = owner
+        self._under_way = under_way
+        self._changed = changed
+
+    async def read_value(self, run: str, reference: str) -> bytes:
+        """A stored value; raises ToolNotFound."""
+        place = await self._find(run)
+        try:
+            if _REFERENCE.fullmatch(reference):
+                return await _in_thread(partial(place.read_value, reference))
+        except (LibraryError, OSError):
+            pass
+        raise ToolNotFound(f"The run {run!r} has no value {reference[:40]!r}.")
+
+    async def events(self, run: str, after: int = 0) -> Sequence[TaskEvent]:
+        """Stored events with numbers above `after`; raises ToolNotFound for a run that is not known."""
+        found, _ = await _in_thread((await self._find(run)).read_events)
+        return sorted((event for event in found if event.number > after), key=lambda event: event.number)
+
+    async def follow(self, run: str, after: int = 0) -> AsyncIterator[TaskEvent]:
+        """Stored events, then those to come, until `finished` or until the run's process is found dead.
+
+        Raises:
+            ToolNotFound: no such run is kept.
+        """
+        place, offset = await self._find(run), 0
+        while True:
+            changed = self._changed.setdefault(run, anyio.Event())
+            goes_on = run in self._under_way or await _in_thread(place.is_under_way)
+            found, offset = await _in_thread(partial(place.read_events, offset))
+            for event in found:
+                if event.number > after:
+                    yield event
+                if event.kind == "finished":
+                    return
+            if not goes_on:
+                return
+            if not found:
+                with anyio.move_on_after(POLL_S):
+                    await changed.wait()
+
+    async def solution(self, run: str) -> Solution | None:
+        """The solution of a run; None while it is under way or where its process died; raises ToolNotFound."""
+        return await _in_thread((await self._find(run)).solution)
+
+    async def summary(self, run: str) -> RunSummary:
+        """The summary of a run; raises ToolNotFound."""
+        return await _in_thread((await self._find(run)).summary)
+
+    async def list(self, limit: int = 20) -> Sequence[RunSummary]:
+        """The newest runs of all processes, the newest first."""
+        return await _in_thread(lambda: [place.summary() for place in self._newest()[:limit]])
+
+    async def find_run(self, prefix: str) -> str:
+        """The id of the one run with that prefix; raises ToolNotFound."""
+        places = await _in_thread(self._newest)
+        found = [place.path.name for place in places if place.path.name.startswith(prefix)]
+        if len(found) != 1 or not prefix:
+            which = "Several runs begin with" if len(found) > 1 and prefix else "There is no run"
+            raise ToolNotFound(f"{which} {prefix[:40]!r}.", hint=_LIST)
+        return found[0]
+
+    async def _find(self, run: str) -> RunFolder:
+        place = self._place(run)
+        if not await _in_thread(partial(self._is_own, place)):
+            raise _no_run(run)
+        return place
+
+    def _is_own(self, place: RunFolder) -> bool:
+        return self._owner is None or self._owner == place.owner()
+
+    def _place(self, run: str) -> RunFolder:
+        path = self._folder / run
+        if not _RUN.fullmatch(run) or path.is_symlink() or not path.is_dir():
+            raise _no_run(run)
+        return RunFolder(path)
+
+    def _newest(self) -> Sequence[RunFolder]:
+        """All runs, the newest first."""
+        paths = self._folder.iterdir() if self._folder.is_dir() else ()
+        runs = (
+            path for path in paths if _RUN.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+        )
+        found = filter(self._is_own, map(RunFolder, runs))
+        return sorted(found, key=lambda place: (place.began_at(), place.path.name), reverse=True)
+
+
+class StoredRuns(RunReader):
+    """Store of all runs on the disk; implements `TaskRuns`."""
 
     def __init__(self, folder: Path, *, max_runs: int = MAX_RUNS, max_bytes: int = MAX_BYTES) -> None:
         """The folder is made when the first run begins."""
-        self._folder = folder
+        super().__init__(folder, None, {}, {})
         self._max_runs = max_runs
         self._max_bytes = max_bytes
-        self._under_way: dict[str, FileLock] = {}
         self._turns: dict[str, anyio.Lock] = {}
-        self._changed: dict[str, anyio.Event] = {}
         self._used = 0
         self._room = threading.Lock()
 
-    async def begin_run(self, run: str, request: TaskRequest) -> None:
+    def of_owner(self, owner: str | None) -> RunReader:
+        """The runs of one owner; all of them for a person, None."""
+        return RunReader(self._folder, owner, self._under_way, self._changed)
+
+    async def begin_run(self, run: str, request: TaskRequest, owner: str = USER) -> None:
         """Records that a run of this process begins, and removes the oldest ended runs to make room.
 
         Raises:
@@ -68,7 +167,7 @@ class StoredRuns:
         """
         if not _RUN.fullmatch(run):
             raise UsageError(f"Invalid run id {run[:40]!r}: expected 32 hexadecimal digits.")
-        self._under_way[run] = await _in_thread(partial(self._make_run, run, request))
+        self._under_way[run] = await _in_thread(partial(self._make_run, run, request, owner))
         self._turns[run] = anyio.Lock()
 
     async def append(self, event: TaskEvent) -> None:
@@ -103,80 +202,16 @@ class StoredRuns:
             raise UsageError(f"Invalid reference {reference[:40]!r}.")
         await _in_thread(partial(self._keep_value, place, reference, value))
 
-    async def read_value(self, run: str, reference: str) -> bytes:
-        """A stored value; raises ToolNotFound."""
-        place = self._place(run)
-        try:
-            if _REFERENCE.fullmatch(reference):
-                return await _in_thread(partial(place.read_value, reference))
-        except (LibraryError, OSError):
-            pass
-        raise ToolNotFound(f"The run {run!r} has no value {reference[:40]!r}.")
-
-    async def events(self, run: str, after: int = 0) -> Sequence[TaskEvent]:
-        """Stored events with numbers above `after`; raises ToolNotFound for a run that is not known."""
-        found, _ = await _in_thread(self._place(run).read_events)
-        return sorted((event for event in found if event.number > after), key=lambda event: event.number)
-
-    async def follow(self, run: str, after: int = 0) -> AsyncIterator[TaskEvent]:
-        """Stored events, then those to come, until `finished` or until the run's process is found dead.
-
-        Raises:
-            ToolNotFound: no such run is kept.
-        """
-        place, offset = self._place(run), 0
-        while True:
-            changed = self._changed.setdefault(run, anyio.Event())
-            goes_on = run in self._under_way or await _in_thread(place.is_under_way)
-            found, offset = await _in_thread(partial(place.read_events, offset))
-            for event in found:
-                if event.number > after:
-                    yield event
-                if event.kind == "finished":
-                    return
-            if not goes_on:
-                return
-            if not found:
-                with anyio.move_on_after(POLL_S):
-                    await changed.wait()
-
-    async def solution(self, run: str) -> Solution | None:
-        """The solution of a run; None while it is under way or where its process died; raises ToolNotFound."""
-        return await _in_thread(self._place(run).solution)
-
-    async def summary(self, run: str) -> RunSummary:
-        """The summary of a run; raises ToolNotFound."""
-        return await _in_thread(self._place(run).summary)
-
-    async def list(self, limit: int = 20) -> Sequence[RunSummary]:
-        """The newest runs of all processes, the newest first."""
-        return await _in_thread(lambda: [place.summary() for place in self._newest()[:limit]])
-
-    async def find_run(self, prefix: str) -> str:
-        """The id of the one run with that prefix; raises ToolNotFound."""
-        places = await _in_thread(self._newest)
-        found = [place.path.name for place in places if place.path.name.startswith(prefix)]
-        if len(found) != 1 or not prefix:
-            which = "Several runs begin with" if len(found) > 1 and prefix else "There is no run"
-            raise ToolNotFound(f"{which} {prefix[:40]!r}.", hint=_LIST)
-        return found[0]
-
-    def _place(self, run: str) -> RunFolder:
-        path = self._folder / run
-        if not _RUN.fullmatch(run) or path.is_symlink() or not path.is_dir():
-            raise ToolNotFound(f"There is no run {run[:40]!r}.", hint=_LIST)
-        return RunFolder(path)
-
-    def _make_run(self, run: str, request: TaskRequest) -> FileLock:
+    def _make_run(self, run: str, request: TaskRequest, owner: str) -> FileLock:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as failure:
-            raise unreadable(self._folder, failure) from failure
+            raise unusable(self._folder, failure) from failure
         with self._room:
-            self._make_room(self._max_runs - 1)
+            self._make_room(owner, self._max_runs - 1)
         said = clean_json(request.model_dump(mode="json"))
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return RunFolder(self._folder / run).create({**said, "at": at})
+        return RunFolder(self._folder / run).create({**said, "at": at, "owner": owner})
 
     def _keep_value(self, place: RunFolder, reference: str, value: bytes) -> None:
         if len(value) > MAX_VALUE_BYTES:
@@ -186,39 +221,36 @@ class StoredRuns:
         cleaned = clean_value(value)
         with self._room:
             if self._used + len(cleaned) > self._max_bytes:
-                self._make_room(self._max_runs, len(cleaned))
+                self._make_room(place.owner(), self._max_runs, len(cleaned))
             if self._used + len(cleaned) > self._max_bytes:
                 raise UsageError(f"The store of runs is full: {self._max_bytes >> 20} MB of runs under way.")
             self._used += len(cleaned)
         try:
             place.keep_value(reference, cleaned)
         except OSError as failure:
-            raise unreadable(place.path, failure) from failure
+            raise unusable(place.path, failure) from failure
 
-    def _make_room(self, most: int, more_bytes: int = 0) -> None:
-        """Removes the oldest runs that are not under way until the rest and `more_bytes` fit."""
+    def _make_room(self, owner: str, most: int, more_bytes: int = 0) -> None:
+        """Removes runs that are not under way until the rest and `more_bytes` of an owner fit."""
         for left in self._folder.glob(f"{_GONE}*"):
             shutil.rmtree(left, ignore_errors=True)
-        places = self._newest()
-        sizes = {place: place.size() for place in places}
+        sizes = {place: place.size() for place in reversed(self._newest())}
         self._used = sum(sizes.values())
-        kept = len(places)
-        for place in reversed(places):
-            if kept <= most and self._used + more_bytes <= self._max_bytes:
-                return
-            if place.path.name not in self._under_way and not place.is_under_way():
-                _remove(place.path)
-                kept -= 1
-                self._used -= sizes[place]
+        if len(sizes) <= most and self._used + more_bytes <= self._max_bytes:
+            return
+        ended = [
+            (place, place.owner(), size)
+            for place, size in sizes.items()
+            if place.path.name not in self._under_way and not place.is_under_way()
+        ]
+        room = self._max_bytes - more_bytes - self._used + sum(size for *_, size in ended)
+        for place in choose_surplus(ended, owner, most - len(sizes) + len(ended), room):
+            _remove(place.path)
+            self._used -= sizes[place]
 
-    def _newest(self) -> Sequence[RunFolder]:
-        """All runs, the newest first."""
-        paths = self._folder.iterdir() if self._folder.is_dir() else ()
-        runs = (
-            path for path in paths if _RUN.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
-        )
-        found = [RunFolder(path) for path in runs]
-        return sorted(found, key=lambda place: (place.began_at(), place.path.name), reverse=True)
+
+def _no_run(run: str) -> ToolNotFound:
+    return ToolNotFound(f"There is no run {run[:40]!r}.", hint=_LIST)
 
 
 def _append_event(place: RunFolder, event: TaskEvent) -> None:

@@ -166,6 +166,7 @@ async def export(name: str, /, *, version: Version | None = None, output: Printe
     async with open_library() as library:
         folder: Path = await library.export(name, version)
     output.print_result({"tool": name, "folder": str(folder)}, str(folder))
+    output.note(f"Outside of alita it runs unconfined, with your rights: read {folder / 'README.md'} first.")
 
 
 async def reindex(*, output: Printer) -> None:

@@ -11,6 +11,7 @@ from alita_mcp import __version__
 from alita_mcp.cli.application import open_library
 from alita_mcp.cli.output import Printer
 from alita_mcp.errors import AlitaError, LibraryError, SandboxUnavailable
+from alita_mcp.machine import HTTP_CLIENTS, lack_of_descriptors
 
 if TYPE_CHECKING:
     from alita_mcp.sandbox.interface import ProbeReport
@@ -75,6 +76,7 @@ async def doctor(
         "policy": settings.policy,
         "model": settings.model,
         "retired_settings": find_retired_settings(),
+        "open_files": lack_of_descriptors(settings.max_workers, HTTP_CLIENTS),
         "event_loop": {"worst_lag_s": round(lag.worst_s, 3)},
     }
     output.print_result(findings, "\n".join(describe_findings(findings, reports)))
@@ -137,7 +139,7 @@ def describe_findings(findings: dict[str, Any], reports: tuple[ProbeReport, ...]
         for probe in report.probes:
             detail = f": {probe.detail}" if probe.detail else ""
             lines.append(f"    {'✓' if probe.passed else '✗'} {probe.name}{detail}")
-        if report.hint and not report.isolates:
+        if report.hint:
             lines.append(f"    → {report.hint}")
     chosen = findings["sandbox"]["chosen"]
     lines.append(
@@ -169,7 +171,9 @@ def describe_findings(findings: dict[str, Any], reports: tuple[ProbeReport, ...]
             lines.append("    → alita doctor --clean removes it")
     model = findings["model"] or "none; the connected agent writes the code"
     lines.append(f"  policy {findings['policy']}, model {model}")
-    lines += [f"✗ {sentence}" for sentence in findings["retired_settings"]]
+    lines += [
+        f"✗ {sentence}" for sentence in (*findings["retired_settings"], findings["open_files"]) if sentence
+    ]
     lag = findings["event_loop"]["worst_lag_s"]
     lines.append(f"  the event loop was blocked for at most {lag * 1000:.0f} ms during these checks")
     return lines

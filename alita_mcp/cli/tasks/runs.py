@@ -10,6 +10,7 @@ from alita_mcp.cli.output import Printer, columns, compact_json
 from alita_mcp.cli.parameters import Count
 from alita_mcp.cli.tasks.text import SHOWN_ID, describe_event
 from alita_mcp.errors import UsageError
+from alita_mcp.owners import USER
 from alita_mcp.texts import one_line
 from alita_mcp.unseen import spell_hidden
 
@@ -50,6 +51,7 @@ async def show_runs(
             end = ("solved" if each.solved else each.stopped or "not solved") if has_ended else each.status
             cost = "" if each.cost is None else f"{each.cost:.4f} USD"
             when, task = each.at[:16].replace("T", " "), one_line(each.task, SHOWN_TASK)
+            task = task if each.owner == USER else f"({each.owner}) {task}"
             steps, seconds = f"{each.steps} steps", f"{each.seconds:.0f} s"
             rows.append((each.run[:SHOWN_ID], when, end, steps, cost, seconds, task))
         output.print_result({"runs": newest}, columns(rows) or "No tasks were worked on yet.")

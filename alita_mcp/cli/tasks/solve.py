@@ -105,7 +105,7 @@ async def solve(
             except anyio.get_cancelled_exc_class():
                 # Ctrl-C; the run has ended by now, and its record holds the best answer so far.
                 with anyio.CancelScope(shield=True):
-                    best = await flow.runs.solution(run) if run else None
+                    best = await flow.runs_of(None).solution(run) if run else None
                 view.close()
                 if best is not None:
                     print_solution(best, output)
@@ -174,7 +174,7 @@ async def agrees_to_cost(
         if always:
             raise UsageError("There is no terminal to ask on.", hint="Leave out --confirm.")
         return True
-    estimate = await flow.estimate(request)
+    estimate = await flow.estimate(request, owner=None)
     if estimate is None:
         return not always or await person.agrees("There are too few earlier runs for an estimate.")
     exceeded = likely_overruns(estimate, request.budget)

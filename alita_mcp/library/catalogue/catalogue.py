@@ -40,8 +40,9 @@ from alita_mcp.library.catalogue.search_tables import follow, prepare, rebuild
 from alita_mcp.library.catalogue.use import CALLS_KEPT, CallRow, Use
 from alita_mcp.library.clock import now
 from alita_mcp.library.decisions import HOME_FORMAT, MAX_NUMBER, Decisions, refuse_newer_home
-from alita_mcp.library.disk import OnStep, no_step, sync_folder, unreadable
+from alita_mcp.library.disk import OnStep, no_step, sync_folder
 from alita_mcp.library.rows import Adopted, Claim, JournalRow
+from alita_mcp.machine import unusable
 from alita_mcp.values import Manifest
 
 TRIM_EVERY = 500
@@ -104,11 +105,14 @@ class Catalogue:
             unfinished.replace(copy)
             sync_folder(copy.parent)
         except OSError as error:
-            raise unreadable(copy, error) from error
+            raise unusable(copy, error) from error
         self._on_step("backed up")
 
     def close(self) -> None:
-        """Closes the file; safe to call twice."""
+        """Closes the file; safe to call twice. The log is empty afterwards unless another process uses it."""
+        with self._lock, suppress(sqlite3.Error):
+            self._db.execute("PRAGMA busy_timeout = 0")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         with self._lock, suppress(sqlite3.Error):
             self._db.close()
 

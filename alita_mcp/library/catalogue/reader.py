@@ -27,6 +27,7 @@ from alita_mcp.library.rows import (
     VersionRow,
     Wording,
 )
+from alita_mcp.machine import is_of_the_disk, unusable
 from alita_mcp.values import Grants, Lock, Manifest
 
 BUSY_SECONDS = 10.0
@@ -55,11 +56,16 @@ class CatalogueReader:
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, tuple[tuple[Any, ...], CatalogueEntry]] = OrderedDict()
         with translate_errors(path):
+            # A connection that may not write leaves the index of the log behind when it is the last one to close: it
+            # could not be made again on a full disk, where reading must go on.
             self._db = sqlite3.connect(
-                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                f"{path.absolute().as_uri()}?mode=ro",
+                uri=True,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
             )
             self._db.row_factory = sqlite3.Row
-            self._db.execute("PRAGMA query_only = ON")
 
     def close(self) -> None:
         """Closes the file; safe to call twice."""
@@ -221,6 +227,8 @@ def translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if is_of_the_disk(error):
+            raise unusable(path, error) from error
         hint = "Another process holds it; try again." if "locked" in str(error) else HINT
         raise LibraryError(f"The catalogue {path} cannot be used: {error}.", hint=hint) from error
 

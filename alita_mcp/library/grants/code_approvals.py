@@ -15,7 +15,8 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import ToolNotFound, ToolUnavailable
 from alita_mcp.library.clock import now
-from alita_mcp.library.disk import Damaged, read_plain_file, unreadable
+from alita_mcp.library.disk import Damaged, read_plain_file
+from alita_mcp.machine import unusable
 from alita_mcp.values import Grants, Value
 
 MAX_WAITING = 100
@@ -124,4 +125,4 @@ class CodeApprovals:
             unfinished.write_text(asked.model_dump_json(), encoding="utf-8")
             unfinished.replace(place)
         except OSError as error:
-            raise unreadable(place, error) from error
+            raise unusable(place, error) from error

@@ -14,6 +14,7 @@ from alita_mcp.library.catalogue.use import CALLS_KEPT, FOUND_NOTHING, RAN_CODE,
 from alita_mcp.library.clock import now
 from alita_mcp.library.private_text import looks_private
 from alita_mcp.library.search.answer import SearchAnswer
+from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 
 MAX_QUERY = 200
 """So much of a search is kept."""
@@ -58,7 +59,7 @@ class CallJournal:
         with self._lock:
             self._rows.append(CallRow(at, RAN_CODE, None, None, detail))
 
-    def record_search(self, query: str, found: SearchAnswer, client: str = "") -> None:
+    def record_search(self, query: str, found: SearchAnswer, identity: ClientIdentity = UNIDENTIFIED) -> None:
         """Journals a search that found nothing that fits; the others, and what looks private, leave nothing."""
         shown = "".join(each if each.isprintable() else " " for each in query[:MAX_QUERY])
         words = " ".join(shown.split())
@@ -66,7 +67,7 @@ class CallJournal:
             return
         best = found.results[0] if found.results and found.results[0].score else None
         detail = {"query": words, "nearest": best.name if best else "", "score": best.score if best else 0.0}
-        detail |= {"client": client} if client else {}
+        detail |= identity.journal_detail
         with self._lock:
             self._rows.append(CallRow(now(), FOUND_NOTHING, None, None, detail))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.catalogue.search_tables import is_damage
+from alita_mcp.machine import is_of_the_disk, unusable
 
 BUSY_SECONDS = 10.0
 _TEXTS = """
@@ -68,5 +69,7 @@ class SearchReader:
                 finally:
                     self._db.execute("ROLLBACK")
             except sqlite3.Error as error:
+                if is_of_the_disk(error):
+                    raise unusable(self.path, error) from error
                 hint = "Run `alita tool reindex`." if is_damage(error) else "Check that the file can be read."
                 raise LibraryError(f"The search index in {self.path} fails: {error}.", hint=hint) from error

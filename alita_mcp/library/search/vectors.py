@@ -20,7 +20,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from alita_mcp.errors import AlitaError, LibraryError, ModelError
+from alita_mcp.errors import AlitaError, FileRefused, LibraryError, ModelError
 from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.search.vector_table import TableBusy, VectorTable
 from alita_mcp.models.embedding.interface import CheckedEmbedder, Embedder, Vector
@@ -121,8 +121,12 @@ class VectorIndex:
     async def _rest(self, failure: Exception) -> None:
         """Has searches go by words for a while; a table that failed is opened again then, and at last made anew."""
         self._rests_until = anyio.current_time() + self._pauses.pause(min(self._failures, MOST_DOUBLED), None)
-        _log.warning("Search goes by words for a while: %s", failure or "the embedder takes too long.")
-        if self._table and isinstance(failure, LibraryError) and not isinstance(failure, TableBusy):
+        _log.warning("Search goes by words for a while: %s", str(failure) or "the embedder takes too long.")
+        if (
+            self._table
+            and isinstance(failure, LibraryError)
+            and not isinstance(failure, TableBusy | FileRefused)
+        ):
             self._is_behind = True
             self.close()
             if self._failures:

@@ -8,7 +8,8 @@ import shutil
 from pathlib import Path
 
 from alita_mcp.errors import LibraryError, UsageError
-from alita_mcp.library.disk import unreadable, write_folder
+from alita_mcp.library.disk import write_folder
+from alita_mcp.library.versions.reach import describe_reach
 from alita_mcp.library.versions.testfile import (
     DATACLASS_SUPPORT,
     call_lines,
@@ -17,6 +18,9 @@ from alita_mcp.library.versions.testfile import (
     literal,
     render_tests,
 )
+from alita_mcp.machine import unusable
+from alita_mcp.texts import one_line
+from alita_mcp.unseen import spell_hidden
 from alita_mcp.values import StoredVersion
 
 REQUIREMENTS = ("anyio>=4.9", "jsonschema>=4.23", "mcp>=2.3,<3")
@@ -89,7 +93,13 @@ if __name__ == "__main__":
 
 _README = """# {name}
 
-{summary}
+**This server runs unconfined, with your rights.** alita ran the tool in a sandbox, without network, files or secrets,
+and granted it nothing. Here nothing holds it back, and neither `uv run server.py` nor `pytest` asks. Read `tool.py`
+and `test_tool.py` before you run either. As far as its text says, the code names:
+
+{reach}
+
+Its author says: `{summary}`
 
 Version {number}, {trust}: {passed} of {total} examples passed in the sandbox `{sandbox}`.
 
@@ -131,7 +141,7 @@ def export_version(exports: Path, stored: StoredVersion) -> Path:
             shutil.rmtree(place)
         staging.rename(place)
     except OSError as error:
-        raise unreadable(place, error) from error
+        raise unusable(place, error) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return place
@@ -177,7 +187,8 @@ def _readme(stored: StoredVersion) -> str:
     }
     return _README.format(
         name=manifest.name,
-        summary=manifest.summary,
+        reach="\n".join(f"- {line}" for line in describe_reach(stored.code, manifest.packages)),
+        summary=spell_hidden(one_line(manifest.summary)).replace("`", "'"),
         number=manifest.version,
         trust=manifest.trust,
         passed=report.examples_passed,

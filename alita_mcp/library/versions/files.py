@@ -25,11 +25,11 @@ from alita_mcp.library.disk import (
     read_folder,
     read_plain_file,
     sync_folder,
-    unreadable,
     write_folder,
 )
 from alita_mcp.library.trust.trust import contradiction
 from alita_mcp.library.versions.testfile import render_tests
+from alita_mcp.machine import unusable
 from alita_mcp.values import (
     TOOL_NAME,
     AcceptedVersion,
@@ -296,7 +296,7 @@ class ToolFiles:
             sync_folder(self.root)
             self._on_step("in place")
         except OSError as error:
-            raise unreadable(place, error) from error
+            raise unusable(place, error) from error
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.decisions import refuse_link
-from alita_mcp.library.disk import OnStep, no_step, read_folder, sync_folder, unreadable
+from alita_mcp.library.disk import OnStep, no_step, read_folder, sync_folder
 from alita_mcp.library.trust.trust import is_lower
 from alita_mcp.library.versions.files import VERSION_FILES, ToolFiles, canonical_example, seal_of
+from alita_mcp.machine import unusable
 from alita_mcp.values import StoredVersion
 
 
@@ -39,7 +40,7 @@ def exchange(
         sync_folder(files.root)
         on_step("in place")
     except OSError as error:
-        raise unreadable(place, error) from error
+        raise unusable(place, error) from error
 
 
 def put_right(files: ToolFiles, owner: str, name: str, version: int, seal: str) -> None:
@@ -65,7 +66,7 @@ def put_right(files: ToolFiles, owner: str, name: str, version: int, seal: str) 
         sync_folder(place.parent)
         sync_folder(files.root)
     except OSError as error:
-        raise unreadable(place, error) from error
+        raise unusable(place, error) from error
 
 
 def refuse_other_or_less(raised: StoredVersion, known: StoredVersion) -> None:

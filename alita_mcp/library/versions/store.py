@@ -33,7 +33,7 @@ from alita_mcp.library.decisions import (
     write_decisions,
     write_home_record,
 )
-from alita_mcp.library.disk import OnStep, no_step, unreadable, write_folder
+from alita_mcp.library.disk import OnStep, no_step, write_folder
 from alita_mcp.library.grants.effective_grants import EffectiveGrants
 from alita_mcp.library.grants.exposure import refuse_exposed_home
 from alita_mcp.library.rows import Approval, Claim
@@ -52,6 +52,7 @@ from alita_mcp.library.versions.files import (
 )
 from alita_mcp.library.versions.rebuilding import journal_detail, look_through, restored_values
 from alita_mcp.library.versions.replacing import exchange, put_right, refuse_other_or_less
+from alita_mcp.machine import unusable
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 
 TOMBSTONE_DAYS = 30
@@ -99,7 +100,7 @@ class Store:
                     self._owner.close()
                     raise
         except OSError as error:
-            raise unreadable(home, error) from error
+            raise unusable(home, error) from error
 
     def _open(self, starters: Path | None) -> None:
         self.files = ToolFiles(self.home, self._owner.name, self._on_step)
@@ -135,8 +136,8 @@ class Store:
 
     def close(self) -> None:
         """Closes the library."""
-        self.reader.close()
         self.catalogue.close()
+        self.reader.close()
         self._owner.close()
 
     def publish(self, accepted: AcceptedVersion, expected: int) -> Manifest:

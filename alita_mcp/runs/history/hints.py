@@ -20,11 +20,11 @@ AFTER = 3
 MAX_EXAMPLES = 10
 """A tool is proposed with so many runs, the newest with different values."""
 MAX_HINTED = 2_000
-"""So many programs and clients that got a hint are remembered."""
+"""So many programs and owners that got a hint are remembered."""
 
 
 class RunHints:
-    """Remembers runs, and hints once for each program and client at what could become a tool."""
+    """Remembers runs, and hints once for each program and owner at what could become a tool."""
 
     def __init__(self, runs: RunStore) -> None:
         self._runs = runs
@@ -32,11 +32,11 @@ class RunHints:
         self._hinted: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def add_run(self, run: RecordedRun, owner: str) -> str:
-        """Remembers a run; returns the hint for its answer, empty where there is none. It blocks."""
+        """Remembers a run of an owner; returns the hint for its answer, empty where there is none. It blocks."""
         program = program_of(run.code)
         key = program.key if program else ""
         self._runs.add_run(run, key, owner)
-        # Runs count that ended well and depend on no earlier step; each client gets one hint about a program.
+        # Runs count that ended well and depend on no earlier step; each owner gets one hint about a program.
         if not key or not run.ok or run.session or (owner, key) in self._hinted or self._runs.was_made(key):
             return ""
         alike = [each for each in self._runs.same_program(key, owner) if each.ok and not each.session]

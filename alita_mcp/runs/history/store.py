@@ -15,6 +15,7 @@ import anyio.to_thread
 
 from alita_mcp.errors import ToolNotFound
 from alita_mcp.library.bounded_folder import BoundedFolder
+from alita_mcp.owners import USER, choose_surplus
 from alita_mcp.runs.code_run import RUN_ID, RecordedRun
 from alita_mcp.settings import Settings
 
@@ -46,11 +47,10 @@ class RunStore:
         self._kept = kept
         self._lock = threading.Lock()
         self._runs: OrderedDict[str, _Remembered] = OrderedDict()
-        self._bytes = 0
         self._made: set[str] = set()
 
     def add_run(self, run: RecordedRun, key: str, owner: str) -> None:
-        """Remembers a run; `key` is that of its program, `owner` tells the client that ran it from all others."""
+        """Remembers a run of an owner; `key` is that of its program."""
         try:
             text = json.dumps(run.model_dump(), allow_nan=False)
         except (ValueError, TypeError, RecursionError):  # no JSON holds it as it is
@@ -58,30 +58,30 @@ class RunStore:
         size = len(text) or LARGEST_BYTES
         with self._lock:
             self._runs[run.id] = _Remembered(run, key, owner, size)
-            self._bytes += size
-            while self._runs and (len(self._runs) > MAX_RUNS or self._bytes > MAX_BYTES):
-                self._bytes -= self._runs.popitem(last=False)[1].bytes
+            known = [(run_id, each.owner, each.bytes) for run_id, each in self._runs.items()]
+            for surplus in choose_surplus(known, owner, MAX_RUNS, MAX_BYTES):
+                del self._runs[surplus]
         if self._kept and text and size <= LARGEST_BYTES and not run.holds_secret:
-            self._write_kept(f"{key}-{run.id}.json", text.encode())
+            self._write_kept(f"{key}-{run.id}.json", text.encode(), owner)
 
     def same_program(self, key: str, owner: str) -> list[RecordedRun]:
-        """Newest runs of a program, the newest last: those of this client in this process, and those on the disk."""
+        """Newest runs of an owner of one program, the newest last, of this process and on the disk."""
         with self._lock:
             own = [each.run for each in self._runs.values() if (each.key, each.owner) == (key, owner)]
-        found = {run.id: run for run in [*self._read_kept(f"{key}-*.json"), *own[-MAX_LIKE:]]}
+        found = {run.id: run for run in [*self._read_kept(f"{key}-*.json", owner), *own[-MAX_LIKE:]]}
         return sorted(found.values(), key=lambda run: run.at)
 
-    def find_run(self, run_id: str) -> RecordedRun:
-        """A run, whoever ran it: nobody can guess its id.
+    def find_run(self, run_id: str, owner: str) -> RecordedRun:
+        """A run of an owner.
 
         Raises:
             ToolNotFound: none of that id is known, or no longer.
         """
         with self._lock:
             known = self._runs.get(run_id)
-        if known is not None:
+        if known is not None and known.owner == owner:
             return known.run
-        kept = self._read_kept(f"*-{run_id}.json") if RUN_ID.fullmatch(run_id) else []
+        kept = self._read_kept(f"*-{run_id}.json", owner) if RUN_ID.fullmatch(run_id) else []
         if kept:
             return kept[0]
         hint = "Run the code again, and use the id that the answer names as `run`."
@@ -92,26 +92,28 @@ class RunStore:
     def record_made(self, key: str) -> None:
         """Remembers that a tool was made of runs of a program, so that it is not proposed again."""
         self._made.add(key)
-        self._write_kept(f"{key}.made", b"")
+        self._write_kept(f"{key}.made", b"", USER)
 
     def was_made(self, key: str) -> bool:
         """Whether a tool was made of runs of this program."""
-        return key in self._made or (self._kept is not None and self._kept.find(f"{key}.made") is not None)
+        return key in self._made or (
+            self._kept is not None and self._kept.find(f"{key}.made", USER) is not None
+        )
 
-    def _read_kept(self, pattern: str) -> list[RecordedRun]:
-        """Runs on the disk, the newest ones; what cannot be read is passed over."""
+    def _read_kept(self, pattern: str, owner: str) -> list[RecordedRun]:
+        """An owner's runs on the disk, the newest ones; what cannot be read is passed over."""
         if self._kept is None:
             return []
         found = []
-        for place in self._kept.newest(pattern, MAX_LIKE):
+        for place in self._kept.newest(pattern, MAX_LIKE, owner):
             with suppress(OSError, ValueError, RecursionError):
                 found.append(RecordedRun.model_validate(json.loads(place.read_bytes())))
         return found
 
-    def _write_kept(self, name: str, content: bytes) -> None:
+    def _write_kept(self, name: str, content: bytes, owner: str) -> None:
         if self._kept:
             try:
-                self._kept.write_file(name, content)
+                self._kept.write_file(name, content, owner)
             except OSError as failure:  # no run fails for the sake of its record
                 _log.warning("Cannot keep runs in %s: %s", self._kept.folder, failure)
 

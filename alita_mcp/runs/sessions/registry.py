@@ -92,7 +92,7 @@ class Sessions:
         if idle is None:
             raise SandboxBusy(
                 f"All sessions are busy: {len(crowded)} run a step.",
-                hint="Try again in a moment, or run without `session`.",
+                hint="Call again in a few seconds, or run without `session`.",
             )
         idle.end("it made room for another session")
 

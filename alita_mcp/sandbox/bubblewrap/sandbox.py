@@ -17,6 +17,7 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
+from alita_mcp.machine import is_out_of_descriptors
 from alita_mcp.sandbox.bubblewrap.cgroup import Cgroup, CgroupMissing, Cgroups
 from alita_mcp.sandbox.bubblewrap.command import (
     DROP,
@@ -193,6 +194,8 @@ def _output(argv: list[str]) -> str:
             env={},
             timeout=30,
         )
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, subprocess.SubprocessError) as failure:
+        if is_out_of_descriptors(failure):  # which says nothing about the program
+            raise
         return ""
     return str(done.stdout)

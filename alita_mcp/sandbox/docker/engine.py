@@ -6,12 +6,15 @@ import logging
 import math
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
+from alita_mcp.machine import is_out_of_descriptors
+from alita_mcp.sandbox.docker.base_image import BaseImage, is_id, reference_of
 from alita_mcp.sandbox.interface import Progress
 from alita_mcp.sandbox.owner import ProcessOwner
 
@@ -19,7 +22,9 @@ OWNER_LABEL = "alita.owner"
 START_DOCKER = "Install and start Docker (Docker Desktop, OrbStack, Colima or the docker.io package)."
 GVISOR = "runsc"
 _LIMITS = {"MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes"}
-_TIMEOUT_SECONDS = 120
+_TIMEOUT_SECONDS = 60
+_FIRST_TIMEOUT_SECONDS = 20
+"""For the first answer of an engine, and the next one of an engine that hung."""
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
@@ -27,11 +32,15 @@ T = TypeVar("T")
 class Engine:
     """Connection to the engine that the user's `docker` command would use, opened on first use."""
 
-    def __init__(self, image: str) -> None:
+    def __init__(self, image: str, home: Path) -> None:
+        self.base = BaseImage(image, home)
         self.image = image
+        """What containers are made of; from `ensure_image` on by digest or id."""
         self.owner = ProcessOwner.this_process()
         self._client: Any = None
         self._address = ""
+        self._answers = True
+        """Whether it answered the last time; one that did not is waited for less."""
         self._image_is_here = False
         self._has_gvisor: bool | None = None
         self._limits_are_kept = False
@@ -53,24 +62,55 @@ class Engine:
 
         def ask() -> T:
             _try_socket(self._address)
+            self._client.api.timeout = _TIMEOUT_SECONDS if self._answers else _FIRST_TIMEOUT_SECONDS
             return action(self._client)
 
-        return await self._in_thread(ask)
+        try:
+            answer = await self._in_thread(ask)
+        except SandboxUnavailable:
+            self._answers = False
+            raise
+        self._answers = True
+        return answer
 
     async def run_blocking(self, action: Callable[[], T]) -> T:
         """Runs a blocking read or write of a container's stream in a thread; cancelling does not wait for it."""
         return await anyio.to_thread.run_sync(action, limiter=self._limiter(), abandon_on_cancel=True)
 
     async def ensure_image(self, progress: Progress | None = None) -> None:
-        """Pulls the image when it is not here.
+        """Pulls the image when it is not here; from the first use on it is the one of the recorded digest.
 
         Raises:
             SandboxUnavailable: it cannot be pulled; the message names the setting.
         """
         async with self._pulling:
-            if not self._image_is_here and not await self.call(self._has_image):
+            if self._image_is_here:
+                return
+            recorded = await anyio.to_thread.run_sync(self.base.read_reference)
+            self.image = recorded or self.base.name
+            if not await self._inspect(self.image):
                 await self._pull(progress or _to_log)
+            if not recorded:
+                self.image = reference_of(await self._inspect(self.image)) or self.image
+                await anyio.to_thread.run_sync(self.base.record_reference, self.image)
             self._image_is_here = True
+
+    async def find_other_image(self) -> str:
+        """What the image's name stands for here by now, if that is not what is recorded and used; else empty."""
+        named, used = await self._inspect(self.base.name), await self._inspect(self.image)
+        return reference_of(named) if named.get("Id") != used.get("Id") else ""
+
+    async def _inspect(self, image: str) -> dict[str, Any]:
+        """The engine's description of an image; empty for one that is not here."""
+        import docker.errors
+
+        def inspect(client: Any) -> dict[str, Any]:
+            try:
+                return dict(client.api.inspect_image(image))
+            except docker.errors.ImageNotFound:
+                return {}
+
+        return await self.call(inspect)
 
     async def runtime(self) -> str:
         """Name of the runtime for containers: gVisor where the engine has it; empty: the default."""
@@ -98,16 +138,12 @@ class Engine:
         if client is not None:
             await self._in_thread(client.close)
 
-    def _has_image(self, client: Any) -> bool:
-        import docker.errors
-
-        try:
-            client.api.inspect_image(self.image)
-        except docker.errors.ImageNotFound:
-            return False
-        return True
-
     async def _pull(self, progress: Progress) -> None:
+        if is_id(self.image):
+            raise SandboxUnavailable(
+                f"The image {self.base.name!r} was {self.image} when it was first used here, and that one is gone.",
+                hint=self.base.how_to_accept(),
+            )
         await progress(f"pulling {self.image}")
         has_tag = "@" in self.image or ":" in self.image.rpartition("/")[2]
         image = self.image if has_tag else f"{self.image}:latest"  # without a tag every one there is comes
@@ -125,7 +161,7 @@ class Engine:
             raise SandboxUnavailable(
                 f"The image {self.image!r} is missing and cannot be pulled: {problem.message}",
                 hint="Pull it while you have a network, or set another image with Python 3.11 or newer"
-                " in ALITA_DOCKER_IMAGE.",
+                f" in ALITA_DOCKER_IMAGE.{'' if self.image == self.base.name else f' {self.base.how_to_accept()}'}",
             ) from problem
 
     async def _in_thread(self, action: Callable[[], T]) -> T:
@@ -180,7 +216,7 @@ def _open_client() -> tuple[str, Any]:
             arguments = {"base_url": context.Host, "tls": context.TLSConfig}
     address = arguments.get("base_url") or "unix:///var/run/docker.sock"
     _try_socket(address)
-    client = docker.DockerClient(**arguments, timeout=_TIMEOUT_SECONDS)
+    client = docker.DockerClient(**arguments, timeout=_FIRST_TIMEOUT_SECONDS)
     try:
         client.ping()
     except BaseException:
@@ -198,8 +234,10 @@ def _try_socket(url: str) -> None:
             attempt.settimeout(_TIMEOUT_SECONDS)
             attempt.connect(url.removeprefix("unix://"))
     except OSError as refused:
+        if is_out_of_descriptors(refused):
+            raise
         raise SandboxUnavailable(
-            f"No Docker engine answers at {url}: {refused}", hint=START_DOCKER
+            f"No Docker engine answers at {url}: {refused.strerror or refused}.", hint=START_DOCKER
         ) from refused
 
 
@@ -213,7 +251,7 @@ def _translate_errors(action: Callable[[], T]) -> T:
         raise SandboxError(f"The Docker engine refused: {refused.explanation or refused}") from refused
     except (docker.errors.DockerException, requests.exceptions.RequestException) as problem:
         raise SandboxUnavailable(
-            f"No Docker engine answers: {' '.join(str(problem).split())[:200]}", hint=START_DOCKER
+            f"No Docker engine answers: {' '.join(str(problem).split())[:200]}.", hint=START_DOCKER
         ) from problem
 
 

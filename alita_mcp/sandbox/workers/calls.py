@@ -126,9 +126,10 @@ async def call(worker: Worker, job: Job, broker: Broker | None = None) -> RunRes
                 await worker.order(Kind.CALL, {}, arguments)
                 await _converse(worker, collected, job, broker)
                 worker.owes_clean = True
-    except (
-        TimeoutError
-    ):  # the supervisor's own clock did not end it: a frozen container, or far too slow a machine
+    except TimeoutError:
+        # The supervisor's own clock did not end it: a frozen container, far too slow a machine, or an engine that
+        # hangs. The last of them is not the tool's fault, and shows when the engine is asked.
+        await worker.transport.ran_out_of_memory(ended=True)
         limit = job.limits.wall_seconds
         message = f"took more than {limit:g} s (wall_seconds) and was killed from outside"
         return RunResult(status="timeout", message=message, wall_seconds=limit + GRACE_SECONDS)

@@ -6,10 +6,12 @@ import hashlib
 import logging
 from abc import ABC, abstractmethod
 from contextlib import AsyncExitStack
-from typing import NamedTuple
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 
 import anyio
 
+from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.interface import Broker, Environment, Job, RunResult
 from alita_mcp.sandbox.wire.link import Worker, WorkerLost, WorkerStale
 from alita_mcp.sandbox.workers.calls import call
@@ -21,7 +23,8 @@ _TRIES = 3
 _log = logging.getLogger(__name__)
 
 
-class WorkerKey(NamedTuple):
+@dataclass(frozen=True)
+class WorkerKey:
     """Key of a worker: jobs with the same key may use the same worker, one after the other."""
 
     limits: Limits
@@ -30,11 +33,19 @@ class WorkerKey(NamedTuple):
     code: str = ""
     """Digest of it."""
     function: str = ""
-    grants: Grants = Grants()
+    grants: Grants = field(default_factory=Grants)
     hash_seed: int | None = None
     clock_offset_s: int = 0
     moment: int | None = None
     random_seed: int | None = None
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Computed once: a pool looks a key up some thirty times in a call."""
+        return hash(tuple(getattr(self, each.name) for each in fields(self)))
 
 
 def key_of(job: Job) -> WorkerKey:
@@ -89,6 +100,10 @@ class PooledWorker:
         with anyio.CancelScope(shield=True):
             try:
                 await self._stack.aclose()
+            except SandboxUnavailable as gone:  # it ended with its engine, or the next start removes it
+                _log.debug("A sandbox could not be closed: %s", gone)
+            except SandboxError as failure:
+                _log.warning("A sandbox could not be closed: %s", failure)
             except Exception:  # noqa: BLE001 - the edge: its closer can do nothing about it
                 _log.exception("a sandbox did not end as it should")
 

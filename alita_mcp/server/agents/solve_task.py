@@ -47,7 +47,8 @@ async def handle_solve_task(call: ToolCall) -> ToolResult:
         job = resume_job(call, "solve_task")
     except UsageError:
         with suppress(ToolNotFound):
-            if solution := await call.app.tasks.runs.solution(call.arguments.get("job_id", "")):
+            runs = call.app.tasks.runs_of(call.identity.owner)
+            if solution := await runs.solution(call.arguments.get("job_id", "")):
                 return _task_result(solution)
         raise
     if job is None:
@@ -87,12 +88,12 @@ def _find_or_begin(call: ToolCall, request: TaskRequest) -> Job[Solution]:
     person = questions_to_person(call)
     is_shared = person is None or bool(person.owner)  # a client that joins a job is asked its questions
     key = f"solve_task {call.identity.key} {request.model_dump_json()}" if is_shared else ""
-    known: Job[Solution] | None = call.app.jobs.find_by_key(key)
+    known: Job[Solution] | None = call.app.jobs.find_by_key(key, call.identity.owner)
     if known is not None:
         return known
     job = call.app.tasks.begin_task(
         request,
-        client=client_name(call.ctx),
+        identity=call.identity._replace(client=client_name(call.ctx)),
         person=person,
         ask=None if person is None else person_asker(person),
         shown=partial(visible_manifest, call.app),

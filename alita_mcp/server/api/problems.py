@@ -9,13 +9,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from alita_mcp.errors import AlitaError, SandboxBusy, ToolNotFound, ToolUnavailable, TooMany, UsageError
+from alita_mcp.machine import edge_error
 from alita_mcp.server.api.values import Problem, Problems
 from alita_mcp.server.results.building import printable
 from alita_mcp.server.results.failures import log_defect
 from alita_mcp.values import Value
 
 MAX_MESSAGE = 1_000
-RETRY_AFTER_S = "5"
+RETRY_AFTER_S = 5
 
 
 class Refusal(Exception):
@@ -46,11 +47,12 @@ def json_response(value: Value, status: int = 200, headers: Mapping[str, str] | 
     )
 
 
-async def problem_response(request: Request, failure: Exception) -> Response:
+async def problem_response(request: Request, raised: Exception) -> Response:
     """The response for whatever a handler raised; nothing internal leaves the server."""
     # 1. The request: refused by us, or by the router (no such path).
     # 2. One of our errors: 404, 409 and 422 are the sender's, 429 and 503 may pass.
     # 3. A defect: a number, which the server's log explains.
+    failure = edge_error(raised)
     match failure:
         case Refusal():
             refusal = failure
@@ -61,7 +63,8 @@ async def problem_response(request: Request, failure: Exception) -> Response:
         case ToolNotFound():
             refusal = Refusal(404, "not_found", failure.message, failure.hint)
         case TooMany() | SandboxBusy():
-            refusal = Refusal(429, "busy", failure.message, failure.hint, {"retry-after": RETRY_AFTER_S})
+            seconds = failure.retry_after_s if isinstance(failure, SandboxBusy) else RETRY_AFTER_S
+            refusal = Refusal(429, "busy", failure.message, failure.hint, {"retry-after": str(seconds)})
         case UsageError():
             refusal = Refusal(422, "invalid", failure.message, failure.hint)
         case ToolUnavailable():

@@ -19,11 +19,13 @@ from starlette.responses import Response
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import AlitaError, ToolNotFound, ToolUnavailable, TooMany, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
+from alita_mcp.owners import ClientIdentity
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.server.agents.requests import task_budget, validate_run_id
 from alita_mcp.server.api.problems import Refusal, json_response
 from alita_mcp.server.api.requests import EventNumber, Limit, Wait, read_new_task, read_number, read_query
 from alita_mcp.server.api.values import NewTask, TaskList, TaskRow, TaskView, links_of
+from alita_mcp.server.client.owner import read_owner
 from alita_mcp.server.results.unreviewed import visible_manifest
 
 if TYPE_CHECKING:
@@ -60,19 +62,21 @@ class TaskEndpoints:
             raise Refusal(409, "no_model", problem.message, problem.hint)
         for host in new_task.hosts:
             read_pattern(host)
-        job: Job[Solution] = await self._shared.tasks.start(self._run_task, app, new_task)
+        job: Job[Solution] = await self._shared.tasks.start(
+            self._run_task, app, new_task, read_owner(request.scope)
+        )
         status = HTTPStatus.ACCEPTED
         if wait_s:
             with anyio.move_on_after(wait_s):
                 await job.done.wait()
                 status = HTTPStatus.OK
-        view = await _task_view(app, job.id)
+        view = await _task_view(app, job.id, read_owner(request.scope))
         return json_response(view, status, {"location": view.links.self})
 
     async def _run_task(
-        self, app: App, new_task: NewTask, *, task_status: anyio.abc.TaskStatus[Job[Solution]]
+        self, app: App, new_task: NewTask, owner: str, *, task_status: anyio.abc.TaskStatus[Job[Solution]]
     ) -> None:
-        """Starts a new task. Its files are in a private folder, which goes when the run or the server ends."""
+        """Starts an owner's new task. Its files are in a private folder, which goes when the run or the server ends."""
         with tempfile.TemporaryDirectory(prefix="alita-task-", ignore_cleanup_errors=True) as folder:
             files = [anyio.Path(folder, file.name) for file in new_task.files]
             for path, file in zip(files, new_task.files, strict=True):
@@ -91,34 +95,36 @@ class TaskEndpoints:
                 plans=new_task.plans,
                 memory=new_task.memory,
             )
-            job = app.tasks.begin_task(task, client=CLIENT, shown=partial(visible_manifest, app))
+            identity = ClientIdentity(client=CLIENT, owner=owner)
+            job = app.tasks.begin_task(task, identity=identity, shown=partial(visible_manifest, app))
             task_status.started(job)
             await job.done.wait()
 
     async def list_tasks(self, request: Request) -> Response:
-        """The latest tasks, newest first."""
+        """The latest tasks of the owner, newest first."""
         limit = read_query(request, "limit", Limit, LISTED)
         app = await self._shared.get()
+        runs = app.tasks.runs_of(read_owner(request.scope))
         tasks = tuple(
             TaskRow(
                 id=row.run, task=row.task, at=row.at, status=row.status, solved=row.solved, links=links_of(row.run)
             )
-            for row in await app.tasks.runs.list(limit)
+            for row in await runs.list(limit)
         )  # fmt: skip
         return json_response(TaskList(tasks=tasks))
 
     async def show_task(self, request: Request) -> Response:
         """One task and how far it is."""
         run = validate_run_id(request.path_params["id"])
-        return json_response(await _task_view(await self._shared.get(), run))
+        return json_response(await _task_view(await self._shared.get(), run, read_owner(request.scope)))
 
     async def stop_task(self, request: Request) -> Response:
         """Stops a task; responds when nothing of it runs any more."""
-        run = validate_run_id(request.path_params["id"])
+        run, owner = validate_run_id(request.path_params["id"]), read_owner(request.scope)
         app = await self._shared.get()
-        job = _find_job(app, run)
+        job = _find_job(app, run, owner)
         if job is None or job.finished is not None:
-            await _read_events(app, run)
+            await _read_events(app, run, owner)
             raise ToolUnavailable("This task is not running here.", hint="It has ended; see its solution.")
         if not await app.tasks.stop(run):
             await app.jobs.cancel(job)
@@ -127,21 +133,21 @@ class TaskEndpoints:
 
     async def follow_task(self, request: Request) -> Response:
         """The events of a task after `after` or `Last-Event-ID`; 204 where none are left to come."""
-        run = validate_run_id(request.path_params["id"])
+        run, owner = validate_run_id(request.path_params["id"]), read_owner(request.scope)
         last_event_id = request.headers.get("last-event-id")
         after = max(
             read_query(request, "after", EventNumber, 0),
             read_number(EventNumber, last_event_id, "Last-Event-ID", 0),
         )
         app = await self._shared.get()
-        events = await _read_events(app, run)
+        events = await _read_events(app, run, owner)
         if any(event.kind == "finished" and event.number <= after for event in events):
             return Response(status_code=HTTPStatus.NO_CONTENT)
         if self._streams.available_tokens < 1:
             problem = f"{MAX_STREAMS} callers follow tasks already."
             raise TooMany(problem, hint=f"Poll /api/tasks/{run} instead.")
         return EventSourceResponse(
-            self._messages(app.tasks.runs.follow(run, after)),
+            self._messages(app.tasks.runs_of(owner).follow(run, after)),
             ping=HEARTBEAT_S,
             ping_message_factory=lambda: ServerSentEvent(comment="still running", sep="\n"),
             sep="\n",
@@ -158,20 +164,20 @@ class TaskEndpoints:
                 log.warning("cannot follow the task any longer: %s", failure)
 
 
-async def _read_events(app: App, run: str) -> Sequence[TaskEvent]:
-    """The stored events of a run.
+async def _read_events(app: App, run: str, owner: str) -> Sequence[TaskEvent]:
+    """The stored events of an owner's run.
 
     Raises:
-        ToolNotFound: there is no such run.
+        ToolNotFound: the owner has no such run.
     """
     with anyio.move_on_after(STORED_WITHIN_S):
         while True:
             try:
-                return await app.tasks.runs.events(run)
+                return await app.tasks.runs_of(owner).events(run)
             except ToolNotFound:
                 # 1. No job: there is no such run. 2. A job that failed before its run began: that failure.
                 # 3. A job that has only just started: its run will be there in a moment.
-                job = _find_job(app, run)
+                job = _find_job(app, run, owner)
                 if job is None:
                     raise
                 if job.finished is not None:
@@ -180,17 +186,17 @@ async def _read_events(app: App, run: str) -> Sequence[TaskEvent]:
     return ()
 
 
-def _find_job(app: App, run: str) -> Job[Solution] | None:
+def _find_job(app: App, run: str, owner: str) -> Job[Solution] | None:
     try:
-        return app.jobs.find_job(run, "solve_task")
+        return app.jobs.find_job(run, "solve_task", owner=owner)
     except UsageError:
         return None
 
 
-async def _task_view(app: App, run: str) -> TaskView:
-    events = await _read_events(app, run)
-    solution = await app.tasks.runs.solution(run)
-    summary, last = await app.tasks.runs.summary(run), events[-1] if events else None
+async def _task_view(app: App, run: str, owner: str) -> TaskView:
+    events, runs = await _read_events(app, run, owner), app.tasks.runs_of(owner)
+    solution = await runs.solution(run)
+    summary, last = await runs.summary(run), events[-1] if events else None
     return TaskView(
         id=run,
         task=summary.task,

@@ -9,10 +9,12 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import principal_components
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from alita_mcp.owners import USER, ClientIdentity
+from alita_mcp.server.client.owner import read_owner
+
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
 
-    from alita_mcp.app.learning import ClientIdentity
     from alita_mcp.server.context import Context
 
 MAX_NAME = 100
@@ -32,9 +34,12 @@ def is_modern(ctx: Context) -> bool:
 
 def identity_of(ctx: Context) -> ClientIdentity:
     """The client of a request, as the App knows it."""
-    from alita_mcp.app.learning import ClientIdentity
+    return ClientIdentity(client_key(ctx), client_label(ctx), owner_of(ctx))
 
-    return ClientIdentity(client_key(ctx), client_label(ctx))
+
+def owner_of(ctx: Context) -> str:
+    """To whom what a request does belongs: over stdio the user of this process, over HTTP as the access checks say."""
+    return USER if ctx.request is None else read_owner(ctx.request.scope)
 
 
 def client_name(ctx: Context) -> str:

@@ -106,8 +106,13 @@ def _run_result(run: ToolRunResult, origin: Origin | None) -> types.CallToolResu
     return tool_result(None, text, is_error=True, meta=meta or None)
 
 
-async def limit_result(result: types.CallToolResult, app: App, tool: types.Tool) -> types.CallToolResult:
-    """A result that every client can take: not nested too deeply, valid UTF-8 and not too large."""
+async def limit_result(
+    result: types.CallToolResult, app: App, tool: types.Tool, owner: str
+) -> types.CallToolResult:
+    """A result that every client can take: not nested too deeply, valid UTF-8 and not too large.
+
+    The whole of one that is too large is kept for its owner.
+    """
     serialized = await off_loop(partial(_serialize, result), large=is_large(result.structured_content))
     if isinstance(serialized, str):
         return tool_result(None, serialized, is_error=True)
@@ -115,7 +120,8 @@ async def limit_result(result: types.CallToolResult, app: App, tool: types.Tool)
     limit = app.settings.limits.result_bytes
     if size <= limit:
         return result
-    uri = f"alita://runs/{await app.library.keep_run(document)}"
+    run = await anyio.to_thread.run_sync(app.library.runs_of(owner).keep, document)
+    uri = f"alita://runs/{run}"
     cut = await anyio.to_thread.run_sync(_cut, result, document, uri, limit)
     return cut.model_copy(update={"is_error": result.is_error or tool.output_schema is not None})
 

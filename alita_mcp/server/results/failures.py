@@ -9,8 +9,8 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from alita_mcp.errors import AlitaError
-from alita_mcp.exception_groups import innermost_error
+from alita_mcp.errors import AlitaError, FileRefused, SandboxUnavailable
+from alita_mcp.machine import edge_error
 from alita_mcp.server.results.building import printable, refusal, tool_result
 
 log = logging.getLogger(__name__)
@@ -22,9 +22,11 @@ def error_result(raised: Exception) -> types.CallToolResult:
     Raises:
         MCPError: the failure is one.
     """
-    failure = innermost_error(raised)
+    failure = edge_error(raised)
     if isinstance(failure, MCPError):
         raise failure from None
+    if isinstance(failure, SandboxUnavailable | FileRefused):  # whoever runs the server has to do something
+        log.warning("%s", failure)
     if isinstance(failure, AlitaError):
         return refusal(failure)
     number = log_defect(failure)
@@ -37,7 +39,7 @@ def error_result(raised: Exception) -> types.CallToolResult:
 
 def protocol_error(raised: Exception) -> Exception:
     """A failure outside a tool as a protocol error without internals; the SDK knows those of its own validation."""
-    failure = innermost_error(raised)
+    failure = edge_error(raised)
     if isinstance(failure, MCPError | ValidationError):
         return failure
     if isinstance(failure, AlitaError):

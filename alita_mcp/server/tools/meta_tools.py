@@ -88,7 +88,7 @@ async def _synthesize(call: ToolCall) -> ToolResult:
     job: SynthesisJob | None = resume_job(call, "synthesize_tool")
     if job is None:
         request = await off_loop(
-            partial(read_request, arguments, client_name(call.ctx), call.identity.client),
+            partial(read_request, arguments, client_name(call.ctx), call.identity),
             large=is_large(arguments) or "code" in arguments,
         )
         if isinstance(request, Rejected):
@@ -109,7 +109,7 @@ async def _synthesize(call: ToolCall) -> ToolResult:
         return await _outcome_result(call, await wait_in_task(call, approval, task) if approval else outcome)
 
     if isinstance(outcome, Working) and call.tasks.are_supported(call.ctx):
-        return call.tasks.start_task(finish)
+        return call.tasks.start_task(finish, call.identity.owner)
     return await _outcome_result(call, outcome)
 
 

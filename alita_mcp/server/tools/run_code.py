@@ -58,7 +58,7 @@ async def handle_run_code(call: ToolCall) -> ToolResult:
             shown = partial(visible_manifest, call.app)
             return await call.app.code.run_code(request, call.identity, enter, person, shown)
 
-        job = call.app.jobs.start_run(run, person)
+        job = call.app.jobs.start_run(run, call.identity.owner, person)
     return await job_result(call, job, partial(_outcome_result, call))
 
 

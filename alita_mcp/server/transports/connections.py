@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio  # noqa: TID251 - anyio hands no accepted socket to a protocol of uvicorn
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -15,6 +14,8 @@ import h11
 from starlette.types import Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from alita_mcp.machine import MAX_DESCRIPTORS, OWN_DESCRIPTORS, WORKER_DESCRIPTORS, raise_descriptor_limit
+
 if TYPE_CHECKING:
     import socket
     from asyncio import TimerHandle, Transport  # noqa: TID251 - uvicorn's own words
@@ -22,14 +23,20 @@ if TYPE_CHECKING:
 MAX_UNACCEPTED = 2048
 """Connections that the system keeps until they are accepted."""
 MAX_STRANGERS = 1024
-MAX_DESCRIPTORS = (65_536, 10_240)
-"""More would serve nobody; macOS allows the second."""
-KEPT_FOR_WORK = 64
-"""Descriptors, or a quarter of all, that connections leave for sandboxes and files."""
+USUAL_WORKERS = 8
 ACCEPTED_AT_ONCE = 32
 LOOK_EVERY_S = 0.02
 """How often a full server looks for room."""
 _MARK_KNOWN = "alita.mark_known"
+_BAD_REQUEST = b"\r\n".join(
+    (
+        b"HTTP/1.1 400 Bad Request",
+        b"Content-Type: text/plain; charset=utf-8",
+        b"X-Content-Type-Options: nosniff",
+        b"Connection: close",
+        b"\r\n",
+    )
+)
 _IS_CROWDED = "alita.is_crowded"
 
 
@@ -58,7 +65,7 @@ class Connections:
         """Without `limits`, those of this machine."""
         if limits is None:
             descriptors = raise_descriptor_limit()
-            every = descriptors - max(descriptors // 4, KEPT_FOR_WORK)
+            every = max(descriptors // 4, descriptors - OWN_DESCRIPTORS - WORKER_DESCRIPTORS * USUAL_WORKERS)
             limits = ConnectionLimits(strangers=min(MAX_STRANGERS, every), every=every)
         self.limits = limits
         self.open: set[BoundedConnection] = set()
@@ -169,6 +176,12 @@ class BoundedConnection(H11Protocol):
         super().on_response_complete()
         self._restart_timer()
 
+    def send_400_response(self, msg: str) -> None:
+        """Answers what is not HTTP with the headers of every response, which uvicorn's own answer lacks, and ends."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.write(_BAD_REQUEST + msg.encode())
+        self.transport.close()
+
     def abort(self) -> None:
         """Closes the connection at once."""
         self._forget()
@@ -200,20 +213,3 @@ def mark_connection_known(scope: Scope) -> None:
 def is_crowded(scope: Scope) -> bool:
     """Whether a newcomer waits for the place of a request's connection."""
     return bool(scope.get("state", {}).get(_IS_CROWDED, bool)())
-
-
-def raise_descriptor_limit() -> int:
-    """Lets this process open as many files as the system allows; returns how many."""
-    if sys.platform == "win32":
-        return MAX_DESCRIPTORS[0]
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    for most in MAX_DESCRIPTORS:
-        bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        if soft == resource.RLIM_INFINITY or soft >= bound:
-            break
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (bound, hard))
-            soft = bound
-    return MAX_DESCRIPTORS[0] if soft == resource.RLIM_INFINITY else soft

@@ -57,7 +57,7 @@ def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
 
     greeting = greet(*wire)
     from alita_mcp.errors import AlitaError
-    from alita_mcp.exception_groups import innermost_error
+    from alita_mcp.machine import edge_error
     from alita_mcp.server.transports.shutdown import leave
 
     try:
@@ -65,7 +65,7 @@ def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
     except KeyboardInterrupt:
         leave(130)
     except BaseException as failed:  # noqa: BLE001 - the outermost edge: a blocked reader must not hold up the exit
-        first = innermost_error(failed)
+        first = edge_error(failed)
         if not isinstance(first, AlitaError):
             sys.excepthook(type(failed), failed, failed.__traceback__)
             leave(1)
@@ -94,14 +94,19 @@ def _serve(wire: Wire, parent: int, greeting: Greeting) -> NoReturn:
 
     import anyio
 
+    from alita_mcp.event_loop import collect_garbage_rarely
+    from alita_mcp.machine import lack_of_descriptors
     from alita_mcp.server.build import build_server
     from alita_mcp.server.transports.shutdown import leave
     from alita_mcp.server.transports.stdio import serve_stdio
 
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
+    if lack := lack_of_descriptors(settings.max_workers):
+        logging.getLogger(__name__).warning("%s", lack)
 
     async def serve() -> NoReturn:
         gc.freeze()
+        collect_garbage_rarely()
         gc.enable()
         leave(await serve_stdio(build_server(settings), wire, greeting, parent=parent))
 

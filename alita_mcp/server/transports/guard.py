@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hmac
 import ipaddress
+import re
 import socket
 from collections.abc import Sequence
-from http import HTTPStatus
 
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
-from starlette.requests import Request
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from alita_mcp.errors import UsageError
@@ -19,8 +20,10 @@ from alita_mcp.server.transports.connections import mark_connection_known
 from alita_mcp.settings import Settings
 
 HEALTH_PATH = "/healthz"
+PAGE_PATH = "/ui"
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - recognised here, not bound to
+_AUTHORITY = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:(?P<port>[0-9]{1,5}))?")
 
 
 def is_loopback(host: str) -> bool:
@@ -33,19 +36,25 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def token_for(settings: Settings, host: str) -> str | None:
-    """The token that clients must send, or None on a loopback address without one.
+def refuse_open_server(settings: Settings, host: str, allowed_hosts: Sequence[str]) -> None:
+    """Checks that a server which asks for no token is for this machine alone, and asks nobody for approvals.
 
     Raises:
-        UsageError: other machines can reach the address and there is no token.
+        UsageError: it is not.
     """
-    token = settings.token.get_secret_value().strip() if settings.token else ""
-    if not token and not is_loopback(host):
+    # 1. Another address, or a name that a proxy has: strangers would be served.
+    # 2. Forms: whoever connects could approve what they asked for.
+    opens = f"on {host!r}" if not is_loopback(host) else f"as {allowed_hosts[0]!r}" if allowed_hosts else None
+    if opens:
         raise UsageError(
-            f"Refusing to serve on {host!r} without a token: other machines can reach it.",
-            hint="Set ALITA_TOKEN to a long random string, or listen on 127.0.0.1.",
+            f"Refusing to serve {opens} without a token: other machines can reach it.",
+            hint="Leave out --no-token.",
         )
-    return token or None
+    if settings.elicit:
+        raise UsageError(
+            "ALITA_ELICIT=true needs a token: without one, whoever connects could approve for you.",
+            hint="Leave out --no-token, or unset ALITA_ELICIT.",
+        )
 
 
 def host_names(host: str) -> list[str]:
@@ -61,55 +70,76 @@ def host_names(host: str) -> list[str]:
     return sorted(names | {in_brackets(str(address[0])) for *_, address in found})
 
 
+def read_host(authority: str) -> str | None:
+    """The host of `host` or `host:port`, in lower case; None where the text is anything else."""
+    parts = _AUTHORITY.fullmatch(authority.lower())
+    return parts["host"] if parts and int(parts["port"] or 0) <= 65_535 else None
+
+
 def in_brackets(host: str) -> str:
     """The host as it stands in a URL: IPv6 addresses in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 class Guard:
-    """ASGI middleware that serves a request only with the token, for one of our hosts, from one of our origins."""
+    """ASGI middleware that serves a request only for one of our hosts, from one of our origins, and with the token."""
 
     def __init__(self, app: ASGIApp, token: str | None, names: Sequence[str]) -> None:
         """Without a `token`, none is asked for. Each of the `names` is served at any port."""
         self._app = app
         self._token = None if token is None else token.encode()
         self._owner = token_owner(token)
-        hosts = [pattern for name in names for pattern in (name, f"{name}:*")]
-        origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
-        self._security = TransportSecurityMiddleware(
-            TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
-        )
+        self._names = frozenset(name.lower() for name in names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves or refuses one request."""
-        # 1. The health check is open to everybody; asking for it does not make a connection a known one.
-        # 2. Without the token nothing else is looked at: 401.
-        # 3. A strange host or origin is a web page that rebound its name to this address: 421 or 403.
+        # 1. A strange host or origin is a web page that rebound its name to this address: 421 or 403.
+        # 2. The health check is open to everybody else; asking for it does not make a connection a known one.
+        # 3. Without the token nothing is served: 401.
         # 4. Everything else is served as its owner's, and its connection no longer counts as a stranger's.
         app: ASGIApp = self._app
-        if scope["path"] == HEALTH_PATH:
+        headers = Headers(scope=scope)
+        strange = None
+        if len(hosts := headers.getlist("host")) != 1 or read_host(hosts[0]) not in self._names:
+            strange = 421, "host"
+        elif any(not self._is_own_origin(origin) for origin in headers.getlist("origin")):
+            strange = 403, "origin"
+        if strange:
+            status, what = strange
+            app = Refusal(status, f"unknown_{what}", f"The {what} is not one of this server's.").response()
+        elif scope["path"] == HEALTH_PATH:
             pass
-        elif not self._has_token(scope):
+        elif not self._has_token(scope["path"], headers.getlist("authorization")):
+            kind = "Basic" if scope["path"].startswith(PAGE_PATH) else "Bearer"
             app = Refusal(
                 401, "invalid_token", "The token is missing or wrong.",
                 "Send the header 'Authorization: Bearer TOKEN'.",
-                {"WWW-Authenticate": 'Bearer realm="alita", error="invalid_token"'},
+                {"WWW-Authenticate": f'{kind} realm="alita", error="invalid_token"'},
             ).response()  # fmt: skip
-        elif refused := await self._security.validate_request(Request(scope)):
-            what = "origin" if refused.status_code == HTTPStatus.FORBIDDEN else "host"
-            app = Refusal(
-                refused.status_code, f"unknown_{what}", f"The {what} is not one of this server's."
-            ).response()
         else:
             set_owner(scope, self._owner)
             mark_connection_known(scope)
         await app(scope, receive, send)
 
-    def _has_token(self, scope: Scope) -> bool:
+    def _is_own_origin(self, origin: str) -> bool:
+        scheme, _, authority = origin.partition("://")
+        return scheme in ("http", "https") and read_host(authority) in self._names
+
+    def _has_token(self, path: str, sent: Sequence[str]) -> bool:
+        # 1. No token is asked for, or none was sent, or several.
+        # 2. A program sends it as it is.
+        # 3. A browser sends it to the page as the password of whatever name the person types.
         if self._token is None:
             return True
-        sent: list[bytes] = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(sent) != 1:
             return False
-        scheme, _, credentials = sent[0].partition(b" ")
-        return scheme.lower() == b"bearer" and hmac.compare_digest(credentials.strip(), self._token)
+        scheme, _, text = sent[0].partition(" ")
+        credentials = text.strip().encode("latin-1")
+        if scheme.lower() == "basic" and path.startswith(PAGE_PATH):
+            try:
+                credentials = base64.b64decode(credentials, validate=True).partition(b":")[2]
+            except binascii.Error:
+                return False
+        elif scheme.lower() != "bearer":
+            return False
+        return hmac.compare_digest(credentials, self._token)

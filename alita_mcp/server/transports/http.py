@@ -21,8 +21,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from alita_mcp import __version__
 from alita_mcp.errors import UsageError
+from alita_mcp.event_loop import collect_garbage_rarely
 from alita_mcp.server.api.problems import Refusal
 from alita_mcp.server.transports.connections import (
     MAX_UNACCEPTED,
@@ -36,8 +36,7 @@ from alita_mcp.server.transports.guard import (
     Guard,
     host_names,
     in_brackets,
-    is_loopback,
-    token_for,
+    refuse_open_server,
 )
 from alita_mcp.server.transports.sessions import IDLE_S, ResumableSessions
 from alita_mcp.server.transports.shutdown import exit_deadline, wait_for_signal
@@ -53,9 +52,9 @@ GRACE_S = 0.5
 """How long running requests may go on once the end is known."""
 
 
-async def until_signal(url: str) -> int:
-    """Writes where the server listens and waits for a signal; returns the exit status."""
-    sys.stderr.write(f"alita: serving MCP at {url}\n")
+async def until_signal(url: str, notice: str = "") -> int:
+    """Writes the notice and where the server listens, and waits for a signal; returns the exit status."""
+    sys.stderr.write(f"{notice}alita: serving MCP at {url}\n")
     sys.stderr.flush()
     return await wait_for_signal()
 
@@ -65,7 +64,8 @@ async def serve_http(
     host: str,
     port: int,
     *,
-    allowed_hosts: tuple[str, ...] = (),
+    token: str | None,
+    allowed_hosts: Sequence[str] = (),
     server: Server[Any] | None = None,
     pages: Sequence[Route] = (),
     limits: ConnectionLimits | None = None,
@@ -73,19 +73,22 @@ async def serve_http(
 ) -> int:
     """Serves for as long as `until` runs, which is given the URL; returns the exit status that it gives.
 
-    `allowed_hosts` are further names under which clients may reach the server, as a proxy in front of it has.
-    Port 0 takes a free port. `pages` are further routes, behind the same checks of host, origin and token.
+    Without a `token` none is asked for. `allowed_hosts` are further names under which clients may reach the server, as
+    a proxy in front of it has. Port 0 takes a free port. `pages` are further routes, behind the same checks of host,
+    origin and token.
 
     Raises:
-        UsageError: the address cannot be bound, or other machines can reach it and there is no token.
+        UsageError: the address cannot be bound, or there is no token and there must be one.
     """
     from alita_mcp.server.api.routes import api_routes
     from alita_mcp.server.build import DualEraServer
 
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
-    token = token_for(settings, host)
+    collect_garbage_rarely()
+    if token is None:
+        refuse_open_server(settings, host, allowed_hosts)
     with _listen(host, port) as listener, ExitStack() as deadline:
-        server = server or build_http_server(settings, host)
+        server = server or build_http_server(settings, has_token=token is not None)
         sessions = ResumableSessions(
             server,
             retry_interval=RETRY_MS,
@@ -121,11 +124,11 @@ async def serve_http(
     return status
 
 
-def build_http_server(settings: Settings, host: str) -> Server[Any]:
-    """A server for clients that share a port: nothing unreviewed is listed in full, and only users here are asked."""
+def build_http_server(settings: Settings, *, has_token: bool) -> Server[Any]:
+    """A server for clients that share a port: nothing unreviewed is listed in full, and forms need ALITA_ELICIT."""
     from alita_mcp.server.build import build_server
 
-    elicit = is_loopback(host) if settings.elicit is None else settings.elicit
+    elicit = has_token and settings.elicit is True
     return build_server(
         settings.model_copy(update={"review": settings.review or "describe", "elicit": elicit})
     )
@@ -191,6 +194,7 @@ class _Web(uvicorn.Server):
                 log_level="warning",
                 access_log=False,
                 server_header=False,
+                headers=[("X-Content-Type-Options", "nosniff")],
                 timeout_graceful_shutdown=1,
             )
         )
@@ -214,7 +218,7 @@ class _Web(uvicorn.Server):
 
 
 async def _health(_request: Request) -> JSONResponse:
-    return JSONResponse({"status": "ok", "version": __version__})
+    return JSONResponse({"status": "ok"})
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -17,6 +17,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from alita_mcp.errors import AlitaError, Cancelled, SandboxBusy, TooMany, UsageError
+from alita_mcp.owners import USER, choose_surplus
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.toolsmith.requests.outcomes import Outcome, Working
@@ -62,6 +63,8 @@ class Job(Generic[T]):
     """What is called with the job's id for its outcome."""
     key: str = ""
     """What was asked for; the same again while no caller has heard the outcome is this job."""
+    owner: str = USER
+    """To whom it belongs; nobody else finds it."""
     person: PendingQuestions | None = None
     """Its questions to the person at its client; None: it asks none."""
     parked: bool = False
@@ -113,16 +116,17 @@ class Jobs:
         holds: Callable[[T], bool] = lambda _outcome: True,
         person: PendingQuestions | None = None,
         *,
+        owner: str = USER,
         parked: bool = False,
     ) -> Job[T]:
-        """Starts work in the background, or finds the job of the same key that is under way or was missed.
+        """Starts work in the background, or finds the owner's job of the same key that is under way or was missed.
 
         `holds` says whether an outcome from before is still true; a `parked` job only waits for its `person`.
 
         Raises:
             UsageError: too many jobs wait already.
         """
-        found = self.find_by_key(key, holds)
+        found = self.find_by_key(key, owner, holds)
         if found is not None:
             return found
         same_kind = sum(job.parked == parked for job in self._open_jobs("synthesize_tool"))
@@ -137,18 +141,21 @@ class Jobs:
                 hint="Try again when one has ended.",
             )
         slots = self._parking if parked else self._slots
-        return self._begin(Job[T](key=key, person=person, parked=parked), work, slots)
+        return self._begin(Job[T](key=key, owner=owner, person=person, parked=parked), work, slots)
 
-    def find_by_key(self, key: str, holds: Callable[[T], bool] = lambda _outcome: True) -> Job[T] | None:
-        """The job of a key that is under way or was missed, as `start` finds it; None for an empty key."""
+    def find_by_key(
+        self, key: str, owner: str, holds: Callable[[T], bool] = lambda _outcome: True
+    ) -> Job[T] | None:
+        """An owner's job of a key that is under way or was missed, as `start` finds it; None for an empty key."""
         self._forget_old()
         jobs = self._jobs.values() if key else ()
-        return next((job for job in jobs if job.key == key and _counts(job, holds)), None)
+        own = (job for job in jobs if (job.key, job.owner) == (key, owner))
+        return next((job for job in own if _counts(job, holds)), None)
 
     def start_run(
-        self, work: Callable[[ReportStage], Awaitable[T]], person: PendingQuestions | None = None
+        self, work: Callable[[ReportStage], Awaitable[T]], owner: str, person: PendingQuestions | None = None
     ) -> Job[T]:
-        """Starts a run of code in the background; `person` has its questions.
+        """Starts an owner's run of code in the background; `person` has its questions.
 
         Raises:
             SandboxBusy: too many are under way.
@@ -156,12 +163,16 @@ class Jobs:
         self._forget_old()
         if len(self._open_jobs("run_code")) >= MAX_RUNS:
             raise SandboxBusy(f"Busy: {MAX_RUNS} runs of code are running or waiting.")
-        return self._begin(Job[T](tool="run_code", person=person), work, None)
+        return self._begin(Job[T](tool="run_code", owner=owner, person=person), work, None)
 
     def start_task(
-        self, work: Callable[[ReportStage], Awaitable[T]], run: str, person: PendingQuestions | None = None
+        self,
+        work: Callable[[ReportStage], Awaitable[T]],
+        run: str,
+        owner: str,
+        person: PendingQuestions | None = None,
     ) -> Job[T]:
-        """Starts a task in the background, under the id of its run; `person` has its questions.
+        """Starts an owner's task in the background, under the id of its run; `person` has its questions.
 
         Raises:
             TooMany: as many are under way as may be.
@@ -171,7 +182,7 @@ class Jobs:
             raise TooMany(
                 f"Busy: {MAX_TASKS} tasks are running.", hint="Try again when one of them has ended."
             )
-        return self._begin(Job[T](tool="solve_task", id=run, person=person), work, None)
+        return self._begin(Job[T](tool="solve_task", id=run, owner=owner, person=person), work, None)
 
     def _begin(
         self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], slots: anyio.CapacityLimiter | None
@@ -183,15 +194,16 @@ class Jobs:
     def _open_jobs(self, tool: Tool) -> list[Job[Any]]:
         return [job for job in self._jobs.values() if job.finished is None and job.tool == tool]
 
-    def find_job(self, job_id: str, tool: Tool = "synthesize_tool") -> Job[Any]:
-        """The job of that id.
+    def find_job(self, job_id: str, tool: Tool = "synthesize_tool", *, owner: str) -> Job[Any]:
+        """The owner's job of that id.
 
         Raises:
-            UsageError: no such job in this process, it ended more than an hour ago, or it is another tool's.
+            UsageError: the owner has no such job in this process, it ended more than an hour ago, or it is another
+                tool's.
         """
         self._forget_old()
         job = self._jobs.get(job_id)
-        if job is None:
+        if job is None or job.owner != owner:
             raise UsageError(
                 f"There is no job {job_id[:80]!r}.",
                 hint=f"Jobs end with the server; call {tool} again with the whole request.",
@@ -229,7 +241,7 @@ class Jobs:
             elif job.waiting == 1:
                 job.left = True
                 left = [each for each in self._jobs.values() if each.left and each.finished is None]
-                for surplus in left[:-MAX_LEFT]:
+                for surplus in choose_surplus([(each, each.owner, 1) for each in left], job.owner, MAX_LEFT):
                     surplus.scope.cancel()
             raise
         finally:
@@ -276,13 +288,12 @@ class Jobs:
     def _forget_old(self) -> None:
         now = time.monotonic()
         ended = [job for job in self._jobs.values() if job.finished is not None]
-        runs = sorted((job for job in ended if job.tool == "run_code"), key=lambda job: job.finished or 0)
-        for job in runs[:-KEPT_RUNS]:
-            del self._jobs[job.id]
-            ended.remove(job)
-        surplus = len(ended) - KEPT_FINISHED
-        for place, job in enumerate(sorted(ended, key=lambda job: job.finished or 0)):
-            if place < surplus or now - (job.finished or now) > KEPT_SECONDS:
+        ended.sort(key=lambda job: job.finished or 0)
+        runs = [(job.id, job.owner, 1) for job in ended if job.tool == "run_code"]
+        others = [(job.id, job.owner, 1) for job in ended if job.tool != "run_code"]
+        surplus = [*choose_surplus(runs, "", KEPT_RUNS), *choose_surplus(others, "", KEPT_FINISHED)]
+        for job in ended:
+            if job.id in surplus or now - (job.finished or now) > KEPT_SECONDS:
                 del self._jobs[job.id]
 
 

@@ -81,8 +81,7 @@ async def journal_synthesis(
                 record.detail["models"] = writers_of(models)
         if record.agreed is not None:
             record.detail |= {"agreed": record.agreed, "request": mark_request(request.description)}
-        if request.client:
-            record.detail["client"] = request.client
+        record.detail |= request.client.journal_detail
         with anyio.move_on_after(PATIENCE_S, shield=True):
             await library.record(EVENT, record.tool, record.detail, record.version)
 

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, Valid
 
 from alita_mcp.library.grants.grants_file import SECRET_NAME
 from alita_mcp.library.grants.hosts import ANY, MAX_HOSTS, canonical_host, host_problem
+from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.toolsmith.requests.modes import Mode
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
 from alita_mcp.values import META_TOOLS, TOOL_NAME, Draft, Example, Grants, Recorded, Value, Varying
@@ -77,8 +78,8 @@ class SynthesisRequest(Value):
     """How much a model may spend on it; None: as the settings say."""
     made_by: str = Field(default="", exclude=True)
     """What the client calls itself; never taken from its arguments."""
-    client: str = Field(default="", exclude=True)
-    """The same with its version, for the journal."""
+    client: ClientIdentity = Field(default=UNIDENTIFIED, exclude=True)
+    """Who asks; never taken from arguments either."""
     looks_up: bool = Field(default=True, exclude=True)
     """Whether the web may be asked what its planner does not know; never taken from arguments."""
     recorded: Recorded | None = Field(default=None, exclude=True)
@@ -105,7 +106,11 @@ NO_TESTS = Rejected(
 
 
 def read_request(
-    raw: Mapping[str, Any], made_by: str = "", client: str = "", *, looks_up: bool = True
+    raw: Mapping[str, Any],
+    made_by: str = "",
+    client: ClientIdentity = UNIDENTIFIED,
+    *,
+    looks_up: bool = True,
 ) -> SynthesisRequest | Rejected:
     """Reads a request of a client; anything that does not fit comes back as a rejection naming the field.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 
 from alita_mcp.agent.interface import AskPerson, OnEvent
-from alita_mcp.agent.runs.store import RUNS, StoredRuns
+from alita_mcp.agent.runs.store import RUNS, RunReader, StoredRuns
 from alita_mcp.agent.values import Estimate, EventKind, Solution, TaskEvent, TaskRequest
 from alita_mcp.progress import ReportStage
 from alita_mcp.settings import read_settings
@@ -65,7 +65,10 @@ class ScriptedFlow:
         await on_stage("preparing the sandbox")
         yield cast("TaskRunner", self)
 
-    async def estimate(self, request: TaskRequest) -> Estimate | None:
+    def runs_of(self, owner: str | None) -> RunReader:
+        return self.runs.of_owner(owner)
+
+    async def estimate(self, request: TaskRequest, owner: str | None) -> Estimate | None:
         """The scripted one."""
         del request
         return self._estimated

@@ -16,6 +16,7 @@ from alita_mcp.agent.interface import AskPerson
 from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.app import App, open_app
 from alita_mcp.errors import ToolNotFound, UsageError
+from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.values import (
     Document,
@@ -154,11 +155,14 @@ class ScriptedTasks:
     """Contents of the files that tasks came with, read when they began."""
     scopes: dict[str, anyio.CancelScope] = field(default_factory=dict)
 
+    def runs_of(self, owner: str | None) -> RunsInMemory:
+        return self.runs
+
     def begin_task(
         self,
         request: TaskRequest,
         *,
-        client: str = "",
+        identity: ClientIdentity = UNIDENTIFIED,
         person: PendingQuestions | None = None,
         ask: AskPerson | None = None,
         shown: Any = None,
@@ -170,9 +174,9 @@ class ScriptedTasks:
         async def work(enter: ReportStage) -> Solution:
             return await self._solved(run, request, enter, ask)
 
-        job = self.app.jobs.start_task(work, run, person)
+        job = self.app.jobs.start_task(work, run, identity.owner, person)
         self.begun.append(request)
-        self.clients.append(client)
+        self.clients.append(identity.client)
         return job
 
     async def _solved(

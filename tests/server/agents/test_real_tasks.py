@@ -16,6 +16,7 @@ import pytest
 from alita_mcp.app import open_app
 from alita_mcp.models.interface import Completion, Message
 from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.owners import USER
 from alita_mcp.server.build import DualEraServer, build_server
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import FixedLimits, Settings
@@ -96,10 +97,10 @@ async def test_a_cancelled_request_stops_the_run_and_its_record_says_so(settings
             await until(lambda: model.asked)
             tasks.cancel_scope.cancel()
         app = await server.shared.get()
-        (row,) = await app.tasks.runs.list()
+        (row,) = await app.tasks.runs_of(USER).list()
         with anyio.fail_after(PATIENCE_S):
-            told = [event.kind async for event in app.tasks.runs.follow(row.run)]
-        solution = await app.tasks.runs.solution(row.run)
+            told = [event.kind async for event in app.tasks.runs_of(USER).follow(row.run)]
+        solution = await app.tasks.runs_of(USER).solution(row.run)
     assert (told[0], told[-1]) == ("started", "finished")
     assert solution is not None
     assert solution.stopped == "cancelled"

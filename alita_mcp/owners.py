@@ -1,0 +1,59 @@
+"""Owners: to whom what a client does belongs, and whose records make room where a store is full."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
+USER = "user"
+"""The operating-system user: over stdio, at the command line, and in records that name no owner."""
+
+
+class ClientIdentity(NamedTuple):
+    """Identity of a client that searches and calls."""
+
+    key: str = ""
+    """What tells this client from all others, as long as it lasts; empty where nothing does."""
+    client: str = ""
+    """What it calls itself, with its version; anybody may say anything."""
+    owner: str = USER
+    """To whom what it does belongs; nothing that it says changes that."""
+
+    @property
+    def journal_detail(self) -> dict[str, str]:
+        """What the journal says of it; nothing of the user without a client."""
+        said = {"client": self.client, "owner": "" if self.owner == USER else self.owner}
+        return {name: value for name, value in said.items() if value}
+
+
+UNIDENTIFIED = ClientIdentity()
+
+
+def choose_surplus(
+    kept: Iterable[tuple[T, str, int]], owner: str, most: int, most_bytes: float = math.inf
+) -> list[T]:
+    """Items that are too many, or too large together, of items with owners and sizes, the oldest first.
+
+    Each owner has a fair share of the room, of which nobody else takes a part. The `owner` who needs room loses its own
+    oldest items while it holds more than that, and otherwise the owner that holds most.
+    """
+    queues: defaultdict[str, deque[tuple[T, int]]] = defaultdict(deque)
+    counts: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for item, whose, size in kept:
+        queues[whose].append((item, size))
+        counts[whose] += 1
+        sizes[whose] += size
+    surplus = []
+    for held, limit in ((counts, most), (sizes, most_bytes)):
+        while held.total() > max(0, limit):
+            has_more = held[owner] * len(queues) > limit
+            loser = owner if has_more else max(held, key=held.__getitem__)
+            item, size = queues[loser].popleft()
+            counts[loser] -= 1
+            sizes[loser] -= size
+            surplus.append(item)
+    return surplus

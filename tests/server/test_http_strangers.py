@@ -1,0 +1,114 @@
+"""Over HTTP a client is not a person: strangers and clients against real servers, by what they could read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.server.processes import PATIENCE_S, SERVE_HTTP, Peer, environment, started
+from tests.server.test_elicitation import Person
+
+pytestmark = pytest.mark.process
+
+SECRET = "hunter2-hunter2"
+TOKEN = "a-token-of-more-than-16-characters"
+THEFT = {
+    "code": "import alita_tool\n[ord(letter) for letter in alita_tool.secret('KEY')]",
+    "needs": {"secrets": ["KEY"]},
+}
+READ = json.dumps([ord(letter) for letter in SECRET])
+
+
+@pytest.fixture
+def secrets_file(tmp_path: Path) -> Path:
+    file = tmp_path / "secrets.json"
+    file.write_text(json.dumps({"KEY": SECRET}))
+    file.chmod(0o600)
+    return file
+
+
+@asynccontextmanager
+async def serving(home: Path, *words: str, **settings: Any) -> AsyncIterator[tuple[str, Peer]]:
+    """The server as a person starts it: nothing but `alita serve --http`, and these words and settings."""
+    env = environment(home=home, sandbox="wasm", **settings)
+    async with started((*SERVE_HTTP[:6], *words), env, home.parent) as peer:
+        yield (await peer.says("serving MCP at")).split()[-1], peer
+
+
+async def steal(url: str, era: str, **headers: str) -> tuple[str, Person]:
+    """Declares forms, asks for a secret and answers the form itself; gives what it was told, and its person."""
+    person, told = Person(), "refused"
+    with anyio.fail_after(PATIENCE_S), suppress(MCPError, BaseExceptionGroup):
+        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as http:
+            mode = "legacy" if era == "legacy" else "auto"
+            transport = streamable_http_client(url, http_client=http)
+            async with Client(transport, mode=mode, elicitation_callback=person) as client:
+                told = json.dumps((await client.call_tool("run_code", THEFT)).structured_content)
+    return told, person
+
+
+PROXY = {"host": "tools.example.org"}
+BEARER = {"authorization": f"Bearer {TOKEN}"}
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "headers", "is_let_in"),
+    [
+        pytest.param([], {}, {}, False, id="another local user"),
+        pytest.param(["--allow-host", PROXY["host"]], {}, PROXY, False, id="a stranger behind a proxy"),
+        pytest.param([], {"elicit": "true"}, {}, False, id="a stranger where forms are on"),
+        pytest.param(["--no-token"], {}, {}, True, id="anybody, where no token is asked for"),
+        pytest.param([], {"token": TOKEN}, BEARER, True, id="a client with the token"),
+    ],
+)
+@pytest.mark.parametrize("era", ["legacy", pytest.param("modern", marks=pytest.mark.exhaustive)])
+async def test_who_is_not_the_person_reads_no_secret(
+    home: Path,
+    secrets_file: Path,
+    words: list[str],
+    settings: dict[str, str],
+    headers: dict[str, str],
+    is_let_in: bool,
+    era: str,
+) -> None:
+    async with serving(home, *words, secrets_file=secrets_file, **settings) as (url, _):
+        told, person = await steal(url, era, **headers)
+    assert READ not in told
+    assert person.asked == []
+    assert (json.loads(told)["status"] if is_let_in else told) == (
+        "needs_approval" if is_let_in else "refused"
+    )
+
+
+async def test_with_the_token_and_the_operators_word_a_form_approves(home: Path, secrets_file: Path) -> None:
+    """The one way in which a connection approves: what the tests above refuse is not refused for another reason."""
+    settings = {"secrets_file": secrets_file, "elicit": "true", "token": TOKEN}
+    async with serving(home, **settings) as (url, _):
+        told, person = await steal(url, "modern", **BEARER)
+    assert READ in told
+    assert len(person.asked) == 1
+
+
+async def test_two_servers_share_the_token_of_their_home_and_say_where_it_is_but_not_what(home: Path) -> None:
+    async with serving(home) as (first, _), serving(home) as (second, peer):
+        token = (home / "http_token").read_text().strip()
+        for url in (first, second):
+            assert (await steal(url, "modern", authorization=f"Bearer {token}"))[0] != "refused"
+        assert f"the token in {home / 'http_token'}: alita install CLIENT --http 127.0.0.1:0" in peer.stderr
+        assert "http://127.0.0.1:0/ui" in peer.stderr
+        assert token not in peer.stderr
+
+
+async def test_without_a_token_the_server_says_who_is_served(home: Path) -> None:
+    async with serving(home, "--no-token") as (_, peer):
+        assert "no token: every user and program of this machine is served" in peer.stderr
+    assert not (home / "http_token").exists()

@@ -1,0 +1,122 @@
+"""The file with the token of a home: made once, private, and refused with the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+from pydantic import SecretStr
+
+from alita_mcp.errors import UsageError
+from alita_mcp.server.transports.http_token import ensure_token
+from alita_mcp.settings import Settings
+from tests.tables import each_case
+
+LONG = "sixteen-letters!"
+"""Just long enough."""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def test_servers_that_start_at_once_agree_on_one_token(home: Path) -> None:
+    barrier = Barrier(8)
+
+    def start(_number: int) -> str:
+        barrier.wait()
+        return ensure_token(Settings(home=home))
+
+    with ThreadPoolExecutor(8) as pool:
+        tokens = {*pool.map(start, range(8))}
+    assert len(tokens) == 1
+    assert {ensure_token(Settings(home=home))} == tokens
+    assert [path.name for path in home.iterdir()] == ["http_token"]
+    assert (home / "http_token").read_text() == f"{tokens.pop()}\n"
+
+
+def test_two_homes_have_two_tokens_and_a_setting_comes_first(tmp_path: Path) -> None:
+    homes = [Settings(home=tmp_path / name) for name in ("a", "b")]
+    assert ensure_token(homes[0]) != ensure_token(homes[1])
+    given = Settings(home=tmp_path / "c", token=SecretStr(f" {LONG} "))
+    assert ensure_token(given) == LONG
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no permission bits")
+def test_the_file_and_a_home_made_for_it_are_private_whatever_the_umask(home: Path) -> None:
+    before = os.umask(0)
+    try:
+        ensure_token(Settings(home=home))
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (home, home / "http_token")] == [0o700, 0o600]
+
+
+def write(text: str, mode: int = 0o600) -> Callable[[Path], None]:
+    def prepare(file: Path) -> None:
+        file.write_text(text, encoding="utf-8")
+        file.chmod(mode)
+
+    return prepare
+
+
+def link(file: Path) -> None:
+    real = file.with_name("real")
+    write(LONG)(real)
+    file.symlink_to(real)
+
+
+def give_away(file: Path) -> None:
+    write(LONG)(file)
+    os.chown(file, 12_345, -1)
+
+
+AS_ROOT = [(give_away, "belongs to another user (12345)", 'chown "$(id -un)" ')]
+if os.name == "nt" or os.geteuid():
+    AS_ROOT = []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no permission bits")
+@each_case(
+    "prepare, problem, command",
+    [
+        (write(""), "this one 0", "rm "),
+        (write(LONG[1:]), "at least 16 characters, this one 15", "rm "),
+        (write(f"  {LONG[1:]}\n\n"), "this one 15", "rm "),
+        (write("fünfzehn-und-mehr-zeichen"), "printable ASCII", "rm "),
+        (write(f"{LONG}\n{LONG}"), "printable ASCII", "rm "),
+        (write(LONG, 0o640), "others can access it (mode 640)", "chmod 600 "),
+        (write(LONG, 0o604), "others can access it (mode 604)", "chmod 600 "),
+        (link, "it is a link", "rm "),
+        (lambda file: file.symlink_to("nowhere"), "it is a link", "rm "),
+        (os.mkfifo, "not a regular file", "rm "),
+        (Path.mkdir, "not a regular file", "rm "),
+        *AS_ROOT,
+    ],
+)
+def test_a_file_that_cannot_be_relied_on_is_refused_with_the_command(
+    tmp_path: Path, prepare: Callable[[Path], None], problem: str, command: str
+) -> None:
+    home = tmp_path / f"a home {len(list(tmp_path.iterdir()))}"
+    home.mkdir()
+    prepare(home / "http_token")
+    with pytest.raises(UsageError) as refused:
+        ensure_token(Settings(home=home))
+    assert problem in refused.value.message
+    assert refused.value.hint.startswith(f"Run: {command}'{home}/http_token'")
+    assert not re.search("letters|zeichen", str(refused.value))
+
+
+def test_a_home_that_cannot_hold_the_file_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="Cannot make the token file") as refused:
+        ensure_token(Settings(home=tmp_path / "file" / "home"))
+    assert "Set ALITA_TOKEN" in refused.value.hint
