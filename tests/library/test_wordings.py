@@ -7,6 +7,7 @@ import pytest
 
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
+from alita_mcp.owners import USER
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.example_requests import MAX_CHARACTERS, learn_words
 from tests.library.factory import simple
@@ -25,13 +26,13 @@ async def stocked(settings: Settings) -> AsyncIterator[Library]:
 async def test_a_tool_is_found_by_the_words_that_it_learned_also_in_another_process(
     stocked: Library, settings: Settings
 ) -> None:
-    assert await stocked.similar("zebra") == ()
+    assert await stocked.similar("zebra", owner=USER) == ()
     async with open_library(settings, starters=lambda: None) as other:
         await stocked.learn_wording("beta", "groom a zebra")
         with anyio.fail_after(WAIT_S):
-            assert await stocked.similar("zebra") == ("beta",)
+            assert await stocked.similar("zebra", owner=USER) == ("beta",)
             await other.refresh()
-            assert await other.similar("zebra") == ("beta",)
+            assert await other.similar("zebra", owner=USER) == ("beta",)
     assert stocked.entry("beta").wordings == ("groom a zebra",)
     assert stocked.entry("alpha").wordings == ()
 
@@ -49,7 +50,9 @@ async def test_an_unknown_tool_learns_nothing(stocked: Library) -> None:
 
 
 async def test_words_that_cannot_be_shown_are_not_learned_and_long_ones_are_cut(stocked: Library) -> None:
-    await learn_words(stocked, "alpha", "  two\n  lines ", ["", "bidi\u202e", "half\ud800", "word " * 90])
+    await learn_words(
+        stocked, "alpha", "  two\n  lines ", ["", "bidi\u202e", "half\ud800", "word " * 90], owner=USER
+    )
     assert stocked.entry("alpha").wordings == ("two lines", ("word " * (MAX_CHARACTERS // 5)).strip())
 
 

@@ -123,9 +123,13 @@ class CatalogueReader:
         return found
 
     def wordings(self, name: str) -> tuple[Wording, ...]:
-        """The requests in others' words that a tool is found by, the oldest first."""
-        rows = self._rows("SELECT text, from_use FROM wording WHERE name = :name ORDER BY id", name=name)
-        return tuple(Wording(text=row["text"], learned=bool(row["from_use"])) for row in rows)
+        """The requests in others' words that their owners find a tool by, the oldest first."""
+        rows = self._rows(
+            "SELECT text, from_use, owner FROM wording WHERE name = :name ORDER BY id", name=name
+        )
+        return tuple(
+            Wording(text=row["text"], learned=bool(row["from_use"]), owner=row["owner"]) for row in rows
+        )
 
     def candidates(
         self, most: int, newest: int, *, filed: Iterable[str], reviewed_only: bool = False

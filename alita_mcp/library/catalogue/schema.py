@@ -115,10 +115,14 @@ _VERSION_DECIDED = (
 """The version that a person chose stays current until a person chooses another."""
 
 _WORDED = (
-    "INSERT OR IGNORE INTO wording (name, text, from_use) SELECT name, :text, {from_use} FROM tool WHERE name = :name",
     """
-    DELETE FROM wording WHERE name = :name AND from_use = {from_use} AND id NOT IN (
-        SELECT id FROM wording WHERE name = :name AND from_use = {from_use} ORDER BY id DESC LIMIT {most}
+    INSERT OR IGNORE INTO wording (name, text, from_use, owner)
+    SELECT name, :text, {from_use}, :owner FROM tool WHERE name = :name
+    """,
+    """
+    DELETE FROM wording WHERE name = :name AND owner = :owner AND from_use = {from_use} AND id NOT IN (
+        SELECT id FROM wording WHERE name = :name AND owner = :owner AND from_use = {from_use}
+        ORDER BY id DESC LIMIT {most}
     )
     """,
 )
@@ -227,6 +231,20 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         WHERE {_IN_MONTY.format("=")} AND NOT {_IN_MONTY.format("!=")} AND json_valid(manifest)
         """,  # noqa: S608 - of our own words
         "DELETE FROM evidence WHERE sandbox = 'monty'",
+        # what the user taught a tool, another owner may teach it too
+        """
+        CREATE TABLE owned_wording (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            name TEXT NOT NULL REFERENCES tool (name) ON DELETE CASCADE,
+            text TEXT NOT NULL,
+            from_use INTEGER NOT NULL DEFAULT 0,
+            owner TEXT NOT NULL DEFAULT 'user',
+            UNIQUE (name, text, owner)
+        )
+        """,
+        "INSERT INTO owned_wording SELECT id, name, text, from_use, 'user' FROM wording",
+        "DROP TABLE wording",
+        "ALTER TABLE owned_wording RENAME TO wording",
     ),
 }
 """Format → statements that make a catalogue of the format before into one of it; a new catalogue begins with 1."""
@@ -246,9 +264,16 @@ COUNT_CALLS = (
     " last_used = max(last_used, :last)"
 )
 
-TRIM_CALLS = (
-    "DELETE FROM journal WHERE event IN ('called', 'sandbox failed', 'found nothing', 'ran code') AND id <= ?"
+TRIM_CALLS = """
+DELETE FROM journal WHERE id IN (
+    SELECT id FROM (
+        SELECT id, row_number() OVER (
+            PARTITION BY iif(json_valid(detail), json_extract(detail, '$.owner'), NULL) ORDER BY id DESC
+        ) AS place FROM journal WHERE event IN ('called', 'sandbox failed', 'found nothing', 'ran code')
+    ) ORDER BY place, id DESC LIMIT -1 OFFSET ?
 )
+"""
+"""The oldest lines about calls beyond so many, of the owners that have most of them."""
 
 TOUCHING = ("tool", "version", "evidence", "approval", "wording", "origin")
 """Tables of which each row belongs to a tool's standing; its use does not."""
