@@ -240,7 +240,11 @@ class Library:
     def untold_rebuilding(self) -> str:
         """What there is to say of the last rebuilding of the catalogue; empty where a person was told of it."""
         rebuilt, told = (self._store.catalogue.journal(1, event) for event in (REBUILT, REBUILDING_TOLD))
-        return describe_rebuilding(rebuilt[0].detail) if rebuilt and not (told and told[0].id > rebuilt[0].id) else ""
+        return (
+            describe_rebuilding(rebuilt[0].detail)
+            if rebuilt and not (told and told[0].id > rebuilt[0].id)
+            else ""
+        )
 
     async def search(self, query: str, limit: int, owner: str = "") -> SearchAnswer:
         """The tools that serve a need, and how sure that is, also by the words that this owner taught them."""

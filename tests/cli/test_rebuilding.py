@@ -56,7 +56,9 @@ def test_doctor_says_when_the_catalogue_was_rebuilt(
     said = alita("doctor")
     assert "The catalogue was missing and was rebuilt" in said.out
     assert "disabled as before: convert_units" in said.out
-    assert alita("doctor", "--json").json["library"]["rebuilt"]["disabled"] == ["convert_units"]
+    assert alita("doctor", "--json").json["library"]["rebuilt"]["notes"] == {
+        "disabled as before": ["convert_units"]
+    }
 
 
 def test_a_home_of_a_newer_alita_is_refused_by_every_command(alita: Alita, home: Path) -> None:

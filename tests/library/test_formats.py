@@ -132,9 +132,9 @@ async def test_a_version_of_a_newer_alita_is_named_and_left_where_it_is(
     before = tree(folder)
     async with opened(home) as library:
         assert [entry.name for entry in library.tools.entries()] == ["plain_tool"]
-        assert library.journal(1, "rebuilt")[0].detail["unknown"] == ["slugify v1"]
-        assert "slugify v1 was written by a newer alita" in caplog.text
+        assert "slugify v1" in library.untold_rebuilding()
         await library.reindex()
+        assert "slugify v1 was written by a newer alita" in caplog.text
         with pytest.raises(UnknownManifest, match="slugify v1 was written by a newer alita"):
             await library.publish(accepted(), expected_version=0)
         assert not {"quarantined", "set aside"} & set(events(library))
@@ -212,6 +212,7 @@ async def test_nothing_is_written_moved_or_removed_through_a_linked_tool_folder(
     (home / "library.sqlite3").unlink()
     async with opened(home) as library:
         assert not list(library.tools.entries())
-        unreadable = library.journal(1, "rebuilt")[0].detail["unreadable"]
-        assert unreadable == [f"{tools / name} is a link" for name in ("other_tool", "slugify")]
+        assert (
+            f"{tools / 'other_tool'} is a link, {tools / 'slugify'} is a link" in library.untold_rebuilding()
+        )
     assert tree(tmp_path / "elsewhere") == before

@@ -85,10 +85,10 @@ def _serve(wire: Wire, parent: int, greeting: Greeting) -> NoReturn:
 
     from contextlib import suppress
 
-    from alita_mcp.library.decisions import read_home_record
+    from alita_mcp.library.decisions import read_home_number
 
     with suppress(OSError):  # which opening the library reports
-        read_home_record(settings.home)  # a home of a newer alita ends the start
+        read_home_number(settings.home)  # a home of a newer alita ends the start
 
     import logging
 
