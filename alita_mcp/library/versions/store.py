@@ -5,7 +5,9 @@ All of it blocks; `library.Library` calls it in worker threads.
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -83,6 +85,8 @@ class Store:
             refuse_exposed_home(home)
             for name in OWN_PLACES:
                 refuse_link(home / name)
+                if (home / name).exists() and not os.access(home / name, os.R_OK):
+                    raise unusable(home / name, PermissionError(errno.EACCES, "Permission denied"))
             read_home_number(home)  # a newer home is left as it is
             (home / "generated_tools").mkdir(exist_ok=True)
             with hold_lock(self._lock, OPEN_TIMEOUT_S):
