@@ -184,10 +184,6 @@ def test_two_changes_within_a_second_keep_both_backups(tmp_path: Path) -> None:
 # --- a server over HTTP
 
 
-def token_of(home: Path) -> str:
-    return (home / "http_token").read_text(encoding="ascii").strip()
-
-
 @pytest.mark.parametrize("name", [*CLIENTS, "codex"])
 def test_a_client_of_a_running_server_gets_its_address_and_token_and_a_project_only_the_variable(
     name: str, alita: Alita, home: Path, tmp_path: Path
@@ -204,60 +200,29 @@ def test_a_client_of_a_running_server_gets_its_address_and_token_and_a_project_o
         assert f"Bearer {CLIENTS[name].reference}" in text
         assert "ALITA_TOKEN set to the token, which the server keeps in" in said.out
     else:
-        assert f"Bearer {token_of(home)}" in text
-        assert token_of(home) not in said.out + said.err
+        token = (home / "http_token").read_text(encoding="ascii").strip()
+        assert f"Bearer {token}" in text
+        assert token not in said.out + said.err
         assert os.name == "nt" or {
             stat.S_IMODE(each.stat().st_mode) for each in tmp_path.glob("config*")
         } == {0o600}
 
 
 @each_case("name", [*CLIENTS.keys() - {"claude-desktop"}, "codex"])
-def test_what_is_printed_holds_the_token_only_where_it_is_asked_for(
-    name: str, alita: Alita, home: Path
-) -> None:
+def test_nothing_that_is_printed_holds_the_token_or_makes_one(name: str, alita: Alita, home: Path) -> None:
     printed = alita("install", name, "--http", ADDRESS)
     assert URL in printed.out
-    assert not (home / "http_token").exists() or token_of(home) not in printed.out + printed.err
-    shown = alita("install", name, "--http", ADDRESS, "--show-token")
-    assert ("ALITA_TOKEN" in shown.out) or token_of(home) in shown.out
-
-
-def test_the_token_of_the_home_goes_to_no_other_machine(
-    alita: Alita, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    elsewhere = ("install", "cursor", "--http", "https://tools.example.org/mcp", "--write", "--file")
-    said = alita(*elsewhere, str(tmp_path / "mcp.json"))
-    assert said.status == 2
-    assert "Set ALITA_TOKEN" in said.err
+    assert str(home / "http_token") in printed.err
     assert not (home / "http_token").exists()
-    monkeypatch.setenv("ALITA_TOKEN", "the-token-of-that-server")
-    assert alita(*elsewhere, str(tmp_path / "mcp.json")).status == 0
-    entry = json.loads((tmp_path / "mcp.json").read_text(encoding="utf-8"))["mcpServers"]["alita"]
-    assert entry["url"] == "https://tools.example.org/mcp"
-    assert entry["headers"] == {"Authorization": "Bearer the-token-of-that-server"}
 
 
 @each_case(
-    "words, url",
-    [
-        (["[::1]:80"], "http://[::1]:80/mcp"),
-        (["https://h.example"], "https://h.example/mcp"),
-        (["http://localhost:1/alita/mcp"], "http://localhost:1/alita/mcp"),
-        *(
-            ([bad], None)
-            for bad in ("localhost", "h:x", "h:99999", "ftp://h/", "http://u:p@h/", "http://h/?a=b", "")
-        ),
-        ([ADDRESS, "--uvx"], None),
-    ],
+    "address, url", [("[::1]:80", "http://[::1]:80/mcp"), ("80", "http://127.0.0.1:80/mcp"), ("h:x", None)]
 )
-def test_an_address_is_read_or_refused(words: list[str], url: str | None, alita: Alita) -> None:
-    said = alita("install", "gemini-cli", "--http", *words)
+def test_an_address_is_read_as_serve_reads_it(address: str, url: str | None, alita: Alita) -> None:
+    said = alita("install", "gemini-cli", "--http", address)
     assert said.status == (2 if url is None else 0)
     assert url is None or said.json["mcpServers"]["alita"]["url"] == url
-
-
-def test_a_token_is_not_shown_without_a_server(alita: Alita) -> None:
-    assert "--http" in alita("install", "cursor", "--show-token").err
 
 
 def test_codex_reads_the_token_from_the_environment() -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import platformdirs
 
@@ -15,7 +15,6 @@ from alita_mcp.errors import UsageError
 
 KEY = "alita"
 """Our name in every client's configuration."""
-TOKEN_VARIABLE = "ALITA_TOKEN"  # noqa: S105 - its name
 
 
 @dataclass(frozen=True)
@@ -32,21 +31,11 @@ class Launch:
         return {**entry, "env": dict(self.env)} if self.env else entry
 
 
-@dataclass(frozen=True)
-class Remote:
+class Remote(NamedTuple):
     """Where a client reaches a server that runs already, and the token that it sends."""
 
     url: str
     token: str
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """What every request of the client carries."""
-        return {"Authorization": f"Bearer {self.token}"}
-
-    def as_entry(self) -> dict[str, Any]:
-        """The entry that most clients take."""
-        return {"type": "http", "url": self.url, "headers": self.headers}
 
 
 @dataclass(frozen=True)
@@ -59,8 +48,8 @@ class Client:
     afterwards: str
     servers_key: str = "mcpServers"
     entry: Callable[[Launch], dict[str, Any]] = Launch.as_entry
-    remote_entry: Callable[[Remote], dict[str, Any]] | None = Remote.as_entry
-    """None where the file takes no server over HTTP."""
+    over_http: tuple[str, str] | None = ("http", "url")
+    """Its name for the transport, if it has one, and its key of the URL; None where it takes no server over HTTP."""
     reference: str = ""
     """What stands for ALITA_TOKEN, in a file that belongs to a project and must not hold the token."""
     application: str = ""
@@ -80,12 +69,13 @@ class Client:
         """
         if isinstance(server, Launch):
             return self.entry(server)
-        if self.remote_entry is None:
+        if self.over_http is None:
             raise UsageError(
-                f"{self.title} takes no server over HTTP from its file.",
-                hint="Leave out --http: it starts one itself.",
+                f"{self.title} takes no server over HTTP from its file.", hint="Leave out --http."
             )
-        return self.remote_entry(server)
+        transport, key = self.over_http
+        entry = {key: server.url, "headers": {"Authorization": f"Bearer {server.token}"}}
+        return {"type": transport, **entry} if transport else entry
 
     def document(self, server: Launch | Remote) -> dict[str, Any]:
         """A whole configuration with nothing but our entry."""
@@ -103,7 +93,7 @@ CLIENTS = {
         "Claude Desktop",
         Path("claude_desktop_config.json"),
         "Quit Claude Desktop fully, then open it again.",
-        remote_entry=None,
+        over_http=None,
         application="Claude",
     ),
     "claude-code": Client(
@@ -114,12 +104,7 @@ CLIENTS = {
         "the server is up, without its tools; with `--mcp-config FILE` it waits.",
         reference="${ALITA_TOKEN}",
     ),
-    "cursor": Client(
-        "Cursor",
-        Path("~/.cursor/mcp.json"),
-        "Restart Cursor.",
-        remote_entry=lambda remote: {"url": remote.url, "headers": remote.headers},
-    ),
+    "cursor": Client("Cursor", Path("~/.cursor/mcp.json"), "Restart Cursor.", over_http=("", "url")),
     "vscode": Client(
         "VS Code",
         Path(".vscode/mcp.json"),
@@ -132,7 +117,7 @@ CLIENTS = {
         "Windsurf",
         Path("~/.codeium/windsurf/mcp_config.json"),
         "Refresh the servers in Windsurf's MCP settings.",
-        remote_entry=lambda remote: {"serverUrl": remote.url, "headers": remote.headers},
+        over_http=("", "serverUrl"),
     ),
     "gemini-cli": Client(
         "Gemini CLI",
@@ -145,17 +130,11 @@ CLIENTS = {
         "Restart Cline. Keep `timeout`: without it, Cline gives the server 3 seconds to start, then goes on without "
         "it and does not say so.",
         entry=lambda launch: {"transport": {"type": "stdio", **launch.as_entry()}, "timeout": 60},
-        remote_entry=lambda remote: {
-            "transport": {**remote.as_entry(), "type": "streamableHttp"},
-            "timeout": 60,
-        },
+        over_http=("streamableHttp", "url"),
     ),
     "copilot-cli": Client("Copilot CLI", Path("~/.copilot/mcp-config.json"), "Restart copilot."),
     "qwen-code": Client(
-        "Qwen Code",
-        Path("~/.qwen/settings.json"),
-        "Restart qwen.",
-        remote_entry=lambda remote: {"httpUrl": remote.url, "headers": remote.headers},
+        "Qwen Code", Path("~/.qwen/settings.json"), "Restart qwen.", over_http=("", "httpUrl")
     ),
     "zed": Client(
         "Zed",
@@ -163,7 +142,7 @@ CLIENTS = {
         "Zed notices by itself.",
         "context_servers",
         lambda launch: {"source": "custom", **launch.as_entry(), "env": dict(launch.env)},
-        lambda remote: {"url": remote.url, "headers": remote.headers},
+        ("", "url"),
         application="Zed" if sys.platform == "win32" else "",
     ),
     "opencode": Client(
@@ -172,7 +151,7 @@ CLIENTS = {
         "Start opencode in this folder.",
         "mcp",
         opencode_entry,
-        lambda remote: {**remote.as_entry(), "type": "remote", "enabled": True},
+        ("remote", "url"),
         reference="{env:ALITA_TOKEN}",
     ),
 }
@@ -192,7 +171,7 @@ def codex_toml(server: Launch | Remote) -> str:
             f"args = [{', '.join(map(json.dumps, server.args))}]",
         ]
     else:
-        lines = [f"url = {json.dumps(server.url)}", f'bearer_token_env_var = "{TOKEN_VARIABLE}"']
+        lines = [f"url = {json.dumps(server.url)}", 'bearer_token_env_var = "ALITA_TOKEN"']
     lines += ["required = true", "startup_timeout_sec = 60", "tool_timeout_sec = 120"]
     if isinstance(server, Launch) and server.env:
         pairs = ", ".join(f"{name} = {json.dumps(value)}" for name, value in server.env.items())

@@ -11,21 +11,12 @@ import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
 from alita_mcp.cli.output import Printer
-from alita_mcp.cli.setup.clients import (
-    CLIENTS,
-    CODEX_AFTERWARDS,
-    KEY,
-    TOKEN_VARIABLE,
-    Client,
-    Launch,
-    Remote,
-    codex_toml,
-)
+from alita_mcp.cli.server import Address
+from alita_mcp.cli.setup.clients import CLIENTS, CODEX_AFTERWARDS, KEY, Client, Launch, Remote, codex_toml
 from alita_mcp.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,8 +33,7 @@ def install(
     write: bool = False,
     file: Path | None = None,
     uvx: bool = False,
-    http: Annotated[str | None, Parameter(metavar="ADDRESS:PORT")] = None,
-    show_token: bool = False,
+    http: Address | None = None,
     output: Printer,
 ) -> None:
     """Print or write the configuration that a client needs.
@@ -53,8 +43,7 @@ def install(
         write: Merge the entry into the client's file, and keep a backup.
         file: Another file than the client's usual one.
         uvx: Start the server with `uvx alita-mcp-server` instead of this installation.
-        http: Connect to the server that `alita serve --http` runs at this address or URL, with its token.
-        show_token: Print the entry with the token; without this, only --write puts it in.
+        http: Connect to the server that `alita serve --http` runs at this address, with its token.
 
     Examples:
         alita install cursor
@@ -63,29 +52,26 @@ def install(
     """
     from alita_mcp.settings import read_settings
 
-    if http is not None and uvx:
-        raise UsageError("With --http the client starts no server.", hint="Leave out --uvx.")
-    if http is None and show_token:
-        raise UsageError("--show-token needs --http.")
     settings = read_settings()
     server: Launch | Remote = launch_command(settings, uvx=uvx)
     known = CLIENTS.get(client)
     advice = known.afterwards if known else CODEX_AFTERWARDS
     if http is not None:
-        from alita_mcp.server.transports.http_token import token_path
+        from alita_mcp.server.transports.guard import in_brackets
+        from alita_mcp.server.transports.http_token import ensure_token, token_path
 
-        url = read_url(http)
-        # 1. Codex and clients whose file belongs to a project read the token from the environment.
-        # 2. The file of any other holds it. What is printed does so only where the person asks for that.
+        url = f"http://{in_brackets(http[0])}:{http[1]}/mcp"
+        where = "" if settings.token else f", which the server keeps in {token_path(settings)}"
+        # 1. Codex, and clients whose file belongs to a project, read the token from the environment.
+        # 2. The file of any other holds it. What is printed never does.
         if known is None or known.reference:
             server = Remote(url, known.reference if known else "")
-            where = "" if settings.token else f", which the server keeps in {token_path(settings)}"
-            advice += f" Start it with {TOKEN_VARIABLE} set to the token{where}."
-        elif write or show_token:
-            server = Remote(url, find_token(settings, url))
+            advice += f" Start it with ALITA_TOKEN set to the token{where}."
+        elif write:
+            server = Remote(url, ensure_token(settings))
         else:
             server = Remote(url, "TOKEN")
-            advice += " --write puts the token in; --show-token prints it."
+            advice += f" TOKEN stands for the token{where}; --write puts it in."
     if known is None:
         if write:
             raise UsageError(
@@ -108,39 +94,6 @@ def install(
     kept = f" (backup: {backup})" if backup else ""
     value = {"file": str(target), "backup": str(backup) if backup else None}
     output.print_result(value, f"{known.title}: {KEY!r} is in {target}{kept}. {advice}")
-
-
-def read_url(text: str) -> str:
-    """The URL of a server, of which `127.0.0.1:8765` is enough.
-
-    Raises:
-        UsageError: it is no address of a server.
-    """
-    url = urlsplit(text if "://" in text else f"http://{text}")
-    try:
-        is_address = url.scheme in ("http", "https") and url.hostname and (url.port or "://" in text)
-    except ValueError:
-        is_address = False
-    if not is_address or url.username or url.query or url.fragment:
-        raise UsageError(
-            f"Invalid address {text!r}: expected ADDRESS:PORT or a URL without a user or a query."
-        )
-    return url._replace(path=url.path.rstrip("/") or "/mcp").geturl()
-
-
-def find_token(settings: Settings, url: str) -> str:
-    """The token of the server at a URL: that of ALITA_TOKEN, or of the home if the URL leads to this machine.
-
-    Raises:
-        UsageError: it is not known, or its file cannot be relied on.
-    """
-    from alita_mcp.server.transports.guard import is_loopback
-    from alita_mcp.server.transports.http_token import ensure_token
-
-    if settings.token is None and not is_loopback(str(urlsplit(url).hostname)):
-        hint = "Set ALITA_TOKEN to the token of that server, then try again."
-        raise UsageError(f"The token of {url} is not known.", hint=hint)
-    return ensure_token(settings)
 
 
 def launch_command(settings: Settings, *, uvx: bool = False) -> Launch:

@@ -28,15 +28,7 @@ ACCEPTED_AT_ONCE = 32
 LOOK_EVERY_S = 0.02
 """How often a full server looks for room."""
 _MARK_KNOWN = "alita.mark_known"
-_BAD_REQUEST = b"\r\n".join(
-    (
-        b"HTTP/1.1 400 Bad Request",
-        b"Content-Type: text/plain; charset=utf-8",
-        b"X-Content-Type-Options: nosniff",
-        b"Connection: close",
-        b"\r\n",
-    )
-)
+_BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
 _IS_CROWDED = "alita.is_crowded"
 
 
@@ -177,7 +169,7 @@ class BoundedConnection(H11Protocol):
         self._restart_timer()
 
     def send_400_response(self, msg: str) -> None:
-        """Answers what is not HTTP with the headers of every response, which uvicorn's own answer lacks, and ends."""
+        """Answers what is not HTTP with the header of every response, which uvicorn's own answer lacks, and ends."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.write(_BAD_REQUEST + msg.encode())
         self.transport.close()

@@ -42,6 +42,7 @@ from alita_mcp.server.transports.sessions import IDLE_S, ResumableSessions
 from alita_mcp.server.transports.shutdown import exit_deadline, wait_for_signal
 from alita_mcp.settings import Settings
 
+MCP_PATH = "/mcp"
 MAX_BODY_BYTES = 4 * 1024 * 1024
 MAX_SESSIONS = 256
 RETRY_MS = 500
@@ -96,14 +97,16 @@ async def serve_http(
             max_request_body_size=MAX_BODY_BYTES,
             max_sessions=MAX_SESSIONS,
         )
-        routes: list[BaseRoute] = [
-            Route("/mcp", endpoint=StreamableHTTPASGIApp(sessions)),
-            Route(HEALTH_PATH, _health),
-            *pages,
-        ]
+        routes: list[BaseRoute] = [Route(HEALTH_PATH, _health), *pages]
         if isinstance(server, DualEraServer):
             routes += api_routes(server.shared, needs_token=token is not None)
-        requests = OpenRequests(Starlette(routes=routes))
+        mcp, others = StreamableHTTPASGIApp(sessions), Starlette(routes=routes)
+
+        async def route(scope: Scope, receive: Receive, send: Send) -> None:
+            """Spares the many requests to `/mcp` the layers of the few others."""
+            await (mcp if scope["path"] == MCP_PATH else others)(scope, receive, send)
+
+        requests = OpenRequests(route)
         listener.setblocking(False)
         connections = Connections(limits)
         web = _Web(Guard(requests, token, [*host_names(host), *allowed_hosts]), connections)
@@ -112,7 +115,7 @@ async def serve_http(
             await web.wait_until_started()
             tasks.start_soon(connections.accept, listener, web.make_connection)
             bound_host, bound_port = listener.getsockname()[:2]
-            status = await until(f"http://{in_brackets(bound_host)}:{bound_port}/mcp")
+            status = await until(f"http://{in_brackets(bound_host)}:{bound_port}{MCP_PATH}")
             deadline.enter_context(exit_deadline(status))
             # The listen streams of 2026-07-28 end with a final frame of their own; GET streams of 2025 never do.
             listen = server.get_request_handler("subscriptions/listen")
@@ -125,13 +128,11 @@ async def serve_http(
 
 
 def build_http_server(settings: Settings, *, has_token: bool) -> Server[Any]:
-    """A server for clients that share a port: nothing unreviewed is listed in full, and forms need ALITA_ELICIT."""
+    """A server for clients that share a port: forms need ALITA_ELICIT and a token."""
     from alita_mcp.server.build import build_server
 
     elicit = has_token and settings.elicit is True
-    return build_server(
-        settings.model_copy(update={"review": settings.review or "describe", "elicit": elicit})
-    )
+    return build_server(settings.model_copy(update={"elicit": elicit}))
 
 
 class OpenRequests:

@@ -38,6 +38,16 @@ async def test_a_task_in_other_words_recalls_the_recipe_the_fact_and_the_run(hom
     assert (fact.text, at) == ("“Lyon has 522,250 inhabitants.”", "2025-01-01T00:00:00+00:00")
 
 
+async def test_runs_of_different_tasks_are_all_remembered_under_the_ids_that_runs_have(home: Path) -> None:
+    memory, runs = (
+        StoredMemory(home),
+        ["0ffa64cfa1d55bcb8f9af88e1e48b8ec", "c02e10658841064410ea924ee00dee14"],
+    )
+    for run, task in zip(runs, (SUM, "Write a poem about the sea."), strict=True):
+        await memory.remember(summed(run, task))
+    assert {entry.value["run"] for entry in await memory.list("episodic")} == {*runs}
+
+
 async def test_two_memories_of_one_home_see_what_the_other_one_learns_and_forgets(home: Path) -> None:
     one = StoredMemory(home)
     other = StoredMemory(home)
