@@ -86,7 +86,7 @@ async def test_a_migration_without_room_for_the_copy_changes_nothing(home: Path)
     set_user_version(home, 1)
     (home / "library.sqlite3.format-1.part").mkdir()
     before = (home / "library.sqlite3").read_bytes()
-    with pytest.raises(LibraryError, match="format-1 cannot be used"):
+    with pytest.raises(LibraryError, match=r"format-1\S* cannot be used"):
         async with opened(home):
             pass
     assert (home / "library.sqlite3").read_bytes() == before

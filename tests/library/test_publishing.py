@@ -168,7 +168,8 @@ async def test_a_stranger_in_the_way_is_set_aside_not_lost(home: Path) -> None:
 async def test_a_stranger_in_the_way_outlives_a_publisher_that_dies(home: Path) -> None:
     with anyio.fail_after(120):
         stranger = home / "generated_tools" / "slugify" / "v1"
-        stranger.mkdir(parents=True)
+        async with opened(home):
+            stranger.mkdir(parents=True)
         (stranger / "notes.txt").write_text("mine")
         for step in ("claimed", "staged"):
             await anyio.to_thread.run_sync(finish, start("die", str(home), step, "1"))
