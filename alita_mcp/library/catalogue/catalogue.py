@@ -92,7 +92,9 @@ class Catalogue:
             for number in range((found or 1) + 1, HOME_FORMAT + 1):
                 for statement in MIGRATIONS[number]:
                     db.execute(statement)
-            if found != HOME_FORMAT:  # it would write the same number again, and reading goes on on a full disk
+            if (
+                found != HOME_FORMAT
+            ):  # it would write the same number again, and reading goes on on a full disk
                 db.execute(f"PRAGMA user_version = {HOME_FORMAT}")
 
     def _back_up(self, number: int) -> None:
