@@ -151,7 +151,7 @@ class ProbeReport(Value):
     kind: str
     probes: tuple[Probe, ...]
     hint: str = ""
-    """The command that would make it work, when it does not."""
+    """The command that would make it work, when it does not; otherwise what a person should know."""
 
     @property
     def isolates(self) -> bool:

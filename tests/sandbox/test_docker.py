@@ -14,6 +14,7 @@ import docker
 import pytest
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
+from alita_mcp.sandbox.docker.base_image import RECORD
 from alita_mcp.sandbox.docker.engine import OWNER_LABEL, Engine
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.docker.volumes import volume_name
@@ -28,7 +29,8 @@ from tests.sandbox.contract_calls import CallContract
 from tests.sandbox.contract_environments import BuilderContract, EnvironmentContract
 from tests.sandbox.contract_kept import KeptContract
 from tests.sandbox.leftovers import Leftovers, docker_leftovers, nothing_left
-from tests.sandbox.registry import running_registry
+from tests.sandbox.registry import Registry, running_registry
+from tests.sandbox.registry import digest as digest_of
 from tests.sandbox.tars import HELLO, tar_of
 
 pytestmark = pytest.mark.docker
@@ -165,12 +167,21 @@ async def test_an_image_that_is_not_here_is_pulled_once_with_progress(
 
     with running_registry() as registry:
         image = f"{registry}/small"
-        engine = Engine(image)
+        engine = Engine(image, home)
+        manifest = f"{image}@{digest_of(Registry.manifest)}"
         try:
             with anyio.fail_after(WAIT_SECONDS):
                 await engine.ensure_image(tell)
                 told = list(lines)
                 await engine.ensure_image(tell)
+                assert engine.image == manifest
+                # another process of this home has what is gone pulled by its digest
+                await anyio.to_thread.run_sync(run, ["docker", "rmi", "--force", image, manifest])
+                other = Engine(image, home)
+                await other.ensure_image(tell)
+                await other.aclose()
+                assert (other.image, lines.pop(len(told))) == (manifest, f"pulling {manifest}")
+                del lines[len(told) :]
                 # it holds no Python: the sandbox fails, and says nothing about the tool
                 sandbox = DockerSandbox(Settings(home=home, docker_image=image))
                 with pytest.raises(SandboxError, match="python3"):
@@ -178,7 +189,7 @@ async def test_an_image_that_is_not_here_is_pulled_once_with_progress(
                 await sandbox.aclose()
         finally:
             await engine.aclose()
-            run(["docker", "rmi", "--force", image])
+            run(["docker", "rmi", "--force", image, manifest])
     assert told[0] == f"pulling {image}"
     assert told[-1].endswith("layers")
     assert lines == told
@@ -212,3 +223,44 @@ async def test_nothing_of_the_host_is_mounted_and_nothing_logged(docker_sandbox:
 
 def run(words: list[str]) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+async def test_a_name_that_stands_for_another_image_by_now_changes_nothing_without_a_person(
+    docker_engine: None, home: Path
+) -> None:
+    name = f"alita-test-{uuid.uuid4().hex}"
+    import_image = ["docker", "import", "--change", "LABEL n={}", "-", name]
+
+    def make_image(number: int) -> str:
+        command = [word.format(number) for word in import_image]
+        return (
+            subprocess.run(command, input=tar_of(HELLO), capture_output=True, check=True)
+            .stdout.decode()
+            .strip()
+        )
+
+    async def opened() -> tuple[str, str]:
+        engine = Engine(name, home)
+        try:
+            await engine.ensure_image()
+            return engine.image, await engine.find_other_image()
+        finally:
+            await engine.aclose()
+
+    with anyio.fail_after(WAIT_SECONDS):
+        first = await anyio.to_thread.run_sync(make_image, 1)
+        assert await opened() == (first, "")
+        second = await anyio.to_thread.run_sync(make_image, 2)
+        try:
+            assert await opened() == (first, second)
+            await anyio.to_thread.run_sync(run, ["docker", "rmi", first])
+            with pytest.raises(SandboxUnavailable, match=f"was {first} when it was first used") as gone:
+                await opened()
+            assert gone.value.hint.endswith(f"remove {home / RECORD}.")
+            (home / RECORD).write_text("[1", encoding="utf-8")
+            with pytest.raises(SandboxUnavailable, match="Cannot read"):
+                await opened()
+            (home / RECORD).unlink()
+            assert await opened() == (second, "")
+        finally:
+            await anyio.to_thread.run_sync(run, ["docker", "rmi", "--force", name])

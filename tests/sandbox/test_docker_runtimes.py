@@ -67,7 +67,7 @@ def test_an_engine_says_what_it_cannot_limit(told: dict[str, Any], missing: tupl
 async def test_the_engine_tells_whether_a_container_ended_for_want_of_memory(
     docker_engine: None, settings: Settings, code: str, of_memory: bool
 ) -> None:
-    sandbox, engine = DockerSandbox(settings), Engine(settings.docker_image)
+    sandbox, engine = DockerSandbox(settings), Engine(settings.docker_image, settings.home)
     parameters = sandbox.parameters(LIMITS, None) | {"entrypoint": ["python3", "-c", code]}
     with anyio.fail_after(120):
         async with open_container(engine, parameters) as transport:

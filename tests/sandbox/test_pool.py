@@ -11,7 +11,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused
-from alita_mcp.sandbox.workers.pool import Bounds, Pool
+from alita_mcp.sandbox.workers.pool import LONGEST_RETRY_S, Bounds, Pool
 from tests.sandbox.idle_workers import (
     MEMORY,
     Caller,
@@ -183,6 +183,8 @@ async def test_one_caller_more_than_may_wait_is_told_the_number() -> None:
         refused = await on.call("a")
         assert isinstance(refused.error, SandboxBusy)
         assert "2 calls already wait" in str(refused.error)
+        assert 1 <= refused.error.retry_after_s <= LONGEST_RETRY_S
+        assert str(refused.error).endswith(f"Call again in {refused.error.retry_after_s} s.")
         await on.finish(held, *waiting)
         assert (await on.quick("a")).usable
 

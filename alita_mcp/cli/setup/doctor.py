@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ from cyclopts import Parameter
 from alita_mcp import __version__
 from alita_mcp.cli.application import open_library
 from alita_mcp.cli.output import Printer
-from alita_mcp.errors import AlitaError, LibraryError, SandboxUnavailable
+from alita_mcp.errors import AlitaError, LibraryError, SandboxUnavailable, UsageError
 from alita_mcp.machine import HTTP_CLIENTS, lack_of_descriptors
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ async def doctor(
         "embedded": await find_embedded(),
         "extras": extras,
         "library": library,
+        "http": check_token(settings),
         "policy": settings.policy,
         "model": settings.model,
         "retired_settings": find_retired_settings(),
@@ -82,7 +84,9 @@ async def doctor(
     output.print_result(findings, "\n".join(describe_findings(findings, reports)))
     if chosen is None:
         return SandboxUnavailable.exit_status
-    return LibraryError.exit_status if "problem" in library else 0
+    if "problem" in library:
+        return LibraryError.exit_status
+    return UsageError.exit_status if "problem" in findings["http"] else 0
 
 
 async def check_library(settings: Settings, *, clean: bool) -> dict[str, Any]:
@@ -105,6 +109,22 @@ async def check_library(settings: Settings, *, clean: bool) -> dict[str, Any]:
     findings["removed"] = sorted(leftovers.keys() - remaining.keys())
     findings["leftovers"] = remaining
     return findings
+
+
+def check_token(settings: Settings) -> dict[str, str]:
+    """Where the token of HTTP clients is, or what is wrong with its file; nothing is made."""
+    from alita_mcp.server.transports.http_token import read_token_file, token_path
+
+    if settings.token is not None:
+        return {"token": "ALITA_TOKEN"}
+    path = token_path(settings)
+    if not os.path.lexists(path):
+        return {}
+    try:
+        read_token_file(path)
+    except UsageError as unfit:
+        return {"token": str(path), "problem": unfit.message, "hint": unfit.hint}
+    return {"token": str(path)}
 
 
 def check_extras() -> dict[str, Any]:
@@ -136,7 +156,7 @@ def describe_findings(findings: dict[str, Any], reports: tuple[ProbeReport, ...]
         for probe in report.probes:
             detail = f": {probe.detail}" if probe.detail else ""
             lines.append(f"    {'✓' if probe.passed else '✗'} {probe.name}{detail}")
-        if report.hint and not report.isolates:
+        if report.hint:
             lines.append(f"    → {report.hint}")
     chosen = findings["sandbox"]["chosen"]
     lines.append(
@@ -164,6 +184,13 @@ def describe_findings(findings: dict[str, Any], reports: tuple[ProbeReport, ...]
         lines += [f"  {name} ({what}) is not used any more" for name, what in library["leftovers"].items()]
         if library["leftovers"]:
             lines.append("    → alita doctor --clean removes it")
+    http = findings["http"]
+    if "problem" in http:
+        lines += [f"✗ HTTP {http['problem']}", f"    → {http['hint']}"]
+    elif http:
+        lines.append(f"✓ HTTP token in {http['token']}: all clients that send it are one trust group")
+    else:
+        lines.append("  HTTP has no token yet: the one that `alita serve --http` makes is one trust group's")
     model = findings["model"] or "none; the connected agent writes the code"
     lines.append(f"  policy {findings['policy']}, model {model}")
     lines += [

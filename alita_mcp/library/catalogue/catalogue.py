@@ -11,6 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from alita_mcp.library.decisions import HOME_FORMAT, MAX_NUMBER, Decisions, refu
 from alita_mcp.library.disk import OnStep, no_step, sync_folder
 from alita_mcp.library.rows import Adopted, Claim, JournalRow
 from alita_mcp.machine import unusable
+from alita_mcp.owners import UNKNOWN_MAKER, USER, Maker
 from alita_mcp.values import Manifest
 
 TRIM_EVERY = 500
@@ -86,15 +88,11 @@ class Catalogue:
                     db.execute(statement)
             elif found < HOME_FORMAT:
                 self._back_up(found)
-            for statement in (*ADDED_TABLES, *TOUCHED, *LISTING):
+            migrations = [MIGRATIONS[number] for number in range((found or 1) + 1, HOME_FORMAT + 1)]
+            for statement in (*ADDED_TABLES, *chain(*migrations), *TOUCHED, *LISTING):
                 db.execute(statement)
             prepare(db)
-            for number in range((found or 1) + 1, HOME_FORMAT + 1):
-                for statement in MIGRATIONS[number]:
-                    db.execute(statement)
-            if (
-                found != HOME_FORMAT
-            ):  # it would write the same number again, and reading goes on on a full disk
+            if found != HOME_FORMAT:  # the same number would be written again, which a full disk refuses
                 db.execute(f"PRAGMA user_version = {HOME_FORMAT}")
 
     def _back_up(self, number: int) -> None:
@@ -225,7 +223,7 @@ class Catalogue:
         *versions: tuple[Manifest, str, str],
         event: str = "published",
         takes_over: bool = True,
-        made_by: str = "",
+        made_by: Maker = UNKNOWN_MAKER,
     ) -> None:
         """Enters versions whose files are in place, with their seals and kinds of sandbox; ends their claims.
 
@@ -244,7 +242,15 @@ class Catalogue:
 
         `by` says who approves: a person (the default) or the policy, which changes no version that a person chose.
         """
-        values = {"name": name, "version": version, "now": now(), "by": "person", "seen": None, **detail}
+        values = {
+            "name": name,
+            "version": version,
+            "now": now(),
+            "by": "person",
+            "seen": None,
+            "owner": USER,
+            **detail,
+        }
         with self._transaction() as db:
             first, *others = CHANGES[event]
             changed = db.execute(first, values).rowcount > 0
@@ -278,7 +284,7 @@ class Catalogue:
             for row in rows:
                 last = _journal(db, row.event, row.name, row.version, row.detail, row.time)
             if last // TRIM_EVERY > (last - len(rows)) // TRIM_EVERY:
-                db.execute(TRIM_CALLS, (last - CALLS_KEPT,))
+                db.execute(TRIM_CALLS, (CALLS_KEPT,))
 
     def record(self, event: str, name: str | None, version: int | None, detail: Mapping[str, Any]) -> None:
         """Journals an event that changes nothing else."""
@@ -341,13 +347,13 @@ def _enter(
     event: str = "published",
     *,
     takes_over: bool = True,
-    made_by: str = "",
+    made_by: Maker = UNKNOWN_MAKER,
 ) -> None:
     values = {
         "name": manifest.name, "version": manifest.version, "manifest": manifest.model_dump_json(),
         "digest": manifest.digest, "seal": seal, "sandbox": sandbox, "now": now(),
         "takes_over": takes_over, "verified": manifest.trust == "verified",
-        "made_by": made_by, "event": event,
+        "made_by": made_by.name, "owner": made_by.owner, "event": event,
     }  # fmt: skip
     for statement in RAISE if event == "raised" else PUBLISH:
         db.execute(statement, values)

@@ -6,6 +6,7 @@ import logging
 import math
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
@@ -13,6 +14,7 @@ import anyio.to_thread
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.machine import is_out_of_descriptors
+from alita_mcp.sandbox.docker.base_image import BaseImage, is_id, reference_of
 from alita_mcp.sandbox.interface import Progress
 from alita_mcp.sandbox.owner import ProcessOwner
 
@@ -30,8 +32,10 @@ T = TypeVar("T")
 class Engine:
     """Connection to the engine that the user's `docker` command would use, opened on first use."""
 
-    def __init__(self, image: str) -> None:
+    def __init__(self, image: str, home: Path) -> None:
+        self.base = BaseImage(image, home)
         self.image = image
+        """What containers are made of; from `ensure_image` on by digest or id."""
         self.owner = ProcessOwner.this_process()
         self._client: Any = None
         self._address = ""
@@ -74,15 +78,39 @@ class Engine:
         return await anyio.to_thread.run_sync(action, limiter=self._limiter(), abandon_on_cancel=True)
 
     async def ensure_image(self, progress: Progress | None = None) -> None:
-        """Pulls the image when it is not here.
+        """Pulls the image when it is not here; from the first use on it is the one of the recorded digest.
 
         Raises:
             SandboxUnavailable: it cannot be pulled; the message names the setting.
         """
         async with self._pulling:
-            if not self._image_is_here and not await self.call(self._has_image):
+            if self._image_is_here:
+                return
+            recorded = await anyio.to_thread.run_sync(self.base.read_reference)
+            self.image = recorded or self.base.name
+            if not await self._inspect(self.image):
                 await self._pull(progress or _to_log)
+            if not recorded:
+                self.image = reference_of(await self._inspect(self.image)) or self.image
+                await anyio.to_thread.run_sync(self.base.record_reference, self.image)
             self._image_is_here = True
+
+    async def find_other_image(self) -> str:
+        """What the image's name stands for here by now, if that is not what is recorded and used; else empty."""
+        named, used = await self._inspect(self.base.name), await self._inspect(self.image)
+        return reference_of(named) if named.get("Id") != used.get("Id") else ""
+
+    async def _inspect(self, image: str) -> dict[str, Any]:
+        """The engine's description of an image; empty for one that is not here."""
+        import docker.errors
+
+        def inspect(client: Any) -> dict[str, Any]:
+            try:
+                return dict(client.api.inspect_image(image))
+            except docker.errors.ImageNotFound:
+                return {}
+
+        return await self.call(inspect)
 
     async def runtime(self) -> str:
         """Name of the runtime for containers: gVisor where the engine has it; empty: the default."""
@@ -110,16 +138,12 @@ class Engine:
         if client is not None:
             await self._in_thread(client.close)
 
-    def _has_image(self, client: Any) -> bool:
-        import docker.errors
-
-        try:
-            client.api.inspect_image(self.image)
-        except docker.errors.ImageNotFound:
-            return False
-        return True
-
     async def _pull(self, progress: Progress) -> None:
+        if is_id(self.image):
+            raise SandboxUnavailable(
+                f"The image {self.base.name!r} was {self.image} when it was first used here, and that one is gone.",
+                hint=self.base.how_to_accept(),
+            )
         await progress(f"pulling {self.image}")
         has_tag = "@" in self.image or ":" in self.image.rpartition("/")[2]
         image = self.image if has_tag else f"{self.image}:latest"  # without a tag every one there is comes
@@ -137,7 +161,7 @@ class Engine:
             raise SandboxUnavailable(
                 f"The image {self.image!r} is missing and cannot be pulled: {problem.message}",
                 hint="Pull it while you have a network, or set another image with Python 3.11 or newer"
-                " in ALITA_DOCKER_IMAGE.",
+                f" in ALITA_DOCKER_IMAGE.{'' if self.image == self.base.name else f' {self.base.how_to_accept()}'}",
             ) from problem
 
     async def _in_thread(self, action: Callable[[], T]) -> T:

@@ -5,6 +5,7 @@ No task and no cancel scope of its own outlives a step: a worker is seldom close
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterable, Iterator
@@ -19,7 +20,9 @@ from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused
 from alita_mcp.values import Value
 
 CALLS_PER_KEY = 5
-WAITING = 64
+WAITING = 256
+LONGEST_RETRY_S = 60
+CALLS_AVERAGED = 16
 IDLE_SECONDS = 300.0
 CALLS_PER_WORKER = 1_000
 _CLOSED = "The sandbox is closed."
@@ -97,7 +100,10 @@ class FairQueue(Generic[K, C]):
     def join(self, key: K, caller: C) -> None:
         """Puts a caller behind the others of its key that are as urgent."""
         queue = self._queues.setdefault(key, deque())
-        queue.insert(sum(self._urgency(other) >= self._urgency(caller) for other in queue), caller)
+        place = len(queue)
+        while place and self._urgency(queue[place - 1]) < self._urgency(caller):
+            place -= 1
+        queue.insert(place, caller)
 
     def leave(self, key: K, caller: C) -> None:
         """Removes a caller, if it waits."""
@@ -176,6 +182,8 @@ class Pool(Generic[K, W]):
         self._queue: FairQueue[K, _Waiter[K, W]] = FairQueue(lambda waiter: waiter.depth)
         self._in_use: Counter[K] = Counter()
         self._did: Counter[str] = Counter()
+        self._mean_s = 0.0
+        """How long a caller keeps a worker, of the last calls."""
         self._closed = False
 
     @asynccontextmanager
@@ -194,13 +202,14 @@ class Pool(Generic[K, W]):
             SandboxError: the pool is closed; or whatever `start` raises.
         """
         place = await self._wait_for_place(_Waiter(key, memory_bytes, fresh, depth))
-        finished = False
+        began, finished = time.monotonic(), False
         try:
             worker = await self._worker_of(place)
             place.calls += 1
             yield worker
             finished = True
         finally:
+            self._mean_s += (time.monotonic() - began - self._mean_s) / CALLS_AVERAGED
             await self._give_back(place, reusable=finished and not fresh, spent=fresh)
 
     async def tend(self) -> None:
@@ -325,7 +334,9 @@ class Pool(Generic[K, W]):
         if waits and len(self._queue) > self._bounds.waiting:
             full = f"{self._bounds.waiting} calls already wait for a sandbox, which is the limit."
             loser = self._queue.most_dispensable(waiter.key)
-            self._refuse(loser, SandboxBusy(full, hint="Call again in a moment."))
+            drained_s = len(self._queue) * self._mean_s / self._bounds.workers
+            retry_s = min(max(1, math.ceil(drained_s)), LONGEST_RETRY_S)
+            self._refuse(loser, SandboxBusy(full, retry_after_s=retry_s))
 
     def _refuse(self, waiter: _Waiter[K, W], refusal: SandboxError) -> None:
         self._queue.leave(waiter.key, waiter)

@@ -86,6 +86,7 @@ def _serve(wire: Wire, parent: int, greeting: Greeting) -> NoReturn:
 
     import anyio
 
+    from alita_mcp.event_loop import collect_garbage_rarely
     from alita_mcp.library.temporary import claim_temporary_folder
     from alita_mcp.machine import lack_of_descriptors
     from alita_mcp.server.build import build_server
@@ -100,6 +101,7 @@ def _serve(wire: Wire, parent: int, greeting: Greeting) -> NoReturn:
 
     async def serve() -> NoReturn:
         gc.freeze()
+        collect_garbage_rarely()
         gc.enable()
         leave(await serve_stdio(build_server(settings), wire, greeting, parent=parent))
 

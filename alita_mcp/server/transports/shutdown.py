@@ -69,7 +69,8 @@ async def wait_for_signal() -> int:
     ]
     readable, written = os.pipe()
     os.set_blocking(written, False)
-    others = {number: signal.signal(number, lambda *_: None) for number in asked}
+    for number in asked:  # for good: another signal does not cut the clean-up off
+        signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(written, warn_on_full_buffer=False)
     try:
         return await anyio.to_thread.run_sync(
@@ -77,8 +78,6 @@ async def wait_for_signal() -> int:
         )
     finally:
         signal.set_wakeup_fd(-1)
-        for number, handler in others.items():
-            signal.signal(number, handler)
         os.close(written)
 
 
