@@ -56,6 +56,7 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None, n
     from alita_mcp.server.transports.guard import EVERY_ADDRESS, in_brackets, read_host
     from alita_mcp.server.transports.http import serve_http, until_signal
     from alita_mcp.server.transports.http_token import TOKEN_FILE, ensure_token
+    from alita_mcp.server.transports.shutdown import leave
     from alita_mcp.settings import read_settings
     from alita_mcp.web.routes import library_routes
 
@@ -89,4 +90,4 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None, n
                 until=partial(until_signal, notice=notice),
             )
 
-    return anyio.run(listen)
+    leave(anyio.run(listen))
