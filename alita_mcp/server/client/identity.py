@@ -43,7 +43,7 @@ def owner_of(ctx: Context) -> str:
 
 
 def maker_of(ctx: Context) -> Maker:
-    """The client of a request as one that makes and reads tools, by the name that it gives itself, whatever its version."""
+    """The client of a request as one that makes and reads tools, by the name that it gives itself."""
     params = ctx.session.client_params
     name = params.client_info.name[:MAX_NAME] if params else ""
     return Maker(name or UNNAMED, owner_of(ctx))
