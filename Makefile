@@ -34,7 +34,10 @@ check: $(READY) component
 test: $(READY) component
 	$(PYTEST) -m "not exhaustive"
 
+# Damaged homes and kills (tests/faults) are drawn from a seed: a new one each time, printed; the same variable repeats it.
+test-all: export ALITA_TEST_SEED := $(or $(ALITA_TEST_SEED),$(shell date +%s))
 test-all: lint component
+	@echo "ALITA_TEST_SEED=$(ALITA_TEST_SEED)"
 	$(PYTEST) --random-order --hypothesis-profile=new $(COVERAGE)
 	$(MAKE) test-dependencies
 

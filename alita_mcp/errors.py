@@ -97,7 +97,11 @@ class SandboxRefused(SandboxError):
 
 
 class SandboxBusy(SandboxError):
-    """Too many calls wait already."""
+    """Too many calls wait already; the same call may succeed after `retry_after_s` seconds."""
+
+    def __init__(self, message: str, *, hint: str = "", retry_after_s: int = 5) -> None:
+        super().__init__(message, hint=hint or f"Call again in {retry_after_s} s.")
+        self.retry_after_s = retry_after_s
 
 
 class PackagesRejected(AlitaError):

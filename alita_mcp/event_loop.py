@@ -1,7 +1,8 @@
-"""Responsiveness of the event loop: work on large values in threads, and a probe of the loop's delay."""
+"""Responsiveness of the event loop: work on large values in threads, rare collections, a probe of the loop's delay."""
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -17,6 +18,8 @@ SMALL_PARTS = 2_000
 """Walking a value of fewer parts on the loop costs less than a thread."""
 LARGE_BYTES = 32 << 10
 """JSON of so many bytes may be a large value."""
+GARBAGE_OBJECTS = 20_000
+"""Python's 700 are a few requests: collecting took a sixth of a busy server's time."""
 _CHARACTERS = 256
 """Characters of text that count as one part."""
 
@@ -44,6 +47,11 @@ async def off_loop(action: Callable[[], T], *, large: bool) -> T:
     The value must not change meanwhile. A cancelled caller waits for the thread to end.
     """
     return await anyio.to_thread.run_sync(action) if large else action()
+
+
+def collect_garbage_rarely() -> None:
+    """Makes this process look for garbage in cycles after so many new objects as many requests make."""
+    gc.set_threshold(GARBAGE_OBJECTS)
 
 
 class LoopLag:

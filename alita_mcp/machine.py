@@ -34,8 +34,10 @@ _OF_THE_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOP
 
 
 def unusable(place: Path, error: OSError | sqlite3.Error) -> FileRefused:
-    """The error for a file or folder that the operating system refuses: why, which, and what to do."""
+    """The error for a file or folder that the operating system refuses, the one that it names or else `place`."""
     cause = error if isinstance(error, OSError) else find_cause(place.parent) or error
+    named = getattr(error, "filename", None)
+    place = Path(named) if isinstance(named, str) else place
     reason = getattr(cause, "strerror", None) or str(error)
     if hint := _HINTS.get(getattr(cause, "errno", None) or 0):
         return FileRefused(f"{reason}: {place}.", hint=hint)

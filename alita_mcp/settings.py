@@ -82,24 +82,17 @@ class FixedLimits(Value):
 MIN_TOKEN_LENGTH = 16
 
 
-def token_problem(token: str) -> str | None:
-    """What is wrong with a bearer token, in words that do not hold it; None if it can be used."""
-    if len(token) < MIN_TOKEN_LENGTH:
-        return f"a token has at least {MIN_TOKEN_LENGTH} characters, this one {len(token)}"
-    if not (token.isascii() and token.isprintable()):
-        return "a token holds nothing but printable ASCII characters"
-    return None
-
-
 def check_token(given: SecretStr) -> SecretStr:
-    """The token without the blanks around it.
+    """The bearer token without the blanks around it.
 
     Raises:
-        ValueError: it cannot be used.
+        ValueError: it is too short, or does not fit in a header; the message does not hold it.
     """
     token = given.get_secret_value().strip()
-    if problem := token_problem(token):
-        raise ValueError(problem)
+    if len(token) < MIN_TOKEN_LENGTH:
+        raise ValueError(f"a token has at least {MIN_TOKEN_LENGTH} characters, this one {len(token)}")
+    if not (token.isascii() and token.isprintable()):
+        raise ValueError("a token holds nothing but printable ASCII characters")
     return SecretStr(token)
 
 
@@ -144,7 +137,8 @@ class Settings(BaseSettings):
     """How many tools are listed as first-class tools."""
     review: Literal["off", "describe", "list"] | None = None
     """What clients see of a tool that no person has reviewed. `describe`: its first sentence and plain names, marked;
-    `list`: the same, and it is not listed; `off`: all of it. Unset: `describe` over HTTP, `off` over stdio."""
+    `list`: the same, and it is not listed; `off`: all of it. Unset: all of it to the client that made it, `describe` to
+    the others."""
     policy: Literal["auto", "ask", "locked"] = "ask"
     """`ask`: pure computation is published after its gates, the rest asks a person; `auto`: what a new tool
     asks for is granted at once, but hosts that a person must name; `locked`: nothing new."""

@@ -127,7 +127,7 @@ class App:
 
         The next call of the same client (`identity`) may teach the called tool these words.
         """
-        found = await self.library.search(query, limit)
+        found = await self.library.search(query, limit, identity.owner)
         self.library.calls.record_search(query, found, identity)
         self._learning.remember_search(identity, query, found)
         return found
@@ -197,7 +197,7 @@ class App:
         searches = self._learning.take_searches(identity)
         run = await self._calls.run_tool(name, arguments, version, identity=identity)
         if searches and run.result.ok:
-            self._learning.learn_from_call(name, searches)
+            self._learning.learn_from_call(name, searches, identity.owner)
         return run
 
     async def inspect_tool(
@@ -258,6 +258,8 @@ async def open_app(
     async with AsyncExitStack() as stack:
         # 1. What the flows stand on.
         library = await stack.enter_async_context(open_library(settings))
+        if serves and (rebuilding := library.untold_rebuilding()):
+            log.warning("%s", rebuilding)
         sandbox = sandbox or LazySandbox(settings)
         background_tasks = await stack.enter_async_context(sandbox_lifespan(sandbox))
         runs = await open_run_store(settings, serves=serves)

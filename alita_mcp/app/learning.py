@@ -20,7 +20,7 @@ import anyio
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.library.search.answer import POSSIBLE_FROM, SearchAnswer
-from alita_mcp.owners import ClientIdentity
+from alita_mcp.owners import USER, ClientIdentity
 from alita_mcp.toolsmith.example_requests import says_nothing_new, worth_learning
 
 WITHIN_S = 600.0
@@ -54,8 +54,8 @@ class Learning:
         self._library = library
         self._clock = clock
         self._searches: OrderedDict[str, list[PastSearch]] = OrderedDict()
-        self._waiting: deque[tuple[str, str]] = deque()
-        """Tools and the words that the library learns for them in the background."""
+        self._waiting: deque[tuple[str, str, str]] = deque()
+        """Tools, the words that the library learns for them in the background, and whose these are."""
         self._some = anyio.Event()
         self._none = anyio.Event()
         self._none.set()
@@ -76,8 +76,8 @@ class Learning:
         now = self._clock()
         return tuple(each for each in self._searches.pop(identity.key, []) if now - each.at <= WITHIN_S)
 
-    def learn_from_call(self, name: str, searches: Sequence[PastSearch]) -> None:
-        """Learns from a successful call: of the `searches` before it, the newest that found this tool counts."""
+    def learn_from_call(self, name: str, searches: Sequence[PastSearch], owner: str = USER) -> None:
+        """Learns from an owner's successful call: of the `searches` before it, the newest that found it counts."""
         query = next((search.query for search in reversed(searches) if name in search.names), None)
         if query is None:
             return
@@ -85,9 +85,10 @@ class Learning:
             entry = self._library.entry(name)
         except AlitaError:
             return  # it was deleted meanwhile
-        known = (entry.manifest.description, *entry.manifest.use_when, *entry.wordings)
+        taught = (each.text for each in self._library.tools.wordings(name) if each.owner == owner)
+        known = (entry.manifest.description, *entry.manifest.use_when, *taught)
         if not says_nothing_new(query, known, name) and len(self._waiting) < MAX_WAITING:
-            self._waiting.append((name, query))
+            self._waiting.append((name, query, owner))
             self._none = anyio.Event() if self._none.is_set() else self._none
             self._some.set()
 
@@ -99,9 +100,9 @@ class Learning:
         """Writes what was learned, until cancelled."""
         while True:
             while self._waiting:
-                name, words = self._waiting[0]
+                name, words, owner = self._waiting[0]
                 try:
-                    await self._library.learn_wording(name, words, from_use=True)
+                    await self._library.learn_wording(name, words, from_use=True, owner=owner)
                 except AlitaError as failure:
                     _log.warning("%s", failure)
                 self._waiting.popleft()

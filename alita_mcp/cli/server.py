@@ -53,7 +53,7 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None, n
         serve_over_stdio(claim_standard_streams(), os.getppid())
     import anyio
 
-    from alita_mcp.server.transports.guard import in_brackets, read_host
+    from alita_mcp.server.transports.guard import EVERY_ADDRESS, in_brackets, read_host
     from alita_mcp.server.transports.http import serve_http, until_signal
     from alita_mcp.server.transports.http_token import ensure_token, token_path
     from alita_mcp.settings import read_settings
@@ -66,7 +66,7 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None, n
             raise UsageError(f"Invalid host name {name!r}: expected a name alone, such as tools.example.org.")
     if no_token and settings.token is not None:
         raise UsageError("ALITA_TOKEN is set, and --no-token asks for none.", hint="Leave one of them out.")
-    address = f"{in_brackets(host)}:{port}"
+    address = f"{LOOPBACK if host in EVERY_ADDRESS else in_brackets(host)}:{port}"
     where = "in ALITA_TOKEN" if settings.token else f"in {token_path(settings)}"
     notice = (
         "alita: no token: every user and program of this machine is served, and sees what the others leave\n"
@@ -74,9 +74,11 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None, n
         else f"alita: clients need the token {where}: alita install CLIENT --http {address} --write\n"
         f"alita: http://{address}/ui shows the library: sign in with any name, and the token as the password\n"
     )
+    if settings.elicit:
+        notice += "alita: ALITA_ELICIT=true: whoever has the token can approve what it asks for\n"
 
     async def listen() -> int:
-        async with open_library() as library:
+        async with open_library(tells=False) as library:
             return await serve_http(
                 settings,
                 host,

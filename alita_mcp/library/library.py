@@ -23,11 +23,15 @@ from alita_mcp.library.search.finder import finder_for
 from alita_mcp.library.versions import naming
 from alita_mcp.library.versions.export import export_version
 from alita_mcp.library.versions.loaded import LoadedVersions
+from alita_mcp.library.versions.rebuilding import describe_rebuilding
 from alita_mcp.library.versions.store import Store
+from alita_mcp.owners import USER
 from alita_mcp.settings import Settings
 from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
 
 WATCH_EVERY_S = 0.25
+REBUILT, REBUILDING_TOLD = "rebuilt", "rebuilding told"
+"""Events: the catalogue was rebuilt, and a person was told so."""
 THREADS = 8
 
 __all__ = ["Library", "SearchAnswer", "SearchHit"]
@@ -180,10 +184,14 @@ class Library:
         await self._change(self._store.enable, name, entry.manifest.version)
         return self.entry(name)
 
-    async def learn_wording(self, name: str, text: str, *, from_use: bool = False) -> None:
-        """Records a request in other words that a tool serves, told or seen in use; it is found by them from now on."""
+    async def learn_wording(self, name: str, text: str, *, from_use: bool = False, owner: str = USER) -> None:
+        """Records an owner's request in other words that a tool serves, told or seen in use.
+
+        This owner, and nobody else, finds it by them from now on.
+        """
         event = "learned" if from_use else "worded"
-        await self._change(partial(self._store.catalogue.change, text=text), event, name)
+        detail: dict[str, Any] = {"text": text} | ({} if owner == USER else {"owner": owner})
+        await self._change(partial(self._store.catalogue.change, **detail), event, name)
 
     async def forget(self, name: str, text: str | None = None) -> tuple[str, ...]:
         """A person takes back what others taught a tool, all or this text; errors as `words_of_others`."""
@@ -229,9 +237,18 @@ class Library:
         self._write_calls()
         return self._store.catalogue.journal(limit, event)
 
-    async def search(self, query: str, limit: int) -> SearchAnswer:
-        """The tools that serve a need, and how sure that is."""
-        found = (await self._finder.search(query)).hits
+    def untold_rebuilding(self) -> str:
+        """What there is to say of the last rebuilding of the catalogue; empty where a person was told of it."""
+        rebuilt, told = (self._store.catalogue.journal(1, event) for event in (REBUILT, REBUILDING_TOLD))
+        return (
+            describe_rebuilding(rebuilt[0].detail)
+            if rebuilt and not (told and told[0].id > rebuilt[0].id)
+            else ""
+        )
+
+    async def search(self, query: str, limit: int, owner: str = "") -> SearchAnswer:
+        """The tools that serve a need, and how sure that is, also by the words that this owner taught them."""
+        found = (await self._finder.search(query, owner)).hits
         entries = self.tools.some(hit.name for hit in found)
         few = len(entries) < ALWAYS_SHOWN
         others = self.tools.some(self.tools.most_used(ALWAYS_SHOWN + len(entries)) if few else ())
@@ -240,9 +257,9 @@ class Library:
         scores = {hit.name: hit.probability for hit in found}
         return search_answer(scores, entries, limit, self._counted[1], tuple(others.values()))
 
-    async def similar(self, text: str, limit: int = 5) -> tuple[str, ...]:
-        """Names of the tools whose words are nearest to a draft's name and description."""
-        found = self.tools.some(hit.name for hit in (await self._finder.search(text)).hits)
+    async def similar(self, text: str, limit: int = 5, *, owner: str = "") -> tuple[str, ...]:
+        """Names of the tools whose words, or those that an owner taught them, are nearest to a draft's."""
+        found = self.tools.some(hit.name for hit in (await self._finder.search(text, owner)).hits)
         return tuple(name for name, entry in found.items() if entry.state == "enabled")[:limit]
 
     async def reindex(self) -> int:

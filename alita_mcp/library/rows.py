@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from alita_mcp.owners import USER
 from alita_mcp.values import Grants, Manifest, Value
 
 ToolState = Literal["enabled", "disabled", "quarantined", "deleted"]
@@ -29,7 +30,7 @@ class CatalogueEntry(Value):
     last_used: str | None = None
     created_at: str
     wordings: tuple[str, ...] = ()
-    """Requests of others that it serves too; it is found by them."""
+    """Requests of others that it serves too, of all owners; each finds it by its own."""
 
     @property
     def name(self) -> str:
@@ -59,6 +60,7 @@ class Wording(Value):
     text: str
     learned: bool
     """Seen in use; otherwise somebody who asked for a new tool was answered with this one."""
+    owner: str = USER
 
 
 class Claim(Value):
@@ -74,6 +76,8 @@ class Origin(Value):
 
     made_by: str = ""
     """What the client called itself; empty where it is not known."""
+    owner: str = USER
+    """To whom what that client does belongs."""
     reviewed: bool = False
 
 

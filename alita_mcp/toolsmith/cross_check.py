@@ -231,7 +231,7 @@ class CrossCheck:
                 self._on_stage,
                 update=request.update,
                 breaks=request.breaks,
-                made_by=request.made_by,
+                request=request,
                 amend=self._review if draft.grants.is_pure else None,
             )
         else:
@@ -279,7 +279,8 @@ class CrossCheck:
             except AlitaError:
                 known = None  # quarantined: a new version is the way out
         if known is not None and known == draft.model_copy(update={"examples": known.examples}):
-            return await publisher.submit(known, self._on_stage, update=True)  # is there, word for word
+            # it is there, word for word
+            return await publisher.submit(known, self._on_stage, update=True, request=self._request)
         prepared = await prepare_draft(draft, self._rehearsal, self._on_stage)
         if prepared.failure is not None:
             return rejection(prepared.failure)
@@ -308,7 +309,7 @@ class CrossCheck:
             update=request.update,
             breaks=request.breaks,
             amend=amend,
-            made_by=request.made_by,
+            request=request,
         )
         if isinstance(outcome, Rejected):  # it may speak of tests that the caller has never seen
             whose = f"with {len(kept)} tests that models wrote, because none were sent: {outcome.reason}"

@@ -43,9 +43,11 @@ def says_nothing_new(text: str, known: Iterable[str], name: str) -> bool:
     )
 
 
-async def learn_words(library: Library, tool: str, description: str, use_when: Sequence[str] = ()) -> None:
-    """Records the words of a request that a tool serves; text that cannot be shown or kept is left out."""
+async def learn_words(
+    library: Library, tool: str, description: str, use_when: Sequence[str] = (), *, owner: str
+) -> None:
+    """Records the words of an owner's request that a tool serves; text that cannot be shown or kept is left out."""
     for text in [description, *use_when][:MAX_LEARNED_AT_ONCE]:
         words = worth_learning(" ".join(text.split())[:MAX_CHARACTERS])
         if words is not None:
-            await library.learn_wording(tool, words)
+            await library.learn_wording(tool, words, owner=owner)

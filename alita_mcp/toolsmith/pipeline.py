@@ -57,11 +57,12 @@ class Pipeline:
         """
         context, request = self._work.context, self._work.request
         await self._work.on_stage("search")
-        similar = await context.library.similar(f"{request.name} {request.description}".strip())
+        owner = request.client.owner
+        similar = await context.library.similar(f"{request.name} {request.description}".strip(), owner=owner)
         rehearsal = Rehearsal(context.sandbox, context.library.read)
         found = await find_tool_meeting_examples(request.tests, similar, context.library, rehearsal)
         if found is not None:
-            await learn_words(context.library, found.tool, request.description, request.use_when)
+            await learn_words(context.library, found.tool, request.description, request.use_when, owner=owner)
             return found
         unfit = await context.packages.failure(request.packages, pinned_are_meant=True)
         if unfit is not None:
@@ -238,7 +239,7 @@ class Attempts:
             return proved, verdict.model_copy(update={"report": report.model_copy(update=origin)})
 
         return await context.publisher.submit(
-            draft, work.on_stage, update=False, amend=amend, made_by=request.made_by
+            draft, work.on_stage, update=False, amend=amend, request=request
         )
 
 

@@ -35,6 +35,7 @@ from alita_mcp.toolsmith.requests.outcomes import (
     Rejected,
     rejection,
 )
+from alita_mcp.toolsmith.requests.request import SynthesisRequest
 from alita_mcp.toolsmith.specification import assumptions_in
 from alita_mcp.values import AcceptedVersion, Draft, Manifest, VerificationReport
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
@@ -88,9 +89,9 @@ class Publisher:
         update: bool,
         breaks: Sequence[dict[str, Any]] = (),
         amend: Amend | None = None,
-        made_by: str = "",
+        request: SynthesisRequest,
     ) -> Outcome:
-        """Takes a draft through all gates and into the library; `amend` has the last word on what passed.
+        """Takes a request's draft through all gates and into the library; `amend` has the last word on what passed.
 
         An update is held to the examples of the version that it replaces, but for those that `breaks` names.
 
@@ -131,7 +132,8 @@ class Publisher:
         report, lookalikes = verdict.report, tuple[Lookalike, ...]()
         if not follows:
             await on_stage("duplicates")
-            names = await library.similar(" ".join((draft.name, draft.description, *draft.use_when)))
+            words, owner = " ".join((draft.name, draft.description, *draft.use_when)), request.client.owner
+            names = await library.similar(words, owner=owner)
             same = await find_same(
                 ProvedDraft(draft, verdict, report.trust),
                 names,
@@ -139,11 +141,11 @@ class Publisher:
                 Rehearsal(self._sandbox, library.read),
             )
             if isinstance(same, Exists):
-                await learn_words(library, same.tool, draft.description, draft.use_when)
+                await learn_words(library, same.tool, draft.description, draft.use_when, owner=owner)
                 return same
             lookalikes = same
         accepted = AcceptedVersion(
-            draft=draft, contract=verdict.contract, lock=verdict.lock, report=report, made_by=made_by
+            draft=draft, contract=verdict.contract, lock=verdict.lock, report=report, made_by=request.made_by
         )
         outcome = await self._publish(accepted, follows, on_stage)
         if not isinstance(outcome, Published):

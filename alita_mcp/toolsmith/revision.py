@@ -263,7 +263,7 @@ class Proof:
             update=True,
             breaks=request.breaks,
             amend=amend,
-            made_by=request.made_by,
+            request=request,
         )
 
     def _complete_report(

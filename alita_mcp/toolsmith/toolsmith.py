@@ -75,7 +75,7 @@ class Toolsmith:
             record.set_outcome(outcome)
         if opened is not None and record.agreed:
             # this agreement may prove earlier tools of the same models, which can then have their grants
-            for proven in await raise_proven(self._library, writers_of(opened)):
+            for proven in await raise_proven(self._library, writers_of(opened), request.client.owner):
                 await self._publisher.settle_grants(proven.manifest, proven.report)
         return outcome
 
@@ -98,7 +98,8 @@ class Toolsmith:
                 request, models, on_stage, record or SynthesisRecord(request)
             )
         await on_stage("search")
-        similar = await self._library.similar(f"{request.name} {request.description}".strip())
+        wanted, owner = f"{request.name} {request.description}".strip(), request.client.owner
+        similar = await self._library.similar(wanted, owner=owner)
         return ask_for_code(request, similar, await describe_abilities(self._sandbox))
 
     async def _write_with_models(
@@ -115,7 +116,9 @@ class Toolsmith:
             return problem
         plan = PLANS[request.mode or self._settings.synthesis_mode]
         mark = mark_request(request.description)
-        agreed_before = await read_agreed_before(self._library, writers_of(models), mark)
+        agreed_before = await read_agreed_before(
+            self._library, writers_of(models), mark, request.client.owner
+        )
         work = Work(self._context, request, plan, models, on_stage, record, agreed_before)
         return await (Revision(work) if request.update else Pipeline(work)).make()
 
@@ -127,7 +130,9 @@ class Toolsmith:
             return draft
         published = await find_same_tool(draft, self._library, update=request.update)
         if published is not None:
-            outcome = await raise_trust(draft, published, self._library, self._sandbox, on_stage)
+            outcome = await raise_trust(
+                draft, published, self._library, self._sandbox, on_stage, made_by=request.made_by
+            )
             if not isinstance(outcome, Exists) or outcome.trust == outcome.trust_before:
                 return outcome
             # once it is verified, it can have the grants that it asks for
@@ -137,7 +142,7 @@ class Toolsmith:
             mode = request.mode or self._settings.synthesis_mode
             return await CrossCheck(self._context, request, models, mode, on_stage).submit(draft)
         return await self._publisher.submit(
-            draft, on_stage, update=request.update, breaks=request.breaks, made_by=request.made_by
+            draft, on_stage, update=request.update, breaks=request.breaks, request=request
         )
 
     async def outcome_of(self, manifest: Manifest, report: VerificationReport) -> Outcome:

@@ -13,30 +13,31 @@ import anyio.to_thread
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import JournalRow
+from alita_mcp.owners import USER
 from alita_mcp.toolsmith.jobs.journal import EVENT
 from alita_mcp.values import AcceptedVersion, StoredVersion
 from alita_mcp.verification.agreement import is_proven
 from alita_mcp.verification.code.contract import read_contract
 
 ROWS_READ = 1_000
-"""The newest syntheses that count, whoever made them."""
+"""The newest syntheses that count."""
 SINCE = "; its models' next syntheses agreed fully too"
 _log = logging.getLogger(__name__)
 
 
 async def read_agreed_before(
-    library: Library, models: Mapping[str, str], request: str
+    library: Library, models: Mapping[str, str], request: str, owner: str
 ) -> tuple[bool, ...] | None:
-    """Whether the last syntheses of these models agreed fully, newest first; None where `models` is empty."""
-    return _agreements(await _read_rows(library, models), request) if models else None
+    """Whether the last syntheses of these models for an owner agreed fully, newest first; None for no models."""
+    return _agreements(await _read_rows(library, models, owner), request) if models else None
 
 
-async def raise_proven(library: Library, models: Mapping[str, str]) -> list[StoredVersion]:
-    """Raises the tools that stayed provisional only for want of a record, where the syntheses since then prove it.
+async def raise_proven(library: Library, models: Mapping[str, str], owner: str) -> list[StoredVersion]:
+    """Raises an owner's tools that stayed provisional only for want of a record, where later syntheses prove it.
 
     A tool that cannot be raised stays as it is, which is logged only.
     """
-    rows = (await _read_rows(library, models))[::-1]
+    rows = (await _read_rows(library, models, owner))[::-1]
     raised: list[StoredVersion] = []
     for place, row in enumerate(rows):
         waits = row.detail["agreed"] and row.detail.get("trust") == "provisional" and row.version is not None
@@ -71,15 +72,17 @@ async def raise_proven(library: Library, models: Mapping[str, str]) -> list[Stor
     return raised
 
 
-async def _read_rows(library: Library, models: Mapping[str, str]) -> list[JournalRow]:
-    """The syntheses of these models that could agree fully, newest first."""
+async def _read_rows(library: Library, models: Mapping[str, str], owner: str) -> list[JournalRow]:
+    """The syntheses of these models for an owner that could agree fully, newest first."""
     if not models:
         return []
     rows = await anyio.to_thread.run_sync(library.journal, ROWS_READ, EVENT)
     return [
         row
         for row in rows
-        if row.detail.get("models") == models and isinstance(row.detail.get("agreed"), bool)
+        if row.detail.get("models") == models
+        and isinstance(row.detail.get("agreed"), bool)
+        and row.detail.get("owner", USER) == owner
     ]
 
 

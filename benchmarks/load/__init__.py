@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from typing import Any
 import anyio
 
 from benchmarks.calls import timing
-from benchmarks.load.crowd import Crowd, call_at_once, run_window
-from benchmarks.load.servers import NOOP, TOOL, MeasuredServer, publish, start_alita, start_noop
+from benchmarks.load.crowd import Crowd, call_once, run_window
+from benchmarks.load.servers import NOOP, MeasuredServer, publish, start_alita, start_noop
 
 GOALS = {"lost": 0, "wrong": 0, "fairness": -0.6, "cpu_ms": 3.5, "throughput_ratio": -0.3, "busy_p50_s": 0.05}
 """At most so much; negative: at least."""
@@ -26,6 +27,8 @@ WARM_S = 2.0
 MOST_GROWTH = 0.05
 """Of the server's memory, from a quarter of the work to its end."""
 SAMPLES = 20
+LANES = 2
+"""So much of it is done at once."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,22 +93,32 @@ def _is_met(value: float, goal: float) -> bool:
 async def _measure_memory(server: MeasuredServer, calls: int, syntheses: int) -> dict[str, Any]:
     """The server's resident set at equal steps of the work, and how much it grew once it was warm."""
     found: dict[str, Any] = {}
-    for what, amount in (("calls", calls), ("syntheses", syntheses)):
+
+    async def call(_number: int) -> None:
+        await call_once(server.address)
+
+    async def synthesize(number: int) -> None:
+        await publish(server, _request(number))
+
+    for what, amount, work in (("calls", calls, call), ("syntheses", syntheses, synthesize)):
         step = max(1, amount // SAMPLES)
         samples = []
         for start in range(0, amount, step):
-            sys.stderr.write(f"{what}: {start} of {amount}\n")
-            if what == "calls":
-                await call_at_once(server.address, [TOOL] * step)
-            else:
-                for number in range(start, start + step):
-                    await publish(server, _request(number))
+            async with anyio.create_task_group() as tasks:
+                for lane in range(1, LANES + 1):
+                    tasks.start_soon(_work_through, range(start + lane, start + step + 1, LANES), work)
             samples.append(server.resident_bytes())
+            sys.stderr.write(f"{what}: {start + step} of {amount}, {samples[-1] / 1e6:.1f} MB\n")
         if samples:
             growth = round(samples[-1] / samples[len(samples) // 4] - 1, 4)
             found[what] = {"amount": len(samples) * step, "growth": growth, "resident_bytes": samples}
     found["met"] = all(part["growth"] <= MOST_GROWTH for part in found.values())
     return found
+
+
+async def _work_through(numbers: Iterable[int], work: Callable[[int], Awaitable[None]]) -> None:
+    for number in numbers:
+        await work(number)
 
 
 def _request(number: int) -> dict[str, Any]:

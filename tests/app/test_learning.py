@@ -20,8 +20,7 @@ from alita_mcp.errors import InvalidArguments, LibraryError, UsageError
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.search.answer import Fit, SearchAnswer
-from alita_mcp.library.words.documents import LEAST_LEARNED, document_of
-from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
+from alita_mcp.owners import UNIDENTIFIED, USER, ClientIdentity
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.example_requests import MAX_CHARACTERS, says_nothing_new, worth_learning
 from tests.app.conftest import Open, adder
@@ -52,11 +51,11 @@ async def test_a_search_that_led_to_a_call_is_learned_and_changes_nothing_but_ho
 ) -> None:
     async with open_with(None, adder()) as app:
         before = app.library.entry("add").manifest
-        assert "add" not in await app.library.similar("zebra herds")
+        assert "add" not in await app.library.similar("zebra herds", owner=USER)
         await use(app)
         assert await learned(app) == (ASKED,)
         assert app.library.entry("add").manifest == before, "neither trust nor digest nor grants"
-        assert (await app.library.similar("zebra herds"))[0] == "add"
+        assert (await app.library.similar("zebra herds", owner=USER))[0] == "add"
         events = {row.event: row for row in app.library.journal()}
         assert (events["learned"].name, events["learned"].detail) == ("add", {"text": ASKED})
         assert (await app.run_tool("add", {"a": 1, "b": 2})).result.ok
@@ -127,7 +126,7 @@ async def test_a_person_takes_back_what_a_tool_learned(open_with: Open) -> None:
         with pytest.raises(UsageError, match="has not learned 'zebra'"):
             await app.library.forget("add", "zebra")
         assert await app.library.forget("add", ASKED) == (ASKED,)
-        assert "add" not in await app.library.similar("zebra herds")
+        assert "add" not in await app.library.similar("zebra herds", owner=USER)
         assert await app.library.forget("add") == ("sum two numbers of a list", "tot up two sums")
         assert app.library.entry("add").wordings == ()
         assert await app.library.forget("add") == ()
@@ -198,10 +197,10 @@ async def test_memory_is_bounded_however_many_ask_and_search(settings: Settings)
 
 async def test_a_library_that_cannot_be_written_stops_no_lesson(settings: Settings) -> None:
     class Full(Library):
-        async def learn_wording(self, name: str, text: str, *, from_use: bool = False) -> None:
+        async def learn_wording(self, name: str, text: str, **how: Any) -> None:
             if text == "groom a zebra":
                 raise LibraryError("The disk is full.")
-            await super().learn_wording(name, text, from_use=from_use)
+            await super().learn_wording(name, text, **how)
 
     async with open_library(settings, starters=lambda: None) as library:
         await library.publish(simple("alpha"), expected_version=0)
@@ -223,14 +222,8 @@ async def test_a_hostile_client_cannot_drown_a_tools_own_words(settings: Setting
         await library.learn_wording("alpha", "told by a person who asked")
         entry = library.entry("alpha")
         assert len(entry.wordings) == 9, "eight from use, and what was told has places of its own"
-        own, others = (
-            entry.manifest.use_when,
-            document_of(entry.manifest.model_dump(), entry.wordings).requests,
-        )
-        assert others[-1] == "told by a person who asked"
-        assert len(" ".join(others[len(own) :]).split()) <= LEAST_LEARNED
-        assert (await library.similar("comb a zebra"))[0] == "alpha"
-        assert (await library.search("comb the fur of zebras", 3)).results[0].name == "alpha"
+        assert (await library.similar("comb a zebra", owner=USER))[0] == "alpha"
+        assert (await library.search("comb the fur of zebras", 3, USER)).results[0].name == "alpha"
         assert entry.manifest.trust == "verified"
 
 

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.cli.setup.clients import CLIENTS, Launch, codex_toml
+from alita_mcp.cli.setup.clients import CLIENTS, Launch, Remote, codex_toml
 from alita_mcp.cli.setup.install import launch_command, merge_entry
 from alita_mcp.settings import Settings
 from tests.cli.conftest import Alita
 from tests.tables import each_case
 
 LAUNCH = Launch("/opt/python", ("-m", "server"), {"ALITA_HOME": "/data"})
+ADDRESS = "127.0.0.1:8765"
+URL = f"http://{ADDRESS}/mcp"
 OTHERS = {
     "theme": "dark",
     "mcpServers": {"files": {"command": "npx", "args": ["-y", "files"], "env": {"KEY": "s3cret"}}},
@@ -177,6 +179,55 @@ def test_two_changes_within_a_second_keep_both_backups(tmp_path: Path) -> None:
     assert second is not None
     assert json.loads(first.read_text(encoding="utf-8")) == OTHERS
     assert "/opt/python" in second.read_text(encoding="utf-8")
+
+
+# --- a server over HTTP
+
+
+@pytest.mark.parametrize("name", [*CLIENTS, "codex"])
+def test_a_client_of_a_running_server_gets_its_address_and_token_and_a_project_only_the_variable(
+    name: str, alita: Alita, home: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "config.json"
+    file.write_text("{}", encoding="utf-8")
+    said = alita("install", name, "--http", ADDRESS, "--write", "--file", str(file))
+    if name in ("claude-desktop", "codex"):  # its file takes no such server; it is TOML
+        assert (said.status, file.read_text(encoding="utf-8")) == (2, "{}")
+        return
+    text = file.read_text(encoding="utf-8")
+    assert URL in text
+    if CLIENTS[name].reference:
+        assert f"Bearer {CLIENTS[name].reference}" in text
+        assert "ALITA_TOKEN set to the token, which the server keeps in" in said.out
+    else:
+        token = (home / "http_token").read_text(encoding="ascii").strip()
+        assert f"Bearer {token}" in text
+        assert token not in said.out + said.err
+        assert os.name == "nt" or {
+            stat.S_IMODE(each.stat().st_mode) for each in tmp_path.glob("config*")
+        } == {0o600}
+
+
+@each_case("name", [*CLIENTS.keys() - {"claude-desktop"}, "codex"])
+def test_nothing_that_is_printed_holds_the_token_or_makes_one(name: str, alita: Alita, home: Path) -> None:
+    printed = alita("install", name, "--http", ADDRESS)
+    assert URL in printed.out
+    assert str(home / "http_token") in printed.err
+    assert not (home / "http_token").exists()
+
+
+@each_case(
+    "address, url", [("[::1]:80", "http://[::1]:80/mcp"), ("80", "http://127.0.0.1:80/mcp"), ("h:x", None)]
+)
+def test_an_address_is_read_as_serve_reads_it(address: str, url: str | None, alita: Alita) -> None:
+    said = alita("install", "gemini-cli", "--http", address)
+    assert said.status == (2 if url is None else 0)
+    assert url is None or said.json["mcpServers"]["alita"]["url"] == url
+
+
+def test_codex_reads_the_token_from_the_environment() -> None:
+    entry = tomllib.loads(codex_toml(Remote(URL, "")))["mcp_servers"]["alita"]
+    assert (entry["url"], entry["bearer_token_env_var"], entry["required"]) == (URL, "ALITA_TOKEN", True)
 
 
 def test_the_example_configuration_is_what_clients_read() -> None:

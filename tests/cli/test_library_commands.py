@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from contextlib import closing, redirect_stderr, redirect_stdout
 from io import StringIO
@@ -391,6 +392,35 @@ def test_doctor_names_settings_of_earlier_versions(alita: Alita, monkeypatch: py
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_engines")
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_engines")
+@pytest.mark.skipif(os.name == "nt", reason="no permission bits")
+def test_doctor_says_who_shares_the_token_and_whether_its_file_is_fit(
+    alita: Alita, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = home / "http_token"
+    assert "HTTP has no token yet" in alita("doctor").out
+    assert not file.exists()
+    for text, mode, status, says in (
+        (
+            "sixteen-letters!",
+            0o600,
+            0,
+            f"✓ HTTP token in {file}: all clients that send it are one trust group",
+        ),
+        ("sixteen-letters!", 0o644, 2, f"→ Run: chmod 600 {file}"),
+        ("fifteen-letters", 0o600, 2, "at least 16 characters, this one 15"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        file.chmod(mode)
+        said = alita("doctor")
+        assert (said.status, says in said.out) == (status, True), said.out
+        assert text not in said.out + said.err
+    assert alita("doctor", "--json").json["http"]["token"] == str(file)
+    monkeypatch.setenv("ALITA_TOKEN", "another-of-sixteen")
+    assert "✓ HTTP token in ALITA_TOKEN" in alita("doctor").out
+
+
 def test_doctor_says_what_is_wrong_with_the_library(alita: Alita, home: Path) -> None:
     shutil.rmtree(home)
     home.write_text("a file where the library should be", encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.cli.setup.clients import CLIENTS, Launch, codex_toml
+from alita_mcp.cli.setup.clients import CLIENTS, Launch, Remote, codex_toml
 from alita_mcp.library.grants.grants_file import read_grants_file
 from alita_mcp.server.api.values import NewTask
 from alita_mcp.toolsmith.requests.request import read_request
@@ -20,6 +20,7 @@ from tests.docs.documents import DOCUMENTS, README, fences
 LAUNCH = Launch("alita-mcp-server", (), {})
 """How a client starts the installed server."""
 OVER_HTTP = {"mcpServers": {"alita": {"type": "http", "url": "http://127.0.0.1:8765/mcp"}}}
+REMOTE = Remote(OVER_HTTP["mcpServers"]["alita"]["url"], "TOKEN")
 BLOCKS = [
     pytest.param(text, id=f"{document.name}-{number}")
     for document in DOCUMENTS
@@ -36,7 +37,8 @@ def is_grants(value: dict[str, Any]) -> bool:
 def test_json_is_what_its_reader_takes(text: str, tmp_path: Path) -> None:
     value = json.loads(text)
     if {"mcpServers", "servers", "mcp", "context_servers"} & value.keys():
-        assert value in [OVER_HTTP, *(client.document(LAUNCH) for client in CLIENTS.values())]
+        entries = [client.document(LAUNCH) for client in CLIENTS.values()]
+        assert value in [OVER_HTTP, CLIENTS["gemini-cli"].document(REMOTE), *entries]
     elif "hidden" in value:
         ToolRequest.model_validate_json(text)
     elif {"code", "from_run"} & value.keys():

@@ -143,11 +143,12 @@ async def test_a_lost_catalogue_is_made_again_from_the_files(home: Path) -> None
         file.unlink()
     (home / "generated_tools" / "word_count" / "v1" / "tool.py").write_text("evil = 1\n")
     async with opened(home) as library:
-        assert len(list(library.tools.entries())) == 5
+        assert len(list(library.tools.entries())) == 6
         assert library.entry("slugify").versions == (1, 2)
         assert (await library.read("slugify")).manifest.version == 2
-        assert {"adopted", "refused", "set aside"} <= set(events(library))
-        assert len(found(home, "set-aside/word_count-v1-*/tool.py")) == 1
+        assert "adopted" in events(library)
+        assert library.entry("word_count").state == "quarantined"
+        assert not found(home, "set-aside/*")
 
 
 async def test_a_catalogue_of_a_newer_alita_is_refused(home: Path) -> None:
@@ -178,16 +179,6 @@ async def test_a_home_whose_tools_are_gone_quarantines_nothing(home: Path) -> No
         assert not isinstance(missing.value, ToolQuarantined)
         (home / "elsewhere").rename(home / "generated_tools")
         assert (await library.read("slugify")).manifest.version == 1
-
-
-@pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() == 0, reason="root may read everything")
-async def test_an_unreadable_file_is_an_error_not_a_quarantine(home: Path) -> None:
-    async with opened(home) as library:
-        await library.publish(accepted(), expected_version=0)
-        (home / "generated_tools" / "slugify" / "v1" / "tool.py").chmod(0)
-        with pytest.raises(LibraryError, match="Permission denied"):
-            await library.read("slugify")
-        assert library.entry("slugify").state == "enabled"
 
 
 async def test_the_bodys_own_error_comes_out_as_itself(home: Path) -> None:

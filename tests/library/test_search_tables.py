@@ -23,6 +23,7 @@ from alita_mcp.library.search.ranking import rank
 from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.library.words.documents import compose
+from alita_mcp.owners import USER
 from alita_mcp.values import Manifest
 from tests.library.factory import PUBLISH_STEPS, opened, publish_six, simple
 from tests.library.processes import finish, start
@@ -81,7 +82,7 @@ def catalogue(tmp_path: Path) -> Iterator[Catalogue]:
 def found(path: Path, query: str) -> list[str]:
     """Names of the tools that are found by words."""
     with closing(SearchReader(path)) as reader, reader.transaction() as db:
-        return [hit.name for hit in rank(db, query).hits]
+        return [hit.name for hit in rank(db, query, owner=USER).hits]
 
 
 @given(MOVES)

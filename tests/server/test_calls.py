@@ -29,7 +29,7 @@ BUSY, FULL = "64 calls wait already.", "All places are taken."
 @pytest.mark.parametrize(
     ("failure", "said"),
     [
-        (SandboxBusy(BUSY), ("busy", f"busy: {BUSY}", "Try again in a moment.")),
+        (SandboxBusy(BUSY, retry_after_s=7), ("busy", f"busy: {BUSY}", "Call again in 7 s.")),
         (SandboxBusy(FULL, hint="Call again soon."), ("busy", f"busy: {FULL}", "Call again soon.")),
         (
             SandboxError("Gone.", hint="Start it."),
@@ -53,6 +53,10 @@ async def test_a_failing_sandbox_is_never_told_as_a_failing_tool(
             assert result.is_error
             assert text_of(result) == f"{begins} {ends}"
         assert direct.structured_content is None
-        assert by_name.structured_content == {"status": status, "reason": begins, "fix": ends}
+        busy = {"retry_after_s": failure.retry_after_s} if isinstance(failure, SandboxBusy) else {}
+        assert by_name.structured_content == {"status": status, "reason": begins, "fix": ends, **busy}
+        for result in (direct, by_name):
+            meta = result.meta or {}
+            assert meta.get("alita/retry_after_s") == busy.get("retry_after_s")
         card = await succeeded(client, "inspect_tool", name="vowel_share")
         assert (card["calls"], card["failures"]) == (0, 0)

@@ -74,16 +74,6 @@ def link(file: Path) -> None:
     file.symlink_to(real)
 
 
-def give_away(file: Path) -> None:
-    write(LONG)(file)
-    os.chown(file, 12_345, -1)
-
-
-AS_ROOT = [(give_away, "belongs to another user (12345)", 'chown "$(id -un)" ')]
-if os.name == "nt" or os.geteuid():
-    AS_ROOT = []
-
-
 @pytest.mark.skipif(os.name == "nt", reason="no permission bits")
 @each_case(
     "prepare, problem, command",
@@ -99,7 +89,6 @@ if os.name == "nt" or os.geteuid():
         (lambda file: file.symlink_to("nowhere"), "it is a link", "rm "),
         (os.mkfifo, "not a regular file", "rm "),
         (Path.mkdir, "not a regular file", "rm "),
-        *AS_ROOT,
     ],
 )
 def test_a_file_that_cannot_be_relied_on_is_refused_with_the_command(

@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from alita_mcp.library.library import Library
+from alita_mcp.owners import USER
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Outcome, Rejected
@@ -140,7 +141,7 @@ async def test_the_words_of_a_duplicate_find_the_tool_that_is_there(smithy: Smit
     outcome = await smithy.make(WARMTH, WARMTH_TESTS, asked, use_when=words[:1])
     assert isinstance(outcome, Exists), outcome
     assert smithy.library.entry("celsius_to_fahrenheit").wordings == (asked, words[0])
-    assert (await smithy.library.similar("chicago thermometer"))[0] == "celsius_to_fahrenheit"
+    assert (await smithy.library.similar("chicago thermometer", owner=USER))[0] == "celsius_to_fahrenheit"
     assert "worded" in {row.event for row in smithy.library.journal()}
 
 

@@ -9,6 +9,7 @@ import pytest
 from alita_mcp.library.library import Library
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.owners import USER
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.jobs.journal import EVENT, mark_request, writers_of
 from alita_mcp.toolsmith.requests.outcomes import Created
@@ -42,8 +43,10 @@ async def test_only_syntheses_of_the_same_models_that_drew_candidates_count(benc
         await add_rows(library, "111", MODELS | {"coder": "openai/a"}, "elsewhere")
         await library.record(EVENT, "quick", {"status": "created", "models": MODELS}, 1)
         await library.record(EVENT, "old", {"status": "created", "agreed": True, "request": "x"}, 1)
-        assert await read_agreed_before(library, MODELS, "none") == (False, True, True)
-        assert await read_agreed_before(library, {}, "none") is None
+        strangers = {"status": "created", "models": MODELS, "agreed": True, "request": "y", "owner": "anyone"}
+        await library.record(EVENT, "theirs", strangers, 1)
+        assert await read_agreed_before(library, MODELS, "none", USER) == (False, True, True)
+        assert await read_agreed_before(library, {}, "none", USER) is None
 
 
 @pytest.mark.slow

@@ -46,6 +46,8 @@ _PATTERNS = (
     ),
     re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{32,}"),
 )
+_RUN_ID = re.compile(r"[0-9a-f]{32}")
+"""Our own number of a run, which looks like a key."""
 _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{200,}|(?:\\x[0-9a-fA-F]{2}){16,}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
@@ -99,7 +101,7 @@ class Redactor:
         arguments = self._values(step.arguments for step in steps)
         return episode.model_copy(
             update={
-                "run": self.text(episode.run, 100),
+                "run": episode.run if _RUN_ID.fullmatch(episode.run) else self.text(episode.run, 100),
                 "task": self.text(episode.task, TASK_CHARACTERS),
                 "answer": self.text(episode.answer, ANSWER_CHARACTERS),
                 "at": self.text(episode.at, 40),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from alita_mcp.cli.application import open_library
 from alita_mcp.cli.output import Output, Printer, columns, compact_json, list_code
 from alita_mcp.cli.parameters import Count, Version
+from alita_mcp.owners import USER
 
 if TYPE_CHECKING:
     from alita_mcp.toolsmith.jobs.journal import Spending
@@ -32,7 +33,7 @@ async def search(words: list[str], /, *, limit: Count = 5, output: Printer) -> N
     """
     async with open_library() as library:
         query = " ".join(words)
-        answer = await library.search(query, limit)
+        answer = await library.search(query, limit, USER)
         library.calls.record_search(query, answer)
     rows = []
     for hit in answer.results:
@@ -210,7 +211,7 @@ async def list_gaps(limit: int, output: Output) -> None:
         rows = await anyio.to_thread.run_sync(library.journal, GAPS_FROM, FOUND_NOTHING)
         gaps = (await anyio.to_thread.run_sync(find_gaps, rows))[: GAPS_CHECKED * limit]
         for place, gap in enumerate(gaps):
-            found = await library.search(gap.need, 1)
+            found = await library.search(gap.need, 1, USER)
             gaps[place] = gap.model_copy(
                 update={"now": found.results[0].name if found.fit == "match" else ""}
             )

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from alita_mcp.cli.output import Printer
-from alita_mcp.cli.setup.clients import CLIENTS, CODEX_AFTERWARDS, KEY, Client, Launch, codex_toml
+from alita_mcp.cli.server import Address
+from alita_mcp.cli.setup.clients import CLIENTS, CODEX_AFTERWARDS, KEY, Client, Launch, Remote, codex_toml
 from alita_mcp.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def install(
     write: bool = False,
     file: Path | None = None,
     uvx: bool = False,
+    http: Address | None = None,
     output: Printer,
 ) -> None:
     """Print or write the configuration that a client needs.
@@ -41,37 +43,57 @@ def install(
         write: Merge the entry into the client's file, and keep a backup.
         file: Another file than the client's usual one.
         uvx: Start the server with `uvx alita-mcp-server` instead of this installation.
+        http: Connect to the server that `alita serve --http` runs at this address, with its token.
 
     Examples:
         alita install cursor
         alita install claude-desktop --write
+        alita install cursor --http 127.0.0.1:8765 --write
     """
     from alita_mcp.settings import read_settings
 
-    launch = launch_command(read_settings(), uvx=uvx)
-    if client == "codex":
+    settings = read_settings()
+    server: Launch | Remote = launch_command(settings, uvx=uvx)
+    known = CLIENTS.get(client)
+    advice = known.afterwards if known else CODEX_AFTERWARDS
+    if http is not None:
+        from alita_mcp.server.transports.guard import in_brackets
+        from alita_mcp.server.transports.http_token import ensure_token, token_path
+
+        url = f"http://{in_brackets(http[0])}:{http[1]}/mcp"
+        where = "" if settings.token else f", which the server keeps in {token_path(settings)}"
+        # 1. Codex, and clients whose file belongs to a project, read the token from the environment.
+        # 2. The file of any other holds it. What is printed never does.
+        if known is None or known.reference:
+            server = Remote(url, known.reference if known else "")
+            advice += f" Start it with ALITA_TOKEN set to the token{where}."
+        elif write:
+            server = Remote(url, ensure_token(settings))
+        else:
+            server = Remote(url, "TOKEN")
+            advice += f" TOKEN stands for the token{where}; --write puts it in."
+    if known is None:
         if write:
             raise UsageError(
                 "The configuration of Codex is TOML, which --write does not change.",
                 hint="Paste what `alita install codex` prints.",
             )
-        output.print_result({"toml": codex_toml(launch)}, codex_toml(launch))
-        output.note(CODEX_AFTERWARDS)
+        output.print_result({"toml": codex_toml(server)}, codex_toml(server))
+        output.note(advice)
         return
-    known = CLIENTS[client]
     target = file or known.usual_file()
     if not write:
-        document = known.document(launch)
+        document = known.document(server)
         output.print_result(document, json.dumps(document, indent=2))
-        output.note(f"For {target}; --write merges it in. {known.afterwards}")
+        output.note(f"For {target}; --write merges it in. {advice}")
         return
     try:
-        backup = merge_entry(target, known, launch)
+        backup = merge_entry(target, known, server)
     except OSError as refused:
         raise UsageError(f"{target} cannot be written: {refused}.", hint="Nothing was changed.") from refused
     kept = f" (backup: {backup})" if backup else ""
     value = {"file": str(target), "backup": str(backup) if backup else None}
-    output.print_result(value, f"{known.title}: {KEY!r} is in {target}{kept}. {known.afterwards}")
+    output.print_result(value, f"{known.title}: {KEY!r} is in {target}{kept}. {advice}")
 
 
 def launch_command(settings: Settings, *, uvx: bool = False) -> Launch:
@@ -86,15 +108,20 @@ def launch_command(settings: Settings, *, uvx: bool = False) -> Launch:
     return Launch(sys.executable, ("-m", ENTRY_POINT), env)
 
 
-def merge_entry(file: Path, client: Client, launch: Launch) -> Path | None:
+def merge_entry(file: Path, client: Client, server: Launch | Remote) -> Path | None:
     """Puts our entry into a client's file; all else in it stays, and so does a copy of the file.
+
+    A file that holds a token is its owner's alone from then on, and so is the copy.
 
     Returns:
         The backup, or None when there was no file or it already says so.
 
     Raises:
-        UsageError: the file is not a JSON object, or its servers are not; nothing was written.
+        UsageError: the file is not a JSON object, or its servers are not, or the client takes no such server; nothing
+            was written.
     """
+    entry = client.entry_for(server)
+    holds_token = isinstance(server, Remote) and not client.reference
     file = file.resolve()
     present = file.read_bytes() if file.exists() else None
     document = read_configuration(file, present)
@@ -104,7 +131,6 @@ def merge_entry(file: Path, client: Client, launch: Launch) -> Path | None:
             f"{client.servers_key!r} in {file} is not a JSON object; nothing was written.",
             hint="Fix the file, then try again.",
         )
-    entry = client.entry(launch)
     if servers.get(KEY) == entry:
         return None
     servers[KEY] = entry
@@ -113,9 +139,10 @@ def merge_entry(file: Path, client: Client, launch: Launch) -> Path | None:
         stem = f"{file.name}.{time.strftime('%Y%m%d-%H%M%S')}"
         names = (f"{stem}{f'-{number}' if number else ''}.bak" for number in itertools.count())
         backup = next(path for name in names if not (path := file.with_name(name)).exists())
-        replace_file(backup, present, mode_of=file)
+        replace_file(backup, present, mode_of=file, is_private=holds_token)
     file.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode(), mode_of=file)
+    content = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    replace_file(file, content.encode(), mode_of=file, is_private=holds_token)
     return backup
 
 
@@ -137,10 +164,11 @@ def read_configuration(file: Path, present: bytes | None) -> dict[str, Any]:
     return document
 
 
-def replace_file(target: Path, content: bytes, *, mode_of: Path) -> None:
-    """Writes a file whole or not at all, as private as `mode_of` is: such files hold other servers' secrets."""
+def replace_file(target: Path, content: bytes, *, mode_of: Path, is_private: bool) -> None:
+    """Writes a file whole or not at all, as private as `mode_of` is, at least: such files hold servers' secrets."""
     aside = target.with_name(f".{target.name}.{os.getpid()}.new")
     mode = stat.S_IMODE(mode_of.stat().st_mode) if mode_of.exists() else 0o600
+    mode = mode & 0o600 if is_private else mode
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(content)

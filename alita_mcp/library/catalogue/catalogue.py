@@ -11,6 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,6 @@ from alita_mcp.library.catalogue.schema import (
     CLAIMABLE,
     COUNT_CALLS,
     DECISIONS,
-    FORGOTTEN,
-    LAST_CHANGE,
     MIGRATIONS,
     PUBLISH,
     RAISE,
@@ -43,6 +42,7 @@ from alita_mcp.library.decisions import HOME_FORMAT, MAX_NUMBER, Decisions, refu
 from alita_mcp.library.disk import OnStep, no_step, sync_folder
 from alita_mcp.library.rows import Adopted, Claim, JournalRow
 from alita_mcp.machine import unusable
+from alita_mcp.owners import UNKNOWN_MAKER, USER, Maker
 from alita_mcp.values import Manifest
 
 TRIM_EVERY = 500
@@ -86,12 +86,10 @@ class Catalogue:
                     db.execute(statement)
             elif found < HOME_FORMAT:
                 self._back_up(found)
-            for statement in (*ADDED_TABLES, *TOUCHED, *LISTING):
+            migrations = [MIGRATIONS[number] for number in range((found or 1) + 1, HOME_FORMAT + 1)]
+            for statement in (*ADDED_TABLES, *chain(*migrations), *TOUCHED, *LISTING):
                 db.execute(statement)
             prepare(db)
-            for number in range((found or 1) + 1, HOME_FORMAT + 1):
-                for statement in MIGRATIONS[number]:
-                    db.execute(statement)
             db.execute(f"PRAGMA user_version = {HOME_FORMAT}")
 
     def _back_up(self, number: int) -> None:
@@ -161,29 +159,25 @@ class Catalogue:
         with self._transaction():
             yield
 
-    def last_change(self) -> int:
-        """Number of the last change of a tool's standing; it only grows."""
-        return int(self._rows(LAST_CHANGE)[0][0])
-
     def decisions_after(self, number: int) -> list[Decisions]:
         """What people decided about the tools that changed after a change; -1: about all."""
-        found = [dict(row) for row in self._rows(DECISIONS, number)]
-        lists = ("approved", "reviewed")
         return [
             Decisions(
-                **{**row, "pinned": bool(row["pinned"])} | {key: tuple(json.loads(row[key])) for key in lists}
+                name=row["name"],
+                number=row["number"],
+                state=row["state"],
+                pinned=bool(row["pinned"]),
+                version=row["version"],
+                approved=tuple(json.loads(row["approved"])),
+                reviewed=tuple(json.loads(row["reviewed"])),
             )
-            for row in found
+            for row in self._rows(DECISIONS, number)
         ]
-
-    def names_forgotten_after(self, number: int) -> list[str]:
-        """Names of the tools that were purged after a change."""
-        return [row["name"] for row in self._rows(FORGOTTEN, number)]
 
     def take_in(
         self,
         versions: Iterable[Adopted],
-        decisions: Iterable[Mapping[str, Any]],
+        decisions: Iterable[Decisions],
         number: int,
         detail: Mapping[str, Any],
     ) -> None:
@@ -192,20 +186,19 @@ class Catalogue:
         Changes from now on have numbers behind `number`. What was found is journalled with `detail`.
         """
         with self._transaction() as db:
-            for statement in SKIP_CHANGES:
-                db.execute(statement, {"number": min(number, MAX_NUMBER // 2)})
+            db.execute(SKIP_CHANGES, {"number": min(number, MAX_NUMBER // 2)})
             for each in versions:
-                _enter(db, each.manifest, each.seal, event="adopted")
+                _enter(db, each.manifest, each.seal, event="adopted", takes_over=not each.damage)
                 if each.damage:
                     reason = {**each.manifest.model_dump(include={"name", "version"}), "reason": each.damage}
                     db.execute(CHANGES["quarantined"][0], reason)
-            for values in decisions:
+            for decided in decisions:
+                values = {**decided.model_dump(), "reviewed": json.dumps(decided.reviewed), "now": now()}
                 for statement in RESTORE:
-                    db.execute(statement, {**values, "now": now()})
+                    db.execute(statement, values)
             if detail:
                 _journal(db, "rebuilt", None, None, detail)
-            if not db.execute("SELECT 1 FROM journal WHERE event = 'created'").fetchone():
-                _journal(db, "created", None, None, {})
+            _journal(db, "created", None, None, {})
             self._on_step("taken in")
 
     def claims(self) -> list[Claim]:
@@ -222,7 +215,7 @@ class Catalogue:
         *versions: tuple[Manifest, str, str],
         event: str = "published",
         takes_over: bool = True,
-        made_by: str = "",
+        made_by: Maker = UNKNOWN_MAKER,
     ) -> None:
         """Enters versions whose files are in place, with their seals and kinds of sandbox; ends their claims.
 
@@ -241,7 +234,15 @@ class Catalogue:
 
         `by` says who approves: a person (the default) or the policy, which changes no version that a person chose.
         """
-        values = {"name": name, "version": version, "now": now(), "by": "person", "seen": None, **detail}
+        values = {
+            "name": name,
+            "version": version,
+            "now": now(),
+            "by": "person",
+            "seen": None,
+            "owner": USER,
+            **detail,
+        }
         with self._transaction() as db:
             first, *others = CHANGES[event]
             changed = db.execute(first, values).rowcount > 0
@@ -275,7 +276,7 @@ class Catalogue:
             for row in rows:
                 last = _journal(db, row.event, row.name, row.version, row.detail, row.time)
             if last // TRIM_EVERY > (last - len(rows)) // TRIM_EVERY:
-                db.execute(TRIM_CALLS, (last - CALLS_KEPT,))
+                db.execute(TRIM_CALLS, (CALLS_KEPT,))
 
     def record(self, event: str, name: str | None, version: int | None, detail: Mapping[str, Any]) -> None:
         """Journals an event that changes nothing else."""
@@ -338,13 +339,13 @@ def _enter(
     event: str = "published",
     *,
     takes_over: bool = True,
-    made_by: str = "",
+    made_by: Maker = UNKNOWN_MAKER,
 ) -> None:
     values = {
         "name": manifest.name, "version": manifest.version, "manifest": manifest.model_dump_json(),
         "digest": manifest.digest, "seal": seal, "sandbox": sandbox, "now": now(),
         "takes_over": takes_over, "verified": manifest.trust == "verified",
-        "made_by": made_by, "event": event,
+        "made_by": made_by.name, "owner": made_by.owner, "event": event,
     }  # fmt: skip
     for statement in RAISE if event == "raised" else PUBLISH:
         db.execute(statement, values)

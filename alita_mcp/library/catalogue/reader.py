@@ -28,12 +28,16 @@ from alita_mcp.library.rows import (
     Wording,
 )
 from alita_mcp.machine import is_of_the_disk, unusable
+from alita_mcp.owners import USER
 from alita_mcp.values import Grants, Lock, Manifest
 
 BUSY_SECONDS = 10.0
 KEPT_ENTRIES = 1_024
 PAGE = 200
-HINT = "Nothing was deleted. Restore it from a copy, or move it aside: alita then finds the tools again."
+HINT = (
+    "Nothing was deleted. Restore it from a copy, or move it aside with its -wal and -shm files: alita then makes it "
+    "anew from generated_tools, without approvals and usage."
+)
 _log = logging.getLogger(__name__)
 
 
@@ -123,9 +127,13 @@ class CatalogueReader:
         return found
 
     def wordings(self, name: str) -> tuple[Wording, ...]:
-        """The requests in others' words that a tool is found by, the oldest first."""
-        rows = self._rows("SELECT text, from_use FROM wording WHERE name = :name ORDER BY id", name=name)
-        return tuple(Wording(text=row["text"], learned=bool(row["from_use"])) for row in rows)
+        """The requests in others' words that their owners find a tool by, the oldest first."""
+        rows = self._rows(
+            "SELECT text, from_use, owner FROM wording WHERE name = :name ORDER BY id", name=name
+        )
+        return tuple(
+            Wording(text=row["text"], learned=bool(row["from_use"]), owner=row["owner"]) for row in rows
+        )
 
     def candidates(
         self, most: int, newest: int, *, filed: Iterable[str], reviewed_only: bool = False
@@ -207,11 +215,15 @@ class CatalogueReader:
     def origin(self, name: str, version: int) -> Origin:
         """Maker of a version, and whether a person reviewed exactly its present files; empty for an unknown one."""
         query = (
-            "SELECT o.made_by, o.reviewed = v.digest FROM origin o JOIN version v USING (name, version)"
+            "SELECT o.made_by, coalesce(m.owner, :user), o.reviewed = v.digest"
+            " FROM origin o JOIN version v USING (name, version) LEFT JOIN maker m USING (name, version)"
             " WHERE name = :name AND version = :version"
         )
-        rows = self._rows(query, name=name, version=version)
-        return Origin(made_by=rows[0][0], reviewed=bool(rows[0][1])) if rows else Origin()
+        rows = self._rows(query, name=name, version=version, user=USER)
+        if not rows:
+            return Origin()
+        made_by, owner, reviewed = rows[0]
+        return Origin(made_by=made_by, owner=owner, reviewed=bool(reviewed))
 
     def _names(self, query: str, **values: Any) -> list[str]:
         return [name for (name,) in self._rows(query, **values)]

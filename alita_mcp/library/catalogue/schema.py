@@ -102,6 +102,15 @@ ADDED_TABLES = (
     )
     """,
     """
+    CREATE TABLE IF NOT EXISTS maker (
+        name TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        owner TEXT NOT NULL,
+        PRIMARY KEY (name, version),
+        FOREIGN KEY (name, version) REFERENCES version (name, version) ON DELETE CASCADE
+    )
+    """,
+    """
     INSERT OR IGNORE INTO origin
     SELECT v.name, v.version, '', v.digest FROM journal j JOIN version v ON v.name = j.name AND v.version = j.version
     WHERE j.event = 'starter installed' AND json_extract(j.detail, '$.digest') = v.digest
@@ -115,10 +124,14 @@ _VERSION_DECIDED = (
 """The version that a person chose stays current until a person chooses another."""
 
 _WORDED = (
-    "INSERT OR IGNORE INTO wording (name, text, from_use) SELECT name, :text, {from_use} FROM tool WHERE name = :name",
     """
-    DELETE FROM wording WHERE name = :name AND from_use = {from_use} AND id NOT IN (
-        SELECT id FROM wording WHERE name = :name AND from_use = {from_use} ORDER BY id DESC LIMIT {most}
+    INSERT OR IGNORE INTO wording (name, text, from_use, owner)
+    SELECT name, :text, {from_use}, :owner FROM tool WHERE name = :name
+    """,
+    """
+    DELETE FROM wording WHERE name = :name AND owner = :owner AND from_use = {from_use} AND id NOT IN (
+        SELECT id FROM wording WHERE name = :name AND owner = :owner AND from_use = {from_use}
+        ORDER BY id DESC LIMIT {most}
     )
     """,
 )
@@ -193,6 +206,7 @@ PUBLISH = (
     "INSERT INTO version (name, version, manifest, digest, seal) VALUES (:name, :version, :manifest, :digest, :seal)",
     "INSERT INTO evidence SELECT :name, :version, :sandbox, :now, '' WHERE :sandbox != ''",
     "INSERT INTO origin VALUES (:name, :version, :made_by, iif(:event = 'starter installed', :digest, ''))",
+    "INSERT INTO maker VALUES (:name, :version, :owner)",
     "DELETE FROM claim WHERE name = :name",
 )
 
@@ -200,6 +214,8 @@ RAISE = (
     "UPDATE version SET manifest = :manifest, digest = :digest, seal = :seal WHERE name = :name AND version = :version",
     "DELETE FROM evidence WHERE name = :name AND version = :version",
     "INSERT INTO evidence VALUES (:name, :version, :sandbox, :now, '')",
+    "UPDATE origin SET made_by = :made_by WHERE name = :name AND version = :version AND :made_by != ''",
+    "INSERT OR REPLACE INTO maker SELECT :name, :version, :owner WHERE :made_by != ''",
     "DELETE FROM claim WHERE name = :name",
 )
 """Other evidence for a version; the other kinds of sandbox have not seen it yet."""
@@ -227,6 +243,20 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         WHERE {_IN_MONTY.format("=")} AND NOT {_IN_MONTY.format("!=")} AND json_valid(manifest)
         """,  # noqa: S608 - of our own words
         "DELETE FROM evidence WHERE sandbox = 'monty'",
+        # what the user taught a tool, another owner may teach it too
+        """
+        CREATE TABLE owned_wording (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            name TEXT NOT NULL REFERENCES tool (name) ON DELETE CASCADE,
+            text TEXT NOT NULL,
+            from_use INTEGER NOT NULL DEFAULT 0,
+            owner TEXT NOT NULL DEFAULT 'user',
+            UNIQUE (name, text, owner)
+        )
+        """,
+        "INSERT INTO owned_wording SELECT id, name, text, from_use, 'user' FROM wording",
+        "DROP TABLE wording",
+        "ALTER TABLE owned_wording RENAME TO wording",
     ),
 }
 """Format → statements that make a catalogue of the format before into one of it; a new catalogue begins with 1."""
@@ -246,9 +276,16 @@ COUNT_CALLS = (
     " last_used = max(last_used, :last)"
 )
 
-TRIM_CALLS = (
-    "DELETE FROM journal WHERE event IN ('called', 'sandbox failed', 'found nothing', 'ran code') AND id <= ?"
+TRIM_CALLS = """
+DELETE FROM journal WHERE id IN (
+    SELECT id FROM (
+        SELECT id, row_number() OVER (
+            PARTITION BY iif(json_valid(detail), json_extract(detail, '$.owner'), NULL) ORDER BY id DESC
+        ) AS place FROM journal WHERE event IN ('called', 'sandbox failed', 'found nothing', 'ran code')
+    ) ORDER BY place, id DESC LIMIT -1 OFFSET ?
 )
+"""
+"""The oldest lines about calls beyond so many, of the owners that have most of them."""
 
 TOUCHING = ("tool", "version", "evidence", "approval", "wording", "origin")
 """Tables of which each row belongs to a tool's standing; its use does not."""
@@ -286,13 +323,8 @@ FROM (SELECT 1) LEFT JOIN usage u ON u.name = :name
 """
 """Differs whenever the entry of a tool may."""
 
-LAST_CHANGE = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'touched'), 0)"
 SKIP_CHANGES = (
-    """
-    INSERT INTO sqlite_sequence SELECT 'touched', 0
-    WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'touched')
-    """,
-    "UPDATE sqlite_sequence SET seq = max(seq, :number) WHERE name = 'touched'",
+    "INSERT INTO touched SELECT :number, '' WHERE :number > (SELECT coalesce(max(at), 0) FROM touched)"
 )
 """The next change has a number behind `number`."""
 
@@ -305,11 +337,9 @@ SELECT t.name, coalesce(c.at, 0) AS number, t.state, t.pinned,
 FROM tool t LEFT JOIN touched c ON c.name = t.name WHERE coalesce(c.at, 0) > ?
 """
 """What people decided about the tools that changed after a change; -1 for all tools."""
-FORGOTTEN = "SELECT name FROM touched WHERE at > ? AND name NOT IN (SELECT name FROM tool)"
-
 RESTORE = (
     """
-    UPDATE tool SET pinned = coalesce(:pinned, pinned),
+    UPDATE tool SET pinned = :pinned,
         state = iif('deleted' IN (state, :state), 'deleted', iif('disabled' IN (state, :state), 'disabled', 'enabled')),
         deleted_at = iif('deleted' IN (state, :state), coalesce(deleted_at, :now), NULL)
     WHERE name = :name

@@ -1,5 +1,7 @@
 """Full-text index of the tools in the catalogue's file, updated in the transaction of every change of a tool.
 
+What an owner taught a tool is indexed apart from it: nobody else finds it by that.
+
 Triggers note the names whose rows any process writes; before the commit those tools are indexed again. The index is
 derived: `alita tool reindex` makes it anew from the catalogue.
 """
@@ -13,8 +15,9 @@ from collections.abc import Collection
 
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.words.documents import Document, document_of
+from alita_mcp.library.words.stems import stems
 
-VERSION = 3
+VERSION = 4
 """Raised when the same tool gives other rows: every library is then indexed anew."""
 AT_ONCE = 500
 
@@ -25,9 +28,11 @@ TABLES = (
         name, description, parameters, requests, tokenize = 'porter unicode61 remove_diacritics 2'
     )
     """,
+    "CREATE TABLE taught (owner TEXT, stem TEXT, name TEXT, PRIMARY KEY (owner, stem, name)) WITHOUT ROWID",
+    "CREATE INDEX taught_name ON taught (name)",
     "CREATE TABLE search_total (version INTEGER)",
 )
-NAMES = ("document_text", "document", "search_total", "term", "letter_group")
+NAMES = ("document_text", "document", "taught", "search_total", "term", "letter_group")
 """The last two are of versions before this one."""
 
 UNINDEXED = (
@@ -45,9 +50,7 @@ UNINDEXED = (
 )
 
 FINDABLE = """
-SELECT t.name, v.manifest,
-    (SELECT json_group_array(w.text) FROM (SELECT text FROM wording w WHERE w.name = t.name ORDER BY id) w)
-FROM json_each(?) n JOIN tool t ON t.name = n.value
+SELECT t.name, v.manifest FROM json_each(?) n JOIN tool t ON t.name = n.value
 JOIN version v ON v.name = t.name AND v.version = t.current
 WHERE t.state = 'enabled' AND v.quarantined IS NULL
 """
@@ -132,15 +135,16 @@ def _index_changed(db: sqlite3.Connection) -> None:
         documents = read_documents(db, names)
         for name in names:
             put_document(db, name, documents.get(name))
+            put_taught(db, name, documents.get(name))
         db.executemany("DELETE FROM unindexed WHERE name = ?", ((name,) for name in names))
 
 
 def read_documents(db: sqlite3.Connection, names: Collection[str]) -> dict[str, Document]:
     """Documents of these tools, from the catalogue; without those that cannot be found."""
     documents = {}
-    for name, manifest, wordings in db.execute(FINDABLE, (json.dumps(list(names)),)):
+    for name, manifest in db.execute(FINDABLE, (json.dumps(list(names)),)):
         try:
-            documents[name] = document_of(json.loads(manifest), json.loads(wordings))
+            documents[name] = document_of(json.loads(manifest))
         except (ValueError, LookupError, TypeError, AttributeError):  # it hides no other tool
             _log.warning("%s is not found by search: its row in the catalogue cannot be read.", name)
     return documents
@@ -159,3 +163,15 @@ def put_document(db: sqlite3.Connection, name: str, document: Document | None) -
         texts = (document.name, document.description, document.parameters, "\n".join(document.requests))
         insert = "INSERT INTO document_text (rowid, name, description, parameters, requests) VALUES (?, ?, ?, ?, ?)"
         db.execute(insert, (entered.lastrowid, *texts))
+
+
+def put_taught(db: sqlite3.Connection, name: str, document: Document | None) -> None:
+    """Indexes the words that owners taught a tool, without those that it has itself, each for its owner alone."""
+    db.execute("DELETE FROM taught WHERE name = ?", (name,))
+    if document is not None:
+        own = set(
+            stems(" ".join((document.name, document.description, document.parameters, *document.requests)))
+        )
+        found = db.execute("SELECT owner, text FROM wording WHERE name = ?", (name,)).fetchall()
+        rows = [(owner, stem, name) for owner, text in found for stem in stems(text) if stem not in own]
+        db.executemany("INSERT OR IGNORE INTO taught VALUES (?, ?, ?)", rows)

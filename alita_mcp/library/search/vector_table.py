@@ -44,6 +44,8 @@ class VectorTable:
         self._db: Any = None
         self._rows: Any = None
         """LanceDB's own table, while this is open."""
+        self._kept: tuple[list[str], Any] | None = None
+        """Names and vectors of all rows as the last query found them, until rows change or are looked through again."""
 
     @property
     def is_open(self) -> bool:
@@ -84,7 +86,7 @@ class VectorTable:
         for handle in (self._rows, self._db):
             if handle is not None:
                 handle.close()
-        self._rows = self._db = None
+        self._rows = self._db = self._kept = None
 
     async def remove(self) -> None:
         """Removes the table, or a file in its place, from the disk."""
@@ -99,26 +101,34 @@ class VectorTable:
 
     async def read_hashes(self) -> dict[str, str]:
         """The hash of each row by its name."""
+        self._kept = None
         with self._translate_errors():
             found = await self._rows.query().select(["name", "text_hash"]).to_arrow()
             return dict(zip(found["name"].to_pylist(), found["text_hash"].to_pylist(), strict=True))
 
     async def nearest(self, vector: Vector, limit: int) -> dict[str, float]:
-        """Cosines of the rows nearest to a vector, by their names.
+        """Cosines of the rows nearest to a vector of length one, by their names.
 
         Raises:
             ModelError: the vector is not of this table's length.
             LibraryError: the table cannot be read.
         """
+        import numpy as np
+
         check_length(self.name, vector, self.length)
         with self._translate_errors():
-            search = self._rows.query().nearest_to(list(vector)).distance_type("cosine").limit(limit)
-            found = await search.select(["name", "_distance"]).to_arrow()
-            cosines = (1.0 - distance for distance in found["_distance"].to_pylist())
-            return dict(zip(found["name"].to_pylist(), cosines, strict=True))
+            kept = self._kept
+            if kept is None:
+                found = await self._rows.query().select(["name", "vector"]).to_arrow()
+                vectors = found["vector"].combine_chunks().flatten().to_numpy().reshape(-1, self.length)
+                kept = self._kept = (found["name"].to_pylist(), vectors)
+            names, vectors = kept
+            cosines = vectors @ np.asarray(vector, np.float32)
+            return {names[row]: float(cosines[row]) for row in np.argsort(-cosines, kind="stable")[:limit]}
 
     async def delete(self, names: Collection[str]) -> None:
         """Removes the rows of these names."""
+        self._kept = None
         if names:
             with self._translate_errors():
                 quoted = ("'" + name.replace("'", "''") + "'" for name in sorted(names))
@@ -127,6 +137,8 @@ class VectorTable:
     async def write_vectors(self, rows: Sequence[tuple[str, str, Vector]]) -> None:
         """Writes names, hashes and vectors in place of the rows that have these names; folds many small writes."""
         import pyarrow as pa
+
+        self._kept = None
 
         def batch() -> Any:
             columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]

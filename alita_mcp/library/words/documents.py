@@ -1,4 +1,4 @@
-"""Documents that search finds tools by, made of a manifest and of others' words for what the tool does."""
+"""Documents that search finds tools by, made of a manifest."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from functools import cached_property
 from typing import Any
 
 from alita_mcp.library.words.text import split_words
-
-LEAST_LEARNED = 30
-"""So many words of others count even for a tool that says little of itself."""
 
 
 @dataclass(frozen=True)
@@ -45,21 +42,11 @@ def compose(
     return Document(split_words(name), description, " ".join([*said, *tags]), tuple(requests))
 
 
-def document_of(manifest: Mapping[str, Any], wordings: Sequence[str]) -> Document:
-    """Document of a tool: its author's words in its manifest, and wordings of others whose need it served."""
+def document_of(manifest: Mapping[str, Any]) -> Document:
+    """Document of a tool: its author's words in its manifest."""
     parameters = [
         (name, str(schema.get("description", "")))
         for name, schema in manifest["input_schema"].get("properties", {}).items()
     ]
-    name, description, requests = manifest["name"], manifest["description"], manifest.get("use_when", ())
-    own = compose(name, description, parameters)
-    # the newest words of others, at most as many as its author's own, so that no stranger drowns those
-    left = max(LEAST_LEARNED, len(" ".join((own.name, description, own.parameters)).split()))
-    counted: list[str] = []
-    for text in reversed(wordings):
-        left -= len(text.split())
-        if left < 0:
-            break
-        counted.append(text)
-    every = tuple(dict.fromkeys((*requests, *reversed(counted))))
-    return Document(own.name, description, own.parameters, every)
+    requests = dict.fromkeys(manifest.get("use_when", ()))
+    return compose(manifest["name"], manifest["description"], parameters, requests=tuple(requests))

@@ -35,11 +35,12 @@ class _Plain(dict[int, str]):
 _LETTERS = _Plain()
 
 
-def stems(text: str) -> list[str]:
-    """The words of a text, in their order."""
+@lru_cache(maxsize=1_024)
+def stems(text: str) -> tuple[str, ...]:
+    """The words of a text, in their order; those of the texts of tools are asked for in every search."""
     plain = unicodedata.normalize("NFC", text.lower()).translate(_LETTERS)
     words = (word for word in plain.split() if len(word.encode()) <= LONGEST_BYTES)
-    return [stem for word in words if (stem := _stem(word)) not in STOP_WORDS]
+    return tuple(stem for word in words if (stem := _stem(word)) not in STOP_WORDS)
 
 
 def _plain(letter: str) -> str:

@@ -27,7 +27,7 @@ _Key = tuple[str, str]
 
 
 class Sessions:
-    """Registry of sessions by client and name; the one idle longest ends when a new one needs its place."""
+    """Registry of sessions by client and name; a new one may end one of its own client's, never another's."""
 
     def __init__(self, tasks: TaskGroup, most: int, patience: Patience = PATIENCE) -> None:
         """Made by `open_sessions`."""
@@ -40,7 +40,7 @@ class Sessions:
     async def run_step(
         self,
         request: CodeRequest,
-        owner: str,
+        client: str,
         find_place: Callable[[], Awaitable[Place]],
         broker: RedactingBroker | None = None,
     ) -> CodeRun:
@@ -54,12 +54,12 @@ class Sessions:
             SandboxBusy: all sessions work, or too many steps of this one wait.
             SandboxError: the sandbox failed, not the code.
         """
-        if not owner:
+        if not client:
             raise InvalidArguments(
                 "Sessions need a client that can be identified; others could read this one's variables.",
                 hint="Use stdio or HTTP with protocol sessions (2025-11-25), or run without `session`.",
             )
-        key = (owner, request.session)
+        key = (client, request.session)
         if why := self._gone.pop(key, ""):
             raise session_ended(request.session, why)
         session = self._open.get(key) or Session(
@@ -67,32 +67,31 @@ class Sessions:
         )
         session.check(request)
         if key not in self._open:
-            self._make_room(owner)
+            self._make_room(client)
         self._open[key] = session
         self._open.move_to_end(key)
         return await session.run_step(request, find_place, broker)
 
-    def _make_room(self, owner: str) -> None:
-        """Ends a session that waits for a step where as many are open as may be: of this client, or of all.
+    def _make_room(self, client: str) -> None:
+        """Ends the session of this client that was idle longest where as many are open as may be, of it or in all.
 
         Raises:
             UsageError: there is room for none.
-            SandboxBusy: all of them work.
+            SandboxBusy: this client has none that is idle.
         """
         if self._most < 1:
             raise UsageError(
                 "There are too few workers for sessions.",
                 hint="Set ALITA_MAX_WORKERS to 2 or more, or run without `session`.",
             )
-        own = [session for (whose, _), session in self._open.items() if whose == owner]
-        crowded = own if len(own) >= min(MAX_OWN, self._most) else list(self._open.values())
-        if crowded is not own and len(crowded) < self._most:
+        own = [session for (whose, _), session in self._open.items() if whose == client]
+        if len(own) < MAX_OWN and len(self._open) < self._most:
             return
-        idle = next((session for session in crowded if not session.busy), None)
+        idle = next((session for session in own if not session.busy), None)
         if idle is None:
             raise SandboxBusy(
-                f"All sessions are busy: {len(crowded)} run a step.",
-                hint="Try again in a moment, or run without `session`.",
+                f"No session is free: {len(self._open)} are open, {len(own)} of them yours.",
+                hint="Call again in a few seconds, or run without `session`.",
             )
         idle.end("it made room for another session")
 

@@ -128,10 +128,7 @@ class Session:
             SandboxError: the sandbox failed, not the code.
         """
         if self._queued > MAX_QUEUED:
-            raise SandboxBusy(
-                f"{MAX_QUEUED} steps of the session {self._name!r} are waiting already.",
-                hint="Try again in a moment.",
-            )
+            raise SandboxBusy(f"{MAX_QUEUED} steps of the session {self._name!r} are waiting already.")
         self._queued += 1
         try:
             async with self._lock:

@@ -5,6 +5,7 @@ No task and no cancel scope of its own outlives a step: a worker is seldom close
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterable, Iterator
@@ -19,7 +20,9 @@ from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused
 from alita_mcp.values import Value
 
 CALLS_PER_KEY = 5
-WAITING = 64
+WAITING = 256
+LONGEST_RETRY_S = 60
+CALLS_AVERAGED = 16
 IDLE_SECONDS = 300.0
 CALLS_PER_WORKER = 1_000
 _CLOSED = "The sandbox is closed."
@@ -50,12 +53,6 @@ class PoolFigures(Value):
     waiting: int
     started: int = 0
     reused: int = 0
-    evicted: int = 0
-    """Closed while idle, for another key's room."""
-    expired: int = 0
-    """Closed after `idle_seconds`."""
-    recycled: int = 0
-    """Closed after their number of calls, or because they were not usable any more."""
 
 
 class Pooled(Protocol):
@@ -97,7 +94,10 @@ class FairQueue(Generic[K, C]):
     def join(self, key: K, caller: C) -> None:
         """Puts a caller behind the others of its key that are as urgent."""
         queue = self._queues.setdefault(key, deque())
-        queue.insert(sum(self._urgency(other) >= self._urgency(caller) for other in queue), caller)
+        place = len(queue)
+        while place and self._urgency(queue[place - 1]) < self._urgency(caller):
+            place -= 1
+        queue.insert(place, caller)
 
     def leave(self, key: K, caller: C) -> None:
         """Removes a caller, if it waits."""
@@ -176,6 +176,8 @@ class Pool(Generic[K, W]):
         self._queue: FairQueue[K, _Waiter[K, W]] = FairQueue(lambda waiter: waiter.depth)
         self._in_use: Counter[K] = Counter()
         self._did: Counter[str] = Counter()
+        self._mean_s = 0.0
+        """How long a caller keeps a worker, of the last calls."""
         self._closed = False
 
     @asynccontextmanager
@@ -194,14 +196,15 @@ class Pool(Generic[K, W]):
             SandboxError: the pool is closed; or whatever `start` raises.
         """
         place = await self._wait_for_place(_Waiter(key, memory_bytes, fresh, depth))
-        finished = False
+        began, finished = time.monotonic(), False
         try:
             worker = await self._worker_of(place)
             place.calls += 1
             yield worker
             finished = True
         finally:
-            await self._give_back(place, reusable=finished and not fresh, spent=fresh)
+            self._mean_s += (time.monotonic() - began - self._mean_s) / CALLS_AVERAGED
+            await self._give_back(place, reusable=finished and not fresh)
 
     async def tend(self) -> None:
         """Closes workers that were idle for too long or died, until cancelled."""
@@ -210,7 +213,6 @@ class Pool(Generic[K, W]):
             await anyio.sleep(max(oldest + self._bounds.idle_seconds - time.monotonic(), 0))
             due = time.monotonic() - self._bounds.idle_seconds
             stale = [place for place in self._idle if place.idle_since <= due or not place.usable]
-            self._did["expired"] += len(stale)
             await self._end([self._condemn(place) for place in stale])
 
     async def release_idle(self, kept: int) -> None:
@@ -266,8 +268,8 @@ class Pool(Generic[K, W]):
             raise SandboxError(_CLOSED)
         return place.worker
 
-    async def _give_back(self, place: _Place[K, W], *, reusable: bool, spent: bool = False) -> None:
-        """Keeps the worker for the next caller, or ends it; `spent`: it served its one call as it should."""
+    async def _give_back(self, place: _Place[K, W], *, reusable: bool) -> None:
+        """Keeps the worker for the next caller, or ends it."""
         if place.closing:
             return
         fit = place.calls < self._bounds.calls and place.usable
@@ -277,7 +279,6 @@ class Pool(Generic[K, W]):
             self._idle[place] = None
             self._serve()
         else:
-            self._did["recycled"] += place.worker is not None and not spent
             await self._end([self._condemn(place)])
 
     def _condemn(self, place: _Place[K, W]) -> _Place[K, W]:
@@ -325,7 +326,9 @@ class Pool(Generic[K, W]):
         if waits and len(self._queue) > self._bounds.waiting:
             full = f"{self._bounds.waiting} calls already wait for a sandbox, which is the limit."
             loser = self._queue.most_dispensable(waiter.key)
-            self._refuse(loser, SandboxBusy(full, hint="Call again in a moment."))
+            drained_s = len(self._queue) * self._mean_s / self._bounds.workers
+            retry_s = min(max(1, math.ceil(drained_s)), LONGEST_RETRY_S)
+            self._refuse(loser, SandboxBusy(full, retry_after_s=retry_s))
 
     def _refuse(self, waiter: _Waiter[K, W], refusal: SandboxError) -> None:
         self._queue.leave(waiter.key, waiter)
@@ -380,7 +383,6 @@ class Pool(Generic[K, W]):
                 del self._idle[place]
                 self._did["reused"] += 1
                 return self._give(waiter, place)
-            self._did["recycled"] += 1
             self._evict(place, waiter)
         return False
 
@@ -398,7 +400,6 @@ class Pool(Generic[K, W]):
             if self._have_room(staying, ahead):
                 return
             staying.remove(place)
-            self._did["evicted"] += 1
             self._evict(place, ahead[-1])
 
     def _evict(self, place: _Place[K, W], waiter: _Waiter[K, W]) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import logging
 from abc import ABC, abstractmethod
 from contextlib import AsyncExitStack
+from functools import lru_cache
 from typing import NamedTuple
 
 import anyio
@@ -105,12 +106,14 @@ class PooledSandbox(ABC):
         self.settings = settings
         bounds = Bounds(workers=settings.max_workers, memory_bytes=settings.sandbox_memory_bytes)
         self._pool: Pool[WorkerKey, PooledWorker] = Pool(self._start, bounds)
+        self._one_of_equal = lru_cache(maxsize=256)(lambda key: key)
+        """Keys that are one object are compared at once."""
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         """Runs one call in a pooled worker; see the interface."""
         if broker is None and not job.grants.is_pure:
             job = job.model_copy(update={"grants": Grants()})
-        key = key_of(job)
+        key = self._one_of_equal(key_of(job))
         for attempt in range(_TRIES):
             fresh = job.fresh or attempt == _TRIES - 1
             place = self._pool.worker(key, memory_bytes=job.limits.memory_bytes, fresh=fresh, depth=job.depth)

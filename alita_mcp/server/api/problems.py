@@ -16,7 +16,7 @@ from alita_mcp.server.results.failures import log_defect
 from alita_mcp.values import Value
 
 MAX_MESSAGE = 1_000
-RETRY_AFTER_S = "5"
+RETRY_AFTER_S = 5
 
 
 class Refusal(Exception):
@@ -63,7 +63,8 @@ async def problem_response(request: Request, raised: Exception) -> Response:
         case ToolNotFound():
             refusal = Refusal(404, "not_found", failure.message, failure.hint)
         case TooMany() | SandboxBusy():
-            refusal = Refusal(429, "busy", failure.message, failure.hint, {"retry-after": RETRY_AFTER_S})
+            seconds = failure.retry_after_s if isinstance(failure, SandboxBusy) else RETRY_AFTER_S
+            refusal = Refusal(429, "busy", failure.message, failure.hint, {"retry-after": str(seconds)})
         case UsageError():
             refusal = Refusal(422, "invalid", failure.message, failure.hint)
         case ToolUnavailable():

@@ -40,8 +40,12 @@ def refusal(failure: AlitaError) -> types.CallToolResult:
     # 3. The arguments do not fit, or there is no such tool: a better call may work.
     status, prefix, hint = "failed", "", failure.hint
     structured: dict[str, Any] = {}
+    meta: dict[str, Any] | None = None
     if isinstance(failure, SandboxBusy):
-        status, prefix, hint = "busy", "busy: ", hint or "Try again in a moment."
+        status, prefix, structured = "busy", "busy: ", {"retry_after_s": failure.retry_after_s}
+        meta = {
+            "alita/retry_after_s": failure.retry_after_s
+        }  # also where a tool's schema leaves no structured part
     elif isinstance(failure, SandboxError):
         prefix = "The sandbox failed, not the tool: "
     elif isinstance(failure, InvalidArguments):
@@ -50,7 +54,8 @@ def refusal(failure: AlitaError) -> types.CallToolResult:
         hint = hint or f"Nearest: {', '.join(failure.nearest[:3])}."
     reason, fix = printable(prefix + failure.message, 4_000), printable(hint, len(hint))
     text = f"{clip(reason, max(1, MAX_ERROR_TEXT - len(fix) - 1))} {fix}".strip()
-    return tool_result({"status": status, "reason": reason, "fix": fix, **structured}, text, is_error=True)
+    structured = {"status": status, "reason": reason, "fix": fix, **structured}
+    return tool_result(structured, text, is_error=True, meta=meta)
 
 
 def printable(text: str, limit: int = 200) -> str:

@@ -22,13 +22,13 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from alita_mcp.errors import UsageError
+from alita_mcp.event_loop import collect_garbage_rarely
 from alita_mcp.server.api.problems import Refusal
 from alita_mcp.server.transports.connections import (
     MAX_UNACCEPTED,
     BoundedConnection,
     ConnectionLimits,
     Connections,
-    is_crowded,
 )
 from alita_mcp.server.transports.guard import (
     HEALTH_PATH,
@@ -41,6 +41,7 @@ from alita_mcp.server.transports.sessions import IDLE_S, ResumableSessions
 from alita_mcp.server.transports.shutdown import exit_deadline, wait_for_signal
 from alita_mcp.settings import Settings
 
+MCP_PATH = "/mcp"
 MAX_BODY_BYTES = 4 * 1024 * 1024
 MAX_SESSIONS = 256
 RETRY_MS = 500
@@ -83,6 +84,7 @@ async def serve_http(
     from alita_mcp.server.build import DualEraServer
 
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
+    collect_garbage_rarely()
     if token is None:
         refuse_open_server(settings, host, allowed_hosts)
     with _listen(host, port) as listener, ExitStack() as deadline:
@@ -94,23 +96,24 @@ async def serve_http(
             max_request_body_size=MAX_BODY_BYTES,
             max_sessions=MAX_SESSIONS,
         )
-        routes: list[BaseRoute] = [
-            Route("/mcp", endpoint=StreamableHTTPASGIApp(sessions)),
-            Route(HEALTH_PATH, _health),
-            *pages,
-        ]
+        routes: list[BaseRoute] = [Route(HEALTH_PATH, _health), *pages]
         if isinstance(server, DualEraServer):
             routes += api_routes(server.shared, needs_token=token is not None)
-        requests = OpenRequests(Starlette(routes=routes))
+        mcp, others = StreamableHTTPASGIApp(sessions), Starlette(routes=routes)
+
+        async def route(scope: Scope, receive: Receive, send: Send) -> None:
+            """Spares the many requests to `/mcp` the layers of the few others."""
+            await (mcp if scope["path"] == MCP_PATH else others)(scope, receive, send)
+
         listener.setblocking(False)
         connections = Connections(limits)
+        requests = OpenRequests(route, connections)
         web = _Web(Guard(requests, token, [*host_names(host), *allowed_hosts]), connections)
         async with sessions.run(), anyio.create_task_group() as tasks:
             tasks.start_soon(web.serve, [])
-            await web.wait_until_started()
             tasks.start_soon(connections.accept, listener, web.make_connection)
             bound_host, bound_port = listener.getsockname()[:2]
-            status = await until(f"http://{in_brackets(bound_host)}:{bound_port}/mcp")
+            status = await until(f"http://{in_brackets(bound_host)}:{bound_port}{MCP_PATH}")
             deadline.enter_context(exit_deadline(status))
             # The listen streams of 2026-07-28 end with a final frame of their own; GET streams of 2025 never do.
             listen = server.get_request_handler("subscriptions/listen")
@@ -123,13 +126,11 @@ async def serve_http(
 
 
 def build_http_server(settings: Settings, *, has_token: bool) -> Server[Any]:
-    """A server for clients that share a port: nothing unreviewed is listed in full, and forms need ALITA_ELICIT."""
+    """A server for clients that share a port: forms need ALITA_ELICIT and a token."""
     from alita_mcp.server.build import build_server
 
     elicit = has_token and settings.elicit is True
-    return build_server(
-        settings.model_copy(update={"review": settings.review or "describe", "elicit": elicit})
-    )
+    return build_server(settings.model_copy(update={"elicit": elicit}))
 
 
 class OpenRequests:
@@ -138,8 +139,9 @@ class OpenRequests:
     Each response says what its client has to know: that its place is needed, or when to ask a full server again.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, connections: Connections | None = None) -> None:
         self._app = app
+        self._connections = connections
         self._open: set[anyio.CancelScope] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -150,7 +152,7 @@ class OpenRequests:
             nonlocal last
             last = message
             if message["type"] == "http.response.start":
-                if is_crowded(scope):
+                if self._connections is not None and self._connections.is_crowded:
                     message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
                 if message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:
                     message = {**message, "headers": [*message["headers"], (b"retry-after", RETRY_AFTER)]}
@@ -197,6 +199,7 @@ class _Web(uvicorn.Server):
             )
         )
         self._connections = connections
+        self.config.load()
 
     def make_connection(self) -> BoundedConnection:
         """The protocol of a connection that was accepted."""
@@ -208,11 +211,6 @@ class _Web(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Captures none."""
         yield
-
-    async def wait_until_started(self) -> None:
-        """Returns when connections may be made."""
-        while not self.started:  # noqa: ASYNC110 - uvicorn sets a flag, not an event
-            await anyio.sleep(0.01)
 
 
 async def _health(_request: Request) -> JSONResponse:

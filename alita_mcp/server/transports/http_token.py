@@ -10,9 +10,10 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from alita_mcp.errors import UsageError
-from alita_mcp.library.grants.exposure import exposure
-from alita_mcp.settings import Settings, token_problem
+from alita_mcp.settings import Settings, check_token
 
 TOKEN_FILE = "http_token"  # noqa: S105 - its name
 
@@ -75,11 +76,8 @@ def read_token_file(path: Path) -> str:
         if os.name == "posix" and found.st_mode & 0o077:
             mode = stat.S_IMODE(found.st_mode)
             raise refusal(f"others can access it (mode {mode:o})", f"chmod 600 {place}")
-        if (exposed := exposure(path, found)) is not None:
-            raise refusal(exposed.what, exposed.command)
-        token = path.read_bytes().decode("ascii", "replace").strip()
+        return check_token(SecretStr(path.read_text(encoding="utf-8", errors="replace"))).get_secret_value()
     except OSError as unreadable:
         raise refusal(unreadable.strerror or str(unreadable)) from None
-    if problem := token_problem(token):
-        raise refusal(problem)
-    return token
+    except ValueError as unfit:
+        raise refusal(str(unfit)) from None

@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +18,7 @@ from alita_mcp.sandbox.runner.tool import call, clock, failures, grants, seeding
 
 CHANNEL = 3
 _PR_SET_DUMPABLE = 4
+_CLONE_PARENT = 0x8000
 _CO_COROUTINE = 0x80
 _SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """There is one processor, and threads that an import starts cannot be forked: libraries must start none."""
@@ -29,13 +31,13 @@ def main(source: int, options: dict[str, Any]) -> None:
             code = json.load(file)
         control = socket.socket(fileno=CHANNEL)
         control.set_inheritable(False)
-        lock_memory = _memory_lock()
+        lock_memory, fork = _memory_lock(), _fork_of_sibling()
         child = call.Child(options)
         _prepare(options, child)
         function = _load(control, code, options["function"])
         _settle(function)
         _say(control, {"status": "ok"})
-        _serve(control, child, function, lock_memory)
+        _serve(control, child, function, lock_memory, fork)
     finally:
         os._exit(96)
 
@@ -88,23 +90,52 @@ def _settle(function: Any) -> None:
     gc.freeze()
 
 
-def _serve(control: socket.socket, child: call.Child, function: Any, lock_memory: Any) -> None:
+def _serve(control: socket.socket, child: call.Child, function: Any, lock_memory: Any, fork: Any) -> None:
     while True:
         _word, fds, _flags, _address = socket.recv_fds(control, 16, 3)
         if len(fds) != 3:
             os._exit(0)
         # only now: until the first request the supervisor looks at what the import left open
         lock_memory()
-        # forked twice: an orphan becomes the supervisor's own child, which alone learns how it ended
-        forked = os.fork()
-        if forked == 0:
-            if os.fork():
-                os._exit(0)
+        if fork() == 0:
             child.run(fds, function)
             os._exit(96)
         for fd in fds:
             os.close(fd)
-        os.waitpid(forked, 0)
+
+
+def _fork_of_sibling() -> Callable[[], int]:
+    """A fork whose child is the supervisor's own, which alone learns how it ended."""
+    number = {"x86_64": 56, "aarch64": 220}.get(os.uname().machine)
+    if (
+        number is None
+        or "CS_GNU_LIBC_VERSION" not in os.confstr_names
+        or not os.confstr("CS_GNU_LIBC_VERSION")
+    ):
+        return _fork_twice  # another C library takes its own number for the child's after such a fork
+    python, libc = ctypes.pythonapi, ctypes.PyDLL(None)  # which keep the interpreter's lock
+    words = [ctypes.c_ulong(word) for word in (number, _CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0)]
+    clone, before = libc.syscall, python.PyOS_BeforeFork
+    in_child, in_parent = python.PyOS_AfterFork_Child, python.PyOS_AfterFork_Parent
+
+    def fork() -> int:
+        before()
+        pid: int = clone(*words)
+        (in_parent if pid else in_child)()
+        return pid if pid >= 0 else _fork_twice()
+
+    return fork
+
+
+def _fork_twice() -> int:
+    """The same where there is no such fork: an orphan becomes the supervisor's child."""
+    forked = os.fork()
+    if forked == 0:
+        if os.fork():
+            os._exit(0)
+        return 0
+    os.waitpid(forked, 0)
+    return forked
 
 
 def _memory_lock() -> Any:
