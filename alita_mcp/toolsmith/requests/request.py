@@ -105,11 +105,7 @@ NO_TESTS = Rejected(
 
 
 def read_request(
-    raw: Mapping[str, Any],
-    made_by: Maker = UNKNOWN_MAKER,
-    client: ClientIdentity = UNIDENTIFIED,
-    *,
-    looks_up: bool = True,
+    raw: Mapping[str, Any], made_by: Maker = UNKNOWN_MAKER, client: ClientIdentity = UNIDENTIFIED
 ) -> SynthesisRequest | Rejected:
     """Reads a request of a client; anything that does not fit comes back as a rejection naming the field.
 
@@ -120,7 +116,7 @@ def read_request(
         return Rejected(stage="schema", reason="needs: expected an object of known fields.", fix=NEEDS_SHAPE)
     given = {**{field: value for field, value in raw.items() if field != "needs"}, **needs}
     try:
-        ours = {"made_by": made_by, "client": client, "looks_up": looks_up, "recorded": None}
+        ours = {"made_by": made_by, "client": client, "looks_up": True, "recorded": None}
         request = SynthesisRequest.model_validate({**given, **ours})
     except ValidationError as invalid:
         problem = invalid.errors(include_url=False, include_context=False)[0]
