@@ -90,7 +90,8 @@ class Catalogue:
             for statement in (*ADDED_TABLES, *chain(*migrations), *TOUCHED, *LISTING):
                 db.execute(statement)
             prepare(db)
-            db.execute(f"PRAGMA user_version = {HOME_FORMAT}")
+            if found != HOME_FORMAT:  # the same number would be written again, which a full disk refuses
+                db.execute(f"PRAGMA user_version = {HOME_FORMAT}")
 
     def _back_up(self, number: int) -> None:
         """Copies a catalogue of an earlier format to `library.sqlite3.format-N`, of which the last is kept."""
