@@ -32,6 +32,20 @@ class ClientIdentity(NamedTuple):
 UNIDENTIFIED = ClientIdentity()
 
 
+class Maker(NamedTuple):
+    """Maker of a version of a tool, or a client that reads one."""
+
+    name: str = ""
+    """What it calls itself, without its version; empty where it is not known."""
+    owner: str = USER
+
+
+UNKNOWN_MAKER = Maker()
+"""Of versions in the files of a home that no catalogue knew, or of an earlier alita."""
+COMMAND_LINE = Maker("the command line")
+"""Of what came in through `alita`."""
+
+
 def choose_surplus(
     kept: Iterable[tuple[T, str, int]], owner: str, most: int, most_bytes: float = math.inf
 ) -> list[T]:

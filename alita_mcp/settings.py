@@ -137,7 +137,8 @@ class Settings(BaseSettings):
     """How many tools are listed as first-class tools."""
     review: Literal["off", "describe", "list"] | None = None
     """What clients see of a tool that no person has reviewed. `describe`: its first sentence and plain names, marked;
-    `list`: the same, and it is not listed; `off`: all of it. Unset: `describe` over HTTP, `off` over stdio."""
+    `list`: the same, and it is not listed; `off`: all of it. Unset: all of it to the client that made it, `describe` to
+    the others."""
     policy: Literal["auto", "ask", "locked"] = "ask"
     """`ask`: pure computation is published after its gates, the rest asks a person; `auto`: what a new tool
     asks for is granted at once, but hosts that a person must name; `locked`: nothing new."""

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from alita_mcp.owners import UNKNOWN_MAKER, Maker
+
 TOOL_NAME = r"^[a-z][a-z0-9_]{2,39}$"
 """Clients put a prefix before a name; the tightest limit met in the field leaves 40 characters."""
 
@@ -372,8 +374,8 @@ class AcceptedVersion(Value):
     contract: ToolContract
     lock: Lock
     report: VerificationReport
-    made_by: str = ""
-    """What the client that asked for it calls itself."""
+    made_by: Maker = UNKNOWN_MAKER
+    """Who asked for it."""
 
 
 class StoredVersion(Value):

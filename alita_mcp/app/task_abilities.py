@@ -21,7 +21,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.models.roles import RoleModels
-from alita_mcp.owners import ClientIdentity
+from alita_mcp.owners import ClientIdentity, Maker
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.reading.readers import Readers
@@ -175,7 +175,8 @@ class RunAbilities:
         words: dict[str, Any] = {name: value for name, value in fields.items() if value}
         if request.examples:
             words["tests"] = list(request.examples)
-        read = partial(read_request, words, self._identity.client, self._identity, looks_up=request.looks_up)
+        maker = Maker(self._identity.client, self._identity.owner)
+        read = partial(read_request, words, maker, self._identity, looks_up=request.looks_up)
         wanted = await anyio.to_thread.run_sync(read)
         if isinstance(wanted, Rejected):
             return ActionResult(ok=False, error=f"{wanted.reason} {wanted.fix}")

@@ -76,6 +76,8 @@ class Origin(Value):
 
     made_by: str = ""
     """What the client called itself; empty where it is not known."""
+    owner: str = USER
+    """To whom what that client does belongs."""
     reviewed: bool = False
 
 

@@ -14,7 +14,8 @@ from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUna
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spell_commands
 from alita_mcp.library.versions.naming import nearest_names
-from alita_mcp.server.client.identity import identity_of
+from alita_mcp.owners import UNKNOWN_MAKER, Maker
+from alita_mcp.server.client.identity import identity_of, maker_of
 from alita_mcp.server.results.building import MAX_DEPTH, is_deeper_than, printable
 from alita_mcp.server.results.delivery import limit_result, with_signature
 from alita_mcp.server.results.failures import error_result
@@ -62,14 +63,14 @@ class Dispatcher:
     ) -> types.ListToolsResult:
         """The fixed tools and the promoted ones, a hundred at most: one page, since some hosts read no other."""
         await self._shared.wait_until_settled()
-        change, tools = self._announcer.changes, self._all_tools()
+        change, tools = self._announcer.changes, self._all_tools(maker_of(ctx))
         client = self._announcer.tool_list_of(ctx)
         client.record_list((tool.name for tool in tools), change, anyio.current_time())
         return types.ListToolsResult(tools=tools)
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """A tool's input schema, for the SDK's check of mirrored headers."""
-        _, tool = self._find_tool(name)
+        _, tool = self._find_tool(name, UNKNOWN_MAKER)
         return tool.input_schema if tool else None
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
@@ -77,19 +78,19 @@ class Dispatcher:
 
         An error of a tool with an output schema has no structured part: clients check even those against it.
         """
-        client = self._announcer.tool_list_of(ctx)
+        client, maker = self._announcer.tool_list_of(ctx), maker_of(ctx)
         tool: types.Tool | None = None
         try:
             app = await self._shared.get()
-            source, tool = self._find_tool(params.name)
+            source, tool = self._find_tool(params.name, maker)
             if tool is None:  # another process may have published it
                 await app.library.refresh()
-                source, tool = self._find_tool(params.name)
+                source, tool = self._find_tool(params.name, maker)
             if source is None or tool is None:
                 raise self._unknown_tool(params.name, app, client)  # noqa: TRY301 - becomes a result below
             call = ToolCall(
-                name=tool.name, arguments=await _fit_arguments(tool, params.arguments or {}, app), ctx=ctx,
-                client=client, identity=identity_of(ctx), params=params, app=app, tasks=self._tasks,
+                name=tool.name, arguments=await _fit_arguments(tool, params.arguments or {}, app, maker), ctx=ctx,
+                client=client, identity=identity_of(ctx), maker=maker, params=params, app=app, tasks=self._tasks,
                 announcer=self._announcer, on_stage=_progress_reporter(ctx),
             )  # fmt: skip
             async with app.report_preparation(call.on_stage):
@@ -104,12 +105,12 @@ class Dispatcher:
             return result.model_copy(update={"structured_content": None})
         return result
 
-    def _all_tools(self) -> list[types.Tool]:
-        return [tool for source in self._sources for tool in source.list_tools()]
+    def _all_tools(self, reader: Maker) -> list[types.Tool]:
+        return [tool for source in self._sources for tool in source.list_tools(reader)]
 
-    def _find_tool(self, name: str) -> tuple[ToolSource, types.Tool] | tuple[None, None]:
+    def _find_tool(self, name: str, reader: Maker) -> tuple[ToolSource, types.Tool] | tuple[None, None]:
         for source in self._sources:
-            tool = source.find_tool(name)
+            tool = source.find_tool(name, reader)
             if tool is not None:
                 return source, tool
         return None, None
@@ -121,7 +122,7 @@ class Dispatcher:
             return gone
         except ToolNotFound:
             pass
-        listed = {tool.name for tool in self._all_tools()}
+        listed = {tool.name for tool in self._all_tools(UNKNOWN_MAKER)}
         nearest = nearest_names(name, {*listed, *app.library.tools.names_like(name)})
         missing = ToolNotFound(f"There is no tool {printable(name, MAX_NAME)!r}.", nearest=nearest)
         return name_nearest(missing, app, client)
@@ -138,7 +139,9 @@ def _progress_reporter(ctx: Context) -> ReportStage:
     return report
 
 
-async def _fit_arguments(tool: types.Tool, arguments: dict[str, Any], app: App) -> dict[str, Any]:
+async def _fit_arguments(
+    tool: types.Tool, arguments: dict[str, Any], app: App, reader: Maker
+) -> dict[str, Any]:
     """The arguments of a call as they were meant.
 
     Raises:
@@ -170,5 +173,5 @@ async def _fit_arguments(tool: types.Tool, arguments: dict[str, Any], app: App) 
             raise
         called: Manifest | types.Tool = tool
         with suppress(AlitaError):  # one of the server's own has no manifest
-            called = visible_manifest(app, app.library.entry(tool.name).manifest)
+            called = visible_manifest(app, app.library.entry(tool.name).manifest, reader)
         raise with_signature(wrong, called) from None

@@ -19,7 +19,7 @@ from alita_mcp.library.packed_files import mime_of, text_of
 from alita_mcp.library.trust.evidence import report_with_evidence
 from alita_mcp.server.agents.requests import RUN_ID
 from alita_mcp.server.client.announcer import CATALOGUE_URI
-from alita_mcp.server.client.identity import is_modern, owner_of
+from alita_mcp.server.client.identity import is_modern, maker_of
 from alita_mcp.server.results.building import printable
 from alita_mcp.server.results.delivery import KEPT
 from alita_mcp.server.results.ranges import text_in_parts, text_resource
@@ -35,6 +35,7 @@ from alita_mcp.server.results.unreviewed import (
 if TYPE_CHECKING:
     from alita_mcp.agent.values import Solution, TaskEvent
     from alita_mcp.app import App
+    from alita_mcp.owners import Maker
     from alita_mcp.server.context import Context
     from alita_mcp.server.shared_app import SharedApp
     from alita_mcp.values import StoredVersion
@@ -125,23 +126,23 @@ class Resources:
         uri = printable(str(params.uri), MAX_URI)
         code = types.INVALID_PARAMS if is_modern(ctx) else _LEGACY_NOT_FOUND
         try:
-            found = await self._find_resource(str(params.uri), owner_of(ctx))
+            found = await self._find_resource(str(params.uri), maker_of(ctx))
         except AlitaError as failure:
             raise MCPError(code, printable(str(failure), 1_000), {"uri": uri}) from failure
         if found is None:
             raise MCPError(code, f"Resource not found: {uri}", {"uri": uri})
         return found
 
-    async def _find_resource(self, uri: str, owner: str) -> types.ReadResourceResult | None:
-        app = await self._shared.get()
+    async def _find_resource(self, uri: str, reader: Maker) -> types.ReadResourceResult | None:
+        app, owner = await self._shared.get(), reader.owner
         limit = app.settings.limits.result_bytes
         if uri == CATALOGUE_URI:
-            return text_resource(uri, JSON, await anyio.to_thread.run_sync(_catalogue, app))
+            return text_resource(uri, JSON, await anyio.to_thread.run_sync(_catalogue, app, reader))
         if version := _match(_VERSION, uri):
             if not re.fullmatch("[1-9][0-9]{0,8}", version["version"]):
                 return None
             stored = await app.library.read(version["name"], int(version["version"]))
-            mime, text = _version_part(app, stored, version["part"])
+            mime, text = _version_part(app, stored, version["part"], reader)
             return text_resource(uri, mime, text) if mime else None
         if file := _match(_FILE, uri):
             if not RUN_ID.fullmatch(file["id"]):
@@ -185,11 +186,11 @@ def _range(values: dict[str, str]) -> tuple[int, int | None]:
     return int(values.get("offset", "0")), int(values["length"]) if "length" in values else None
 
 
-def _version_part(app: App, stored: StoredVersion, part: str) -> tuple[str, str]:
+def _version_part(app: App, stored: StoredVersion, part: str, reader: Maker) -> tuple[str, str]:
     """A part of a version as MIME type and text, both empty where there is no such part."""
     manifest, mime = stored.manifest, JSON
     sandboxes = app.library.tools.sandboxes_of(manifest.name, manifest.version)
-    origin = origin_if_unreviewed(app, manifest.name, manifest.version)
+    origin = origin_if_unreviewed(app, manifest.name, manifest.version, reader)
     # A version that no person reviewed: of its manifest and report only plain words are shown, all else is fenced.
     if part == "manifest":
         if origin is not None:
@@ -228,7 +229,7 @@ def _task_document(events: Sequence[TaskEvent], solution: Solution | None) -> by
     return json.dumps(whole, ensure_ascii=False, default=str).encode("utf-8", "replace")
 
 
-def _catalogue(app: App) -> str:
+def _catalogue(app: App, reader: Maker) -> str:
     return _indent(
         [
             {
@@ -243,7 +244,7 @@ def _catalogue(app: App) -> str:
                 "failures": entry.failures,
             }
             for entry in app.library.tools.entries()
-            for manifest in [visible_manifest(app, entry.manifest)]
+            for manifest in [visible_manifest(app, entry.manifest, reader)]
         ]
     )
 

@@ -13,7 +13,7 @@ from alita_mcp.server.context import Context, ToolResult
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.owners import ClientIdentity
+    from alita_mcp.owners import ClientIdentity, Maker
     from alita_mcp.server.client.announcer import Announcer
     from alita_mcp.server.client.tool_list import ClientToolList
     from alita_mcp.server.tasks import Tasks
@@ -28,6 +28,8 @@ class ToolCall:
     ctx: Context
     client: ClientToolList
     identity: ClientIdentity
+    maker: Maker
+    """The same client, as one that makes and reads tools."""
     params: types.CallToolRequestParams
     app: App
     tasks: Tasks
@@ -44,11 +46,11 @@ class ToolSource(Protocol):
     or, for `MCPError`, a protocol error. A structured result is checked against the output schema afterwards.
     """
 
-    def list_tools(self) -> Sequence[types.Tool]:
-        """The tools to list, in the order in which clients see them."""
+    def list_tools(self, reader: Maker) -> Sequence[types.Tool]:
+        """The tools to list, in the order in which clients see them, as this one may read them."""
         ...
 
-    def find_tool(self, name: str) -> types.Tool | None:
+    def find_tool(self, name: str, reader: Maker) -> types.Tool | None:
         """The tool of that name, listed or not."""
         ...
 
@@ -90,11 +92,11 @@ class OwnTools:
         self._tools = {tool.name: tool for tool in tools}
         self._handlers = handlers
 
-    def list_tools(self) -> Sequence[types.Tool]:
+    def list_tools(self, _reader: Maker) -> Sequence[types.Tool]:
         """Those that clients see."""
         return self._listed
 
-    def find_tool(self, name: str) -> types.Tool | None:
+    def find_tool(self, name: str, _reader: Maker) -> types.Tool | None:
         """One of them, listed or not."""
         return self._tools.get(name)
 

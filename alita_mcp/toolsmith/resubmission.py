@@ -9,6 +9,7 @@ from alita_mcp.errors import AlitaError, NameTaken
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import is_lower, what_would_raise
 from alita_mcp.library.versions.files import canonical_example
+from alita_mcp.owners import Maker
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.toolsmith.carried_examples import without_confirmed, without_superseded
@@ -46,9 +47,17 @@ async def find_same_tool(draft: Draft, library: Library, *, update: bool) -> Sto
 
 
 async def raise_trust(
-    draft: Draft, published: StoredVersion, library: Library, sandbox: Sandbox, on_stage: ReportStage
+    draft: Draft,
+    published: StoredVersion,
+    library: Library,
+    sandbox: Sandbox,
+    on_stage: ReportStage,
+    *,
+    made_by: Maker,
 ) -> Outcome:
     """Proves a version again with the submitted examples too, and keeps the new evidence if it is no weaker.
+
+    Whoever sent it counts as its maker from then on.
 
     Where models wrote the version's examples or runs showed them, a caller who sends the same ones makes them its own.
 
@@ -90,7 +99,9 @@ async def raise_trust(
         return _exists(published, f"with these examples it is there already; {UPDATE}")
     if verdict.contract is None or verdict.lock is None:
         raise AssertionError("an accepted verdict carries contract and lock")
-    accepted = AcceptedVersion(draft=whole, contract=verdict.contract, lock=verdict.lock, report=report)
+    accepted = AcceptedVersion(
+        draft=whole, contract=verdict.contract, lock=verdict.lock, report=report, made_by=made_by
+    )
     await on_stage("publish")
     try:
         await library.raise_trust(accepted, published)

@@ -130,7 +130,9 @@ class Toolsmith:
             return draft
         published = await find_same_tool(draft, self._library, update=request.update)
         if published is not None:
-            outcome = await raise_trust(draft, published, self._library, self._sandbox, on_stage)
+            outcome = await raise_trust(
+                draft, published, self._library, self._sandbox, on_stage, made_by=request.made_by
+            )
             if not isinstance(outcome, Exists) or outcome.trust == outcome.trust_before:
                 return outcome
             # once it is verified, it can have the grants that it asks for

@@ -64,7 +64,7 @@ def test_without_a_terminal_it_is_shown_as_data_and_marked_by_its_digest_only(
     assert "8 |     return [number / 2 for number in numbers]" in shown.out
     ours = [line for line in shown.out.splitlines() if not re.match(r" +\||[0-9]+ \|", line)]
     assert ours == ["halve_all v1  not reviewed", made, "description", "summary", "use_when", "input_schema",
-                    "output_schema", "made_by", "tests", "source"]  # fmt: skip
+                    "output_schema", "made_by", "owner", "tests", "source"]  # fmt: skip
     for wrong in ("sha256:" + "0" * 64, made[:20]):
         refused = alita("review", "halve_all", "--yes", wrong)
         assert (refused.status, "nothing was marked" in refused.err) == (3, True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import mcp_types as types
 
+from alita_mcp.owners import Maker
 from alita_mcp.server.context import ToolResult
 from alita_mcp.server.sources import ToolCall
 
@@ -37,10 +38,10 @@ class Fixtures:
 
         return register
 
-    def list_tools(self) -> Sequence[types.Tool]:
+    def list_tools(self, _reader: Maker) -> Sequence[types.Tool]:
         return [definition for definition, _ in self._tools.values()]
 
-    def find_tool(self, name: str) -> types.Tool | None:
+    def find_tool(self, name: str, _reader: Maker) -> types.Tool | None:
         return self._tools[name][0] if name in self._tools else None
 
     async def call_tool(self, call: ToolCall) -> ToolResult:

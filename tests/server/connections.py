@@ -158,7 +158,8 @@ async def http_process(
     folder = await anyio.Path(home.parent / "http").absolute()
     await folder.mkdir(parents=True, exist_ok=True)
     env = environment(home=home, sandbox=sandbox, **settings)
-    async with started(SERVE_HTTP, env, Path(folder)) as peer:
+    command = SERVE_HTTP[:-1] if "token" in settings else SERVE_HTTP
+    async with started(command, env, Path(folder)) as peer:
         yield (await peer.says("serving MCP at")).split()[-1], peer
 
 

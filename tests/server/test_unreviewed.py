@@ -11,11 +11,15 @@ import pytest
 from mcp import Client
 
 from alita_mcp.library.opening import open_library
-from alita_mcp.server.results.unreviewed import first_sentence, plain_schema
-from alita_mcp.server.transports.http import build_http_server
+from alita_mcp.library.rows import Origin
+from alita_mcp.owners import USER, Maker
+from alita_mcp.server.client.owner import ANYONE
+from alita_mcp.server.results.unreviewed import first_sentence, is_own, plain_schema
 from alita_mcp.settings import Settings
 from tests.server.drafts import draft
 from tests.server.in_memory import Build, called, connected, names_of, succeeded, text_of
+from tests.server.test_owners import doors
+from tests.tables import each_case
 
 pytestmark = pytest.mark.slow
 
@@ -178,16 +182,88 @@ async def test_tools_that_nobody_reviewed_can_be_kept_out_of_the_list(build: Bui
         assert "share_of" in await names_of(client)
 
 
-@pytest.mark.parametrize(("said", "shown"), [(None, False), ("describe", False), ("off", True)])
-async def test_over_http_little_is_shown_unless_the_setting_says_otherwise(
-    settings: Settings, said: str | None, shown: bool
+def named(name: str, version: str = "1") -> types.Implementation:
+    return types.Implementation(name=name, version=version)
+
+
+async def test_a_client_reads_its_own_tools_and_one_sentence_of_those_of_other_clients(
+    build: Build, era: str
 ) -> None:
-    server = build_http_server(
-        settings.model_copy(update={"review": said, "sandbox": "wasm"}), has_token=True
-    )
-    async with connected(server, "modern") as client:
-        await succeeded(client, "synthesize_tool", **HOSTILE)
-        assert (ORDER in (await listed(client)).description) is shown
+    server = build()
+    async with (
+        connected(server, era, client_info=named("alpha")) as maker,
+        connected(server, era, client_info=named("alpha", "2 beta")) as later,
+        connected(server, era, client_info=named("alpha 2")) as other,
+    ):
+        assert (await succeeded(maker, "synthesize_tool", **HOSTILE))["status"] == "created"
+        for client in (maker, later):
+            tool = await listed(client)
+            assert ORDER in tool.description
+            assert tool.input_schema["properties"]["text"]["description"].startswith("Any text.")
+            assert ORDER in text_of(await called(client, "share_of", text=""))
+        assert (
+            await listed(other)
+        ).description == "[made here by alpha, not reviewed] Share of a text's letters."
+        words = await travelled(other)
+        assert {where: said for where, said in words.items() if ORDER in said} == {}
+        card = (await called(other, "inspect_tool", name="share_of")).structured_content
+        assert ORDER not in json.dumps({field: said for field, said in card.items() if field != "unreviewed"})
+
+
+async def test_who_adds_tests_to_a_tool_is_its_maker_from_then_on(build: Build, era: str) -> None:
+    server = build()
+    async with (
+        connected(server, era, client_info=named("alpha")) as maker,
+        connected(server, era, client_info=named("beta")) as other,
+    ):
+        await succeeded(maker, "synthesize_tool", **THIN)
+        assert not (await listed(maker)).description.startswith("[made here")
+        raised = await succeeded(other, "synthesize_tool", **THIN | {"tests": MORE})
+        assert raised["trust"] == "verified"
+        assert "[made here by beta, not reviewed]" in (await listed(maker)).description
+
+
+@pytest.mark.process
+async def test_what_came_over_http_is_read_in_full_by_its_token_alone(home: Path) -> None:
+    async with doors(home) as opened:
+        ann, bob, user = (opened[name].client for name in ("ann", "bob", "user"))
+        assert (await succeeded(ann, "synthesize_tool", **HOSTILE))["status"] == "created"
+        assert ORDER in (await listed(ann)).description
+        for stranger in (bob, user):
+            words = await travelled(stranger)
+            assert {where: said for where, said in words.items() if ORDER in said} == {}
+
+
+@each_case(
+    "maker, owner, reader, own",
+    [
+        ("alpha", USER, Maker("alpha"), True),
+        ("alpha", USER, Maker("beta"), False),
+        ("alpha", "token:1", Maker("alpha"), False),
+        ("alpha", "token:1", Maker("alpha", "token:1"), True),
+        ("alpha", "token:1", Maker("alpha", "token:2"), False),
+        ("alpha", ANYONE, Maker("alpha", ANYONE), False),
+        ("the command line", USER, Maker("beta"), True),
+        ("the command line", USER, Maker("beta", "token:1"), False),
+        ("the command line", "token:1", Maker("beta", "token:1"), False),
+        ("", USER, Maker("beta"), True),
+        ("", "token:1", Maker("beta", "token:1"), False),
+    ],
+)
+def test_a_tool_is_its_owners_and_among_their_clients_its_makers(
+    maker: str, owner: str, reader: Maker, own: bool
+) -> None:
+    assert is_own(Origin(made_by=maker, owner=owner), reader) is own
+
+
+async def test_a_person_can_show_everything(build: Build) -> None:
+    server = build(settings={"review": "off"})
+    async with (
+        connected(server, "modern", client_info=named("alpha")) as maker,
+        connected(server, "modern", client_info=named("beta")) as other,
+    ):
+        await succeeded(maker, "synthesize_tool", **HOSTILE)
+        assert ORDER in (await listed(other)).description
 
 
 @pytest.mark.parametrize(

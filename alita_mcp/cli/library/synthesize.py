@@ -33,8 +33,6 @@ DETAILS = {
     "fix": "fix",
 }  # fmt: skip
 """What an outcome may say besides, in this order → its label."""
-COMMAND_LINE = "the command line"
-"""Who made a tool that came in through `alita`."""
 
 
 async def synthesize(
@@ -139,6 +137,7 @@ async def make_tools(requests: Sequence[Mapping[str, Any]], output: Output) -> i
 
 async def make_tool(app: App, request: Mapping[str, Any], output: Output) -> Outcome:
     """One synthesis, waited for however long it takes: a person can press Ctrl-C."""
+    from alita_mcp.owners import COMMAND_LINE
     from alita_mcp.toolsmith.requests.outcomes import Working
     from alita_mcp.toolsmith.requests.request import read_request
 

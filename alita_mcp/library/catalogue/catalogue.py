@@ -44,7 +44,7 @@ from alita_mcp.library.decisions import HOME_FORMAT, MAX_NUMBER, Decisions, refu
 from alita_mcp.library.disk import OnStep, no_step, sync_folder
 from alita_mcp.library.rows import Adopted, Claim, JournalRow
 from alita_mcp.machine import unusable
-from alita_mcp.owners import USER
+from alita_mcp.owners import UNKNOWN_MAKER, USER, Maker
 from alita_mcp.values import Manifest
 
 TRIM_EVERY = 500
@@ -222,7 +222,7 @@ class Catalogue:
         *versions: tuple[Manifest, str, str],
         event: str = "published",
         takes_over: bool = True,
-        made_by: str = "",
+        made_by: Maker = UNKNOWN_MAKER,
     ) -> None:
         """Enters versions whose files are in place, with their seals and kinds of sandbox; ends their claims.
 
@@ -346,13 +346,13 @@ def _enter(
     event: str = "published",
     *,
     takes_over: bool = True,
-    made_by: str = "",
+    made_by: Maker = UNKNOWN_MAKER,
 ) -> None:
     values = {
         "name": manifest.name, "version": manifest.version, "manifest": manifest.model_dump_json(),
         "digest": manifest.digest, "seal": seal, "sandbox": sandbox, "now": now(),
         "takes_over": takes_over, "verified": manifest.trust == "verified",
-        "made_by": made_by, "event": event,
+        "made_by": made_by.name, "owner": made_by.owner, "event": event,
     }  # fmt: skip
     for statement in RAISE if event == "raised" else PUBLISH:
         db.execute(statement, values)

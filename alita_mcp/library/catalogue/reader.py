@@ -28,6 +28,7 @@ from alita_mcp.library.rows import (
     Wording,
 )
 from alita_mcp.machine import is_of_the_disk, unusable
+from alita_mcp.owners import USER
 from alita_mcp.values import Grants, Lock, Manifest
 
 BUSY_SECONDS = 10.0
@@ -211,11 +212,15 @@ class CatalogueReader:
     def origin(self, name: str, version: int) -> Origin:
         """Maker of a version, and whether a person reviewed exactly its present files; empty for an unknown one."""
         query = (
-            "SELECT o.made_by, o.reviewed = v.digest FROM origin o JOIN version v USING (name, version)"
+            "SELECT o.made_by, coalesce(m.owner, :user), o.reviewed = v.digest"
+            " FROM origin o JOIN version v USING (name, version) LEFT JOIN maker m USING (name, version)"
             " WHERE name = :name AND version = :version"
         )
-        rows = self._rows(query, name=name, version=version)
-        return Origin(made_by=rows[0][0], reviewed=bool(rows[0][1])) if rows else Origin()
+        rows = self._rows(query, name=name, version=version, user=USER)
+        if not rows:
+            return Origin()
+        made_by, owner, reviewed = rows[0]
+        return Origin(made_by=made_by, owner=owner, reviewed=bool(reviewed))
 
     def _names(self, query: str, **values: Any) -> list[str]:
         return [name for (name,) in self._rows(query, **values)]

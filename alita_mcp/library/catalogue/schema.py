@@ -102,6 +102,15 @@ ADDED_TABLES = (
     )
     """,
     """
+    CREATE TABLE IF NOT EXISTS maker (
+        name TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        owner TEXT NOT NULL,
+        PRIMARY KEY (name, version),
+        FOREIGN KEY (name, version) REFERENCES version (name, version) ON DELETE CASCADE
+    )
+    """,
+    """
     INSERT OR IGNORE INTO origin
     SELECT v.name, v.version, '', v.digest FROM journal j JOIN version v ON v.name = j.name AND v.version = j.version
     WHERE j.event = 'starter installed' AND json_extract(j.detail, '$.digest') = v.digest
@@ -197,6 +206,7 @@ PUBLISH = (
     "INSERT INTO version (name, version, manifest, digest, seal) VALUES (:name, :version, :manifest, :digest, :seal)",
     "INSERT INTO evidence SELECT :name, :version, :sandbox, :now, '' WHERE :sandbox != ''",
     "INSERT INTO origin VALUES (:name, :version, :made_by, iif(:event = 'starter installed', :digest, ''))",
+    "INSERT INTO maker VALUES (:name, :version, :owner)",
     "DELETE FROM claim WHERE name = :name",
 )
 
@@ -204,6 +214,8 @@ RAISE = (
     "UPDATE version SET manifest = :manifest, digest = :digest, seal = :seal WHERE name = :name AND version = :version",
     "DELETE FROM evidence WHERE name = :name AND version = :version",
     "INSERT INTO evidence VALUES (:name, :version, :sandbox, :now, '')",
+    "UPDATE origin SET made_by = :made_by WHERE name = :name AND version = :version AND :made_by != ''",
+    "INSERT OR REPLACE INTO maker SELECT :name, :version, :owner WHERE :made_by != ''",
     "DELETE FROM claim WHERE name = :name",
 )
 """Other evidence for a version; the other kinds of sandbox have not seen it yet."""

@@ -53,6 +53,7 @@ from alita_mcp.library.versions.files import (
 from alita_mcp.library.versions.rebuilding import journal_detail, look_through, restored_values
 from alita_mcp.library.versions.replacing import exchange, put_right, refuse_other_or_less
 from alita_mcp.machine import unusable
+from alita_mcp.owners import UNKNOWN_MAKER, Maker
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 
 TOMBSTONE_DAYS = 30
@@ -179,7 +180,7 @@ class Store:
             write_folder(new, files, self._on_step)
             with hold_lock(self._lock, OPEN_TIMEOUT_S):
                 exchange(self.files, name, version, new, old, self._on_step)
-                manifest = self._enter(name, version, files, "raised")
+                manifest = self._enter(name, version, files, "raised", accepted.made_by)
         except BaseException:
             with hold_lock(self._lock, OPEN_TIMEOUT_S):
                 self._abandon(claim)
@@ -371,7 +372,9 @@ class Store:
                     self._place(name, version, _read_proved(starters, name, version), "starter installed")
         self.catalogue.record("starter tools installed", None, None, {})
 
-    def _place(self, name: str, version: int, files: Folder, event: str, made_by: str = "") -> Manifest:
+    def _place(
+        self, name: str, version: int, files: Folder, event: str, made_by: Maker = UNKNOWN_MAKER
+    ) -> Manifest:
         """Claims a version, puts its files in place and makes it the current one; all or nothing."""
         claim = Claim(name=name, version=version, owner=self._owner.name)
         self._claim(claim)
@@ -383,7 +386,9 @@ class Store:
             self._abandon(claim)
             raise
 
-    def _enter(self, name: str, version: int, files: Folder, event: str, made_by: str = "") -> Manifest:
+    def _enter(
+        self, name: str, version: int, files: Folder, event: str, made_by: Maker = UNKNOWN_MAKER
+    ) -> Manifest:
         stored = unpack(files, name, version)
         granted = self.effective_grants.of(stored.manifest) is not None
         current = self.reader.entry(name) if granted else None

@@ -13,7 +13,6 @@ from alita_mcp.agent.values import Solution, TaskRequest
 from alita_mcp.errors import InvalidArguments, ModelError, ToolNotFound, UsageError
 from alita_mcp.server.agents.requests import task_budget, uri_of
 from alita_mcp.server.agents.texts import guidance_text, solution_fields, solution_text
-from alita_mcp.server.client.identity import client_name
 from alita_mcp.server.elicitation import MAX_ANSWER, questions_to_person
 from alita_mcp.server.results.building import printable, tool_result
 from alita_mcp.server.results.texts import outcome_text
@@ -54,7 +53,9 @@ async def handle_solve_task(call: ToolCall) -> ToolResult:
     if job is None:
         request = read_task(call.arguments, call.app.settings)
         if not call.app.tasks.has_model:
-            plan = await call.app.tasks.guidance(request, partial(visible_manifest, call.app))
+            plan = await call.app.tasks.guidance(
+                request, partial(visible_manifest, call.app, reader=call.maker)
+            )
             fields = {"status": "no_model", "prompt": plan.prompt, "tools": list(plan.tools)}
             return tool_result(fields, guidance_text(fields))
         job = _find_or_begin(call, request)
@@ -93,10 +94,10 @@ def _find_or_begin(call: ToolCall, request: TaskRequest) -> Job[Solution]:
         return known
     job = call.app.tasks.begin_task(
         request,
-        identity=call.identity._replace(client=client_name(call.ctx)),
+        identity=call.identity._replace(client=call.maker.name),
         person=person,
         ask=None if person is None else person_asker(person),
-        shown=partial(visible_manifest, call.app),
+        shown=partial(visible_manifest, call.app, reader=call.maker),
     )
     job.key = key
     return job

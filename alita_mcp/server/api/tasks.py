@@ -19,7 +19,7 @@ from starlette.responses import Response
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import AlitaError, ToolNotFound, ToolUnavailable, TooMany, UsageError
 from alita_mcp.models.choices import no_model_for_tasks
-from alita_mcp.owners import ClientIdentity
+from alita_mcp.owners import ClientIdentity, Maker
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.server.agents.requests import task_budget, validate_run_id
 from alita_mcp.server.api.problems import Refusal, json_response
@@ -96,7 +96,8 @@ class TaskEndpoints:
                 memory=new_task.memory,
             )
             identity = ClientIdentity(client=CLIENT, owner=owner)
-            job = app.tasks.begin_task(task, identity=identity, shown=partial(visible_manifest, app))
+            shown = partial(visible_manifest, app, reader=Maker(CLIENT, owner))
+            job = app.tasks.begin_task(task, identity=identity, shown=shown)
             task_status.started(job)
             await job.done.wait()
 

@@ -9,7 +9,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import principal_components
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from alita_mcp.owners import USER, ClientIdentity
+from alita_mcp.owners import USER, ClientIdentity, Maker
 from alita_mcp.server.client.owner import read_owner
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from alita_mcp.server.context import Context
 
 MAX_NAME = 100
+UNNAMED = "a client"
+"""Makes a tool whose client gives no name."""
 _KEY = "alita/key"
 _THIS_PROCESS = "here"
 
@@ -40,6 +42,11 @@ def identity_of(ctx: Context) -> ClientIdentity:
 def owner_of(ctx: Context) -> str:
     """To whom what a request does belongs: over stdio the user of this process, over HTTP as the access checks say."""
     return USER if ctx.request is None else read_owner(ctx.request.scope)
+
+
+def maker_of(ctx: Context) -> Maker:
+    """The client of a request as one that makes and reads tools, the same with every version of its program."""
+    return Maker(client_name(ctx) or UNNAMED, owner_of(ctx))
 
 
 def client_name(ctx: Context) -> str:

@@ -45,16 +45,16 @@ async def run_tool(
 
     The value was checked against the output schema when the tool ran.
     """
-    app = call.app
+    app, reader = call.app, call.maker
     try:
         run = await app.run_tool(name, arguments, version, identity=call.identity)
     except InvalidArguments as refused:
         wrong, manifest = refused, (await app.library.read(name, version)).manifest
-        origin = origin_if_unreviewed(app, name, manifest.version)
+        origin = origin_if_unreviewed(app, name, manifest.version, reader)
         if origin is not None:
             wrong = await _without_authors_words(manifest, arguments, origin)
-        raise with_signature(wrong, visible_manifest(app, manifest)) from None
-    origin = origin_if_unreviewed(app, name, run.manifest.version)
+        raise with_signature(wrong, visible_manifest(app, manifest, reader)) from None
+    origin = origin_if_unreviewed(app, name, run.manifest.version, reader)
     return await off_loop(partial(_run_result, run, origin), large=is_large(run.result.value))
 
 

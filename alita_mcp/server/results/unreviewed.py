@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from alita_mcp.library.rows import Origin
 from alita_mcp.library.trust.evidence import evidence_of
+from alita_mcp.owners import COMMAND_LINE, UNKNOWN_MAKER, USER, Maker
+from alita_mcp.server.client.owner import ANYONE
 from alita_mcp.server.results.building import as_json
 from alita_mcp.texts import map_texts, one_line
 from alita_mcp.unseen import HIDDEN
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
 MAX_SENTENCE = 200
 MAX_MAKER = 40
-UNKNOWN_MAKER = "a-client"
 
 _SENTENCE_END = re.compile(
     r"\n\s*\n|[\u3002\uff01\uff1f\u0964]|(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?؟](?=\s|$)"
@@ -32,24 +33,39 @@ _LONG_WORD = re.compile(r"[\w.+/%:@#-]{0,80}")
 _AUTHORS_FIELDS = {"description", "summary", "use_when", "input_schema", "output_schema"}
 
 
-def origin_if_unreviewed(app: App, name: str, version: int) -> Origin | None:
-    """Where an unreviewed version comes from; None if all of the version may be shown."""
-    if app.settings.review in (None, "off"):
+def origin_if_unreviewed(app: App, name: str, version: int, reader: Maker) -> Origin | None:
+    """Where an unreviewed version comes from; None if all of the version may be shown to this reader."""
+    # 1. The operator shows everything to everyone. 2. A person has read it.
+    # 3. Nothing was set: a client reads what it wrote itself, and the user's clients what came from the command line.
+    if app.settings.review == "off":
         return None
     origin = app.library.tools.origin(name, version)
-    return None if origin.reviewed else origin
+    if origin.reviewed or (app.settings.review is None and is_own(origin, reader)):
+        return None
+    return origin
 
 
-def visible_manifest(app: App, manifest: Manifest) -> Manifest:
-    """A manifest as clients may see it now."""
-    origin = origin_if_unreviewed(app, manifest.name, manifest.version)
+def is_own(origin: Origin, reader: Maker) -> bool:
+    """Whether a client may take a version for its own: of its owner, and by its own account of the same program.
+
+    What nobody asked a token of belongs to nobody. The user's versions without a client were made by a person here.
+    """
+    if origin.owner != reader.owner or reader.owner == ANYONE:
+        return False
+    made_here = reader.owner == USER and origin.made_by in (UNKNOWN_MAKER.name, COMMAND_LINE.name)
+    return made_here or origin.made_by == reader.name
+
+
+def visible_manifest(app: App, manifest: Manifest, reader: Maker) -> Manifest:
+    """A manifest as a client may see it now."""
+    origin = origin_if_unreviewed(app, manifest.name, manifest.version, reader)
     return manifest if origin is None else plain_manifest(manifest, origin)
 
 
 def review_mark(origin: Origin) -> str:
     """Mark of an unreviewed tool: its maker, in a word that cannot be read as a sentence."""
     maker = "-".join(re.findall(r"[\w.]+", origin.made_by))[:MAX_MAKER]
-    return f"made here by {maker or UNKNOWN_MAKER}, not reviewed"
+    return f"made here by {maker or 'a-client'}, not reviewed"
 
 
 def first_sentence(text: str) -> str:

@@ -17,6 +17,7 @@ MAX_DEFINITIONS = 1_000
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.library.rows import Origin
+    from alita_mcp.owners import Maker
     from alita_mcp.server.context import ToolResult
     from alita_mcp.server.shared_app import SharedApp
     from alita_mcp.server.sources import ToolCall
@@ -28,19 +29,21 @@ class LibraryTools:
 
     def __init__(self, shared: SharedApp) -> None:
         self._shared = shared
-        self._definitions: dict[str, tuple[Manifest, Origin | None, types.Tool]] = {}
-        """Those last made, valid for the same manifest and origin."""
+        self._definitions: dict[tuple[str, Origin | None], tuple[Manifest, types.Tool]] = {}
+        """Those last made, by name and the origin that readers are told; valid for the same manifest."""
 
-    def list_tools(self) -> Sequence[types.Tool]:
+    def list_tools(self, reader: Maker) -> Sequence[types.Tool]:
         """The first-class tools, in the order that the App keeps stable."""
         app = self._shared.current
-        return [] if app is None else [self._definition(entry.manifest, app) for entry in app.visible_tools()]
+        if app is None:
+            return []
+        return [self._definition(entry.manifest, app, reader) for entry in app.visible_tools()]
 
-    def find_tool(self, name: str) -> types.Tool | None:
+    def find_tool(self, name: str, reader: Maker) -> types.Tool | None:
         """Any tool of the library, so that a call of an unlisted or disabled one is refused in its own terms."""
         app = self._shared.current
         try:
-            return None if app is None else self._definition(app.library.entry(name).manifest, app)
+            return None if app is None else self._definition(app.library.entry(name).manifest, app, reader)
         except AlitaError:
             return None
 
@@ -48,13 +51,14 @@ class LibraryTools:
         """Runs the current version."""
         return await run_tool(call, call.name, call.arguments)
 
-    def _definition(self, manifest: Manifest, app: App) -> types.Tool:
-        origin = origin_if_unreviewed(app, manifest.name, manifest.version)
-        known = self._definitions.get(manifest.name)
-        if known is not None and known[0] is manifest and known[1] == origin:
-            return known[2]
+    def _definition(self, manifest: Manifest, app: App, reader: Maker) -> types.Tool:
+        origin = origin_if_unreviewed(app, manifest.name, manifest.version, reader)
+        key = (manifest.name, origin)
+        known = self._definitions.get(key)
+        if known is not None and known[0] is manifest:
+            return known[1]
         if len(self._definitions) >= MAX_DEFINITIONS:
             self._definitions.clear()
         made = definition_of(manifest, origin)
-        self._definitions[manifest.name] = (manifest, origin, made)
+        self._definitions[key] = (manifest, made)
         return made

@@ -13,7 +13,6 @@ from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spell_commands
 from alita_mcp.library.search.answer import band
 from alita_mcp.library.search.signature import signature_of
-from alita_mcp.server.client.identity import client_name
 from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import tool_result
 from alita_mcp.server.results.delivery import run_tool
@@ -49,7 +48,7 @@ async def _search(call: ToolCall) -> ToolResult:
     found = await app.search_tools(arguments["query"], arguments.get("limit", 5), identity=call.identity)
     results = []
     for hit in found.results:
-        manifest = visible_manifest(app, hit.entry.manifest)
+        manifest = visible_manifest(app, hit.entry.manifest, call.maker)
         row: dict[str, Any] = {
             **hit.model_dump(mode="json"),
             "signature": signature_of(manifest),
@@ -77,7 +76,7 @@ async def _run(call: ToolCall) -> ToolResult:
 async def _inspect(call: ToolCall) -> ToolResult:
     name, arguments = call.arguments["name"], call.arguments
     card = await call.app.inspect_tool(name, arguments.get("version"), source=arguments.get("source", False))
-    origin = origin_if_unreviewed(call.app, name, card["manifest"]["version"])
+    origin = origin_if_unreviewed(call.app, name, card["manifest"]["version"], call.maker)
     if origin is not None:
         card = plain_card(card, origin)
     return tool_result(card, card_text(card))
@@ -88,7 +87,7 @@ async def _synthesize(call: ToolCall) -> ToolResult:
     job: SynthesisJob | None = resume_job(call, "synthesize_tool")
     if job is None:
         request = await off_loop(
-            partial(read_request, arguments, client_name(call.ctx), call.identity),
+            partial(read_request, arguments, call.maker, call.identity),
             large=is_large(arguments) or "code" in arguments,
         )
         if isinstance(request, Rejected):

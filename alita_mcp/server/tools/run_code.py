@@ -55,7 +55,7 @@ async def handle_run_code(call: ToolCall) -> ToolResult:
         person = None if request.grants.is_pure else questions_to_person(call)
 
         async def run(enter: ReportStage) -> CodeRunResult | CodeWaits:
-            shown = partial(visible_manifest, call.app)
+            shown = partial(visible_manifest, call.app, reader=call.maker)
             return await call.app.code.run_code(request, call.identity, enter, person, shown)
 
         job = call.app.jobs.start_run(run, call.identity.owner, person)

@@ -128,13 +128,11 @@ async def serve_http(
 
 
 def build_http_server(settings: Settings, *, has_token: bool) -> Server[Any]:
-    """A server for clients that share a port: nothing unreviewed is listed in full, and forms need ALITA_ELICIT."""
+    """A server for clients that share a port: forms need ALITA_ELICIT and a token."""
     from alita_mcp.server.build import build_server
 
     elicit = has_token and settings.elicit is True
-    return build_server(
-        settings.model_copy(update={"review": settings.review or "describe", "elicit": elicit})
-    )
+    return build_server(settings.model_copy(update={"elicit": elicit}))
 
 
 class OpenRequests:

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, Valid
 
 from alita_mcp.library.grants.grants_file import SECRET_NAME
 from alita_mcp.library.grants.hosts import ANY, MAX_HOSTS, canonical_host, host_problem
-from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
+from alita_mcp.owners import UNIDENTIFIED, UNKNOWN_MAKER, ClientIdentity, Maker
 from alita_mcp.toolsmith.requests.modes import Mode
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
 from alita_mcp.values import META_TOOLS, TOOL_NAME, Draft, Example, Grants, Recorded, Value, Varying
@@ -76,8 +76,8 @@ class SynthesisRequest(Value):
     """Arguments of those examples of the replaced version that are not to hold any longer."""
     mode: Mode | None = None
     """How much a model may spend on it; None: as the settings say."""
-    made_by: str = Field(default="", exclude=True)
-    """What the client calls itself; never taken from its arguments."""
+    made_by: Maker = Field(default=UNKNOWN_MAKER, exclude=True)
+    """Who sends it; never taken from its arguments."""
     client: ClientIdentity = Field(default=UNIDENTIFIED, exclude=True)
     """Who asks; never taken from arguments either."""
     looks_up: bool = Field(default=True, exclude=True)
@@ -107,7 +107,7 @@ NO_TESTS = Rejected(
 
 def read_request(
     raw: Mapping[str, Any],
-    made_by: str = "",
+    made_by: Maker = UNKNOWN_MAKER,
     client: ClientIdentity = UNIDENTIFIED,
     *,
     looks_up: bool = True,
