@@ -86,7 +86,11 @@ class CodeRights:
         if self._settings.policy == "auto":
             return None
         asked = AskedCode(
-            code=request.code, packages=request.packages, grants=request.grants, client=identity.client
+            code=request.code,
+            packages=request.packages,
+            grants=request.grants,
+            client=identity.client,
+            owner=identity.owner,
         )
         if await anyio.to_thread.run_sync(self._approvals.is_approved, asked):
             return None

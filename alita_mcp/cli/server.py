@@ -74,6 +74,8 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None, n
         else f"alita: clients need the token {where}: alita install CLIENT --http {address} --write\n"
         f"alita: http://{address}/ui shows the library: sign in with any name, and the token as the password\n"
     )
+    if settings.elicit:
+        notice += "alita: ALITA_ELICIT=true: whoever has the token can approve what it asks for\n"
 
     async def listen() -> int:
         async with open_library() as library:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import anyio
 import pytest
 
 from alita_mcp.errors import LibraryError
+from alita_mcp.library.catalogue import catalogue as catalogue_module
 from alita_mcp.library.catalogue.catalogue import Catalogue
-from alita_mcp.library.catalogue.use import CALLS_KEPT
+from alita_mcp.library.catalogue.use import CALLS_KEPT, CallRow
 from alita_mcp.library.journal.calls import CallJournal
 from alita_mcp.library.library import Library
 from tests.library.factory import accepted, opened
@@ -122,3 +124,18 @@ def test_what_waits_is_bounded_and_the_count_is_not(tmp_path: Path) -> None:
         assert journal._uses["slugify"].failures == CALLS_KEPT + 10
     finally:
         catalogue.close()
+
+
+def test_lines_of_a_stranger_that_calls_much_displace_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogue_module, "CALLS_KEPT", 20)
+    monkeypatch.setattr(catalogue_module, "TRIM_EVERY", 5)
+    with closing(Catalogue(tmp_path / "library.sqlite3")) as catalogue:
+        for number in range(60):
+            owner = {} if number < 8 else {"owner": "token:a"}
+            catalogue.record_calls([CallRow("now", "called", "slugify", 1, {"number": number, **owner})], {})
+        kept = [row.detail for row in catalogue.journal(100, "called")]
+    assert [each["number"] for each in kept if "owner" not in each] == [*range(7, -1, -1)]
+    assert 20 <= len(kept) < 25
+    assert kept[0]["number"] == 59

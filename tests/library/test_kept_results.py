@@ -76,3 +76,32 @@ def test_a_damaged_or_linked_result_is_not_read(tmp_path: Path) -> None:
     for name in (damaged, linked):
         with pytest.raises(ToolNotFound):
             store.read_result(name)
+
+
+def test_a_result_is_its_owners_and_a_stranger_displaces_none_that_fits_into_a_fair_share(
+    tmp_path: Path,
+) -> None:
+    ours, theirs = (KeptResults(tmp_path / "runs", owner) for owner in (USER, "token:0123456789abcdef"))
+    kept = [ours.keep(b"%d" % number) for number in range(kept_results.MAX_RUNS // 2)]
+    ours.keep_files(kept[0], {"a": b"1"})
+    flood = [theirs.keep(b"1") for _ in range(kept_results.MAX_RUNS + 20)]
+    large = [theirs.keep(b'"%s"' % (b"x" * (kept_results.MAX_BYTES // 3))) for _ in range(3)]
+    for run in kept[1:]:
+        ours.read_result(run)
+    with pytest.raises(ToolNotFound, match="no run"):
+        theirs.read_result(kept[1])
+    with pytest.raises(ToolNotFound, match="no run"):
+        ours.read_result(large[-1])
+    with pytest.raises(ToolNotFound, match="no file"):
+        theirs.read_file(kept[0], "a")
+    assert theirs.read_result(large[-1])
+    with pytest.raises(ToolNotFound):
+        theirs.read_result(flood[0])
+
+
+def test_a_result_that_does_not_fit_into_its_owners_share_is_refused(tmp_path: Path) -> None:
+    ours, theirs = (KeptResults(tmp_path / "runs", owner) for owner in (USER, "anyone"))
+    half = ours.keep(b'"%s"' % (b"x" * (kept_results.MAX_BYTES // 2 - 100)))
+    with pytest.raises(LibraryError, match="too large to keep"):
+        theirs.keep(b'"%s"' % (b"x" * (kept_results.MAX_BYTES // 2 + 100)))
+    assert ours.read_result(half)

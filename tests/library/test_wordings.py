@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 
 import anyio
 import pytest
@@ -64,3 +66,52 @@ async def test_the_digest_of_the_version_stays_and_a_new_version_keeps_the_words
     assert stocked.entry("alpha").manifest.digest == digest
     await stocked.publish(simple("alpha", "Another one.", answer="y"), expected_version=1)
     assert stocked.entry("alpha").wordings == ("groom a zebra",)
+
+
+async def test_words_lead_their_owner_alone_to_a_tool(stocked: Library) -> None:
+    words = ("groom a zebra", "feed the herd at dawn")
+    before = [(await stocked.search(each, 5, "token:a")).model_dump() for each in words]
+    await stocked.learn_wording("beta", words[0])
+    await stocked.learn_wording("beta", words[1], from_use=True, owner="token:b")
+    for owner, found in ((USER, words[0]), ("token:b", words[1])):
+        assert [await stocked.similar(each, owner=owner) for each in words] == [
+            ("beta",) if each == found else () for each in words
+        ]
+    assert [(await stocked.search(each, 5, "token:a")).model_dump() for each in words] == before
+    assert [each.owner for each in stocked.tools.wordings("beta")] == [USER, "token:b"]
+    assert [row.detail for row in stocked.journal(2)] == [
+        {"text": words[1], "owner": "token:b"}, {"text": words[0]},
+    ]  # fmt: skip
+
+
+async def test_two_owners_teach_a_tool_the_same_words_and_nobody_displaces_another(stocked: Library) -> None:
+    await stocked.learn_wording("beta", "groom a zebra")
+    for number in range(30):
+        await stocked.learn_wording("beta", f"request {number}", owner="token:a")
+    await stocked.learn_wording("beta", "groom a zebra", owner="token:a")
+    assert await stocked.similar("zebra", owner=USER) == ("beta",)
+    assert await stocked.similar("zebra", owner="token:a") == ("beta",)
+    await stocked.forget("beta", "groom a zebra")
+    assert await stocked.similar("zebra", owner=USER) == ()
+    assert await stocked.similar("zebra", owner="token:a") == ()
+
+
+async def test_words_of_an_earlier_version_are_the_users(settings: Settings) -> None:
+    async with open_library(settings, starters=lambda: None) as library:
+        await library.publish(simple("beta"), expected_version=0)
+        await library.learn_wording("beta", "groom a zebra")
+    with closing(sqlite3.connect(settings.home / "library.sqlite3", isolation_level=None)) as db:
+        for statement in (
+            "CREATE TABLE old (id INTEGER PRIMARY KEY, name TEXT, text TEXT, from_use INTEGER, UNIQUE (name, text))",
+            "INSERT INTO old SELECT id, name, text, from_use FROM wording",
+            "DROP TABLE wording",
+            "ALTER TABLE old RENAME TO wording",
+            "UPDATE search_total SET version = 3",
+            "PRAGMA user_version = 1",
+        ):
+            db.execute(statement)
+    async with open_library(settings, starters=lambda: None) as library:
+        assert await library.similar("zebra", owner=USER) == ("beta",)
+        assert await library.similar("zebra", owner="token:a") == ()
+        await library.learn_wording("beta", "groom a zebra", owner="token:a")
+        assert await library.similar("zebra", owner="token:a") == ("beta",)

@@ -1,5 +1,5 @@
 // What every client does: connect, ask for a tool, wait until it is told of a list with it, call it natively.
-// Task as JSON in argv[2]: {server: {command, args, env} | url, make: arguments of synthesize_tool, call: arguments,
+// Task as JSON in argv[2]: {server: {command, args, env} | url and headers, make: arguments of synthesize_tool, call: arguments,
 // times: how often `é` is repeated for a result that is too large to send, offset: where in it to read}.
 // Answer as JSON on stdout.
 const PATIENCE_MS = 60_000;
@@ -43,7 +43,9 @@ export async function connected({ open, overStdio, overHttp }, task, heard) {
   const client = open(heard && { tools: { autoRefresh: true, debounceMs: 0, onChanged: heard } });
   const standing = openedStream(Boolean(task.url));
   await client.connect(
-    task.url ? overHttp(new URL(task.url), { fetch: standing.fetch }) : overStdio(task.server),
+    task.url
+      ? overHttp(new URL(task.url), { fetch: standing.fetch, requestInit: { headers: task.headers ?? {} } })
+      : overStdio(task.server),
   );
   const protocol = client.getNegotiatedProtocolVersion?.() ?? "2025-11-25";
   if (protocol < "2026") await within(standing.open, "the standing stream");

@@ -29,8 +29,9 @@ UNHURRIED = (
 )
 """The same server, which ends its clean-up also where a busy machine makes it slow."""
 RUN_ALITA = "import sys; from alita_mcp.cli.main import main; sys.exit(main())"
-SERVE_HTTP = (sys.executable, "-c", RUN_ALITA, "serve", "--http", "127.0.0.1:0", "--no-token")
-"""Without a token, for tests that are about something else: tests/server/test_http_strangers.py asks for it."""
+SERVE_WITH_TOKEN = (sys.executable, "-c", RUN_ALITA, "serve", "--http", "127.0.0.1:0")
+SERVE_HTTP = (*SERVE_WITH_TOKEN, "--no-token")
+"""For tests that are about something else."""
 PATIENCE_S = 180
 """Far more than anything here takes; only a hang is that slow."""
 

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.server.processes import PATIENCE_S, SERVE_HTTP, Peer, environment, started
+from tests.server.processes import PATIENCE_S, SERVE_WITH_TOKEN, Peer, environment, started
 from tests.server.test_elicitation import Person
 
 pytestmark = pytest.mark.process
@@ -40,7 +40,7 @@ def secrets_file(tmp_path: Path) -> Path:
 async def serving(home: Path, *words: str, **settings: Any) -> AsyncIterator[tuple[str, Peer]]:
     """The server as a person starts it: nothing but `alita serve --http`, and these words and settings."""
     env = environment(home=home, sandbox="wasm", **settings)
-    async with started((*SERVE_HTTP[:6], *words), env, home.parent) as peer:
+    async with started((*SERVE_WITH_TOKEN, *words), env, home.parent) as peer:
         yield (await peer.says("serving MCP at")).split()[-1], peer
 
 
@@ -92,8 +92,9 @@ async def test_who_is_not_the_person_reads_no_secret(
 async def test_with_the_token_and_the_operators_word_a_form_approves(home: Path, secrets_file: Path) -> None:
     """The one way in which a connection approves: what the tests above refuse is not refused for another reason."""
     settings = {"secrets_file": secrets_file, "elicit": "true", "token": TOKEN}
-    async with serving(home, **settings) as (url, _):
+    async with serving(home, **settings) as (url, peer):
         told, person = await steal(url, "modern", **BEARER)
+        assert "whoever has the token can approve what it asks for" in peer.stderr
     assert READ in told
     assert len(person.asked) == 1
 
@@ -102,6 +103,11 @@ async def test_two_servers_share_the_token_of_their_home_and_say_where_it_is_but
     async with serving(home) as (first, _), serving(home) as (second, peer):
         token = (home / "http_token").read_text().strip()
         for url in (first, second):
+            page = url.replace("/mcp", "/ui")
+            async with httpx2.AsyncClient() as browser:
+                challenge = await browser.get(page)
+                assert (challenge.status_code, challenge.headers["www-authenticate"][:5]) == (401, "Basic")
+                assert (await browser.get(page, auth=("me", token))).status_code == 200
             assert (await steal(url, "modern", authorization=f"Bearer {token}"))[0] != "refused"
         assert f"the token in {home / 'http_token'}: alita install CLIENT --http 127.0.0.1:0" in peer.stderr
         assert "http://127.0.0.1:0/ui" in peer.stderr

@@ -16,16 +16,25 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
+from alita_mcp.agent.runs.store import RUNS, StoredRuns
+from alita_mcp.library.catalogue.use import RAN_CODE
+from alita_mcp.library.opening import open_library
+from alita_mcp.server.client.owner import token_owner
+from alita_mcp.settings import Settings
 from tests.agent import talk
 from tests.agent.scripted_solver import MODEL, serving
+from tests.in_process import IN_PROCESS
+from tests.models.openai_server import openai_server
 from tests.server.agents.test_task_resources import texts_at
+from tests.server.api.calling import begun
 from tests.server.connections import http_process, stdio_server
 from tests.server.in_memory import called, succeeded, text_of
 from tests.server.processes import PATIENCE_S
 
 TOKENS = {"ann": "ann's token, correct horse", "bob": "bob's token, battery staple"}
-ASKED = {name: f"zebra crossings of {name} in percent" for name in ("user", *TOKENS)}
-"""What each calls `calculate` by, in words that lead to it for nobody yet."""
+OWNERS = {"user": "user"} | {name: token_owner(token) for name, token in TOKENS.items()}
+WORDS = "zebra crossings"
+"""What leads to `calculate` for nobody yet."""
 CODE = "open('note.txt', 'w').write('private')\n'private ' * 100_000"
 
 
@@ -47,14 +56,14 @@ class Traces:
 
 
 @asynccontextmanager
-async def doors(home: Path, **settings: str) -> AsyncIterator[dict[str, Door]]:
+async def doors(home: Path, sandbox: str = "wasm", **settings: str) -> AsyncIterator[dict[str, Door]]:
     """The user's door and those of two tokens, each of a process of its own."""
     async with AsyncExitStack() as stack:
         stack.enter_context(anyio.fail_after(3 * PATIENCE_S))
-        over_stdio = Client(stdio_server(home, **settings), mode="legacy")
+        over_stdio = Client(stdio_server(home, sandbox, **settings), mode="legacy")
         opened = {"user": Door(await stack.enter_async_context(over_stdio))}
         for (name, token), mode in zip(TOKENS.items(), ("auto", "legacy"), strict=True):
-            url, _ = await stack.enter_async_context(http_process(home, token=token, **settings))
+            url, _ = await stack.enter_async_context(http_process(home, sandbox, token=token, **settings))
             headers = {"authorization": f"Bearer {token}"}
             http = await stack.enter_async_context(
                 httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(PATIENCE_S))
@@ -76,14 +85,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[dict[str,
 
 
 async def leave_traces(name: str, door: Door) -> Traces:
-    """Has a task solved and code run, searches and calls: all that leaves something behind."""
+    """Has a task solved and code run."""
     solved = await succeeded(door.client, "solve_task", task=f"Sum up the secret plan of {name} for zebras.")
     done = await called(door.client, "run_code", code=CODE)
     links = [block.uri for block in done.content if isinstance(block, types.ResourceLink)]
     assert len(links) == 2, text_of(done)[:500]
     file = next(uri for uri in links if uri.endswith("note.txt"))
-    await succeeded(door.client, "search_capabilities", query=f"calculate {ASKED[name]}")
-    await succeeded(door.client, "run_tool", name="calculate", arguments={"expression": "6*7"})
     steps = [step["uri"] for step in solved["steps"] if step.get("uri")]
     return Traces(solved["run"], file.split("/")[-2], (solved["events"], *steps, *links))
 
@@ -111,6 +118,12 @@ async def reached(door: Door, traces: Traces) -> list[str]:
     return found
 
 
+async def scores(door: Door, query: str) -> dict[str, float]:
+    """What a search answers."""
+    found = await succeeded(door.client, "search_capabilities", query=query)
+    return {hit["name"]: hit["score"] for hit in found["results"]}
+
+
 @pytest.mark.process
 async def test_strangers_on_one_home_reach_nothing_of_each_other(
     home: Path, asked: tuple[str, list[dict[str, Any]]]
@@ -134,3 +147,39 @@ async def test_strangers_on_one_home_reach_nothing_of_each_other(
         named = [name for name in left if f"secret plan of {name} " in request]
         leaks += [f"one prompt has the tasks of {' and '.join(named)}"] if len(named) > 1 else []
     assert not leaks, "\n".join(leaks)
+    owners = {run.run: run.owner for run in await StoredRuns(home / RUNS).list(100)}
+    assert owners == {traces.task: OWNERS[name] for name, traces in left.items()}
+    async with open_library(Settings(home=home)) as library:
+        ran = [row.detail.get("owner", "user") for row in library.journal(1_000, RAN_CODE)]
+    assert set(ran) == set(OWNERS.values())
+
+
+@pytest.mark.process
+async def test_a_word_that_one_teaches_a_tool_changes_what_nobody_else_finds(home: Path) -> None:
+    async with doors(home, IN_PROCESS) as opened:
+        before = {name: await scores(door, WORDS) for name, door in opened.items()}
+        query = f"compute an arithmetic expression for {WORDS}"
+        assert (await scores(opened["bob"], query))["calculate"] > 0.5
+        await succeeded(opened["bob"].client, "run_tool", name="calculate", arguments={"expression": "6*7"})
+        while (found := await scores(opened["bob"], WORDS)) == before["bob"]:  # noqa: ASYNC110 - learned in the background
+            await anyio.sleep(0.05)
+        assert found["calculate"] > before["bob"].get("calculate", 0.0)
+        for name in ("user", "ann"):
+            assert await scores(opened[name], WORDS) == before[name]
+
+
+@pytest.mark.process
+async def test_a_task_under_way_is_followed_and_stopped_by_its_owner_alone(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with openai_server(None) as (url, _):
+        async with doors(home, IN_PROCESS, model=MODEL, model_base_url=url) as opened:
+            ann, bob = opened["ann"].api, opened["bob"].api
+            assert ann is not None
+            assert bob is not None
+            path = f"/api/tasks/{await begun(ann, plans=0)}"
+            for method, address in (("GET", path), ("GET", f"{path}/events"), ("DELETE", path)):
+                assert (await bob.request(method, address)).status_code == 404
+            assert (await ann.get(path)).json()["status"] == "running"
+            assert (await ann.delete(path)).status_code == 204

@@ -179,3 +179,20 @@ async def test_the_oldest_finished_task_makes_room(build: Build, monkeypatch: py
         assert {(await raw(client, "tasks/get", taskId=each))["status"] for each in (second, third)} == {
             "completed"
         }
+
+
+async def test_a_task_of_another_owner_is_not_there(build: Build) -> None:
+    async def work(_task: Task) -> types.CallToolResult:
+        return said("private")
+
+    async def handler(call: ToolCall) -> ToolResult:
+        return call.tasks.start_task(work, "token:a")
+
+    server = build(extra_sources=[one_tool(handler)])
+    async with connected(server, "modern", extensions=[advertise(EXTENSION)]) as client:
+        task_id = (await started(client))["taskId"]
+        for method in ("tasks/get", "tasks/cancel"):
+            with pytest.raises(MCPError, match="Task not found"):
+                await raw(client, method, taskId=task_id)
+        with pytest.raises(MCPError, match="Task not found"):
+            await raw(client, "tasks/update", taskId=task_id, inputResponses={})

@@ -14,7 +14,7 @@ from alita_mcp.settings import FixedLimits
 from tests.in_process import IN_PROCESS
 from tests.server.connections import SHOUT
 from tests.server.node_tools import NodeTools
-from tests.server.processes import ENTRY, SERVE_HTTP, environment, started
+from tests.server.processes import ENTRY, SERVE_WITH_TOKEN, environment, started
 
 pytestmark = pytest.mark.node
 
@@ -56,9 +56,11 @@ async def test_a_typescript_client_hears_of_a_new_tool_and_calls_it(
         server: dict[str, Any] = {"server": {"command": sys.executable, "args": list(ENTRY[1:]), "env": env}}
         answer = await conversation(node_tools, script, tmp_path, server, era)
     else:
-        async with started(SERVE_HTTP, env, tmp_path) as peer:
+        async with started(SERVE_WITH_TOKEN, env, tmp_path) as peer:
             url = (await peer.says("serving MCP at")).split()[-1]
-            answer = await conversation(node_tools, script, tmp_path, {"url": url}, era)
+            token = (tmp_path / "home" / "http_token").read_text(encoding="ascii").strip()
+            server = {"url": url, "headers": {"Authorization": f"Bearer {token}"}}
+            answer = await conversation(node_tools, script, tmp_path, server, era)
     assert answer["advertised"] is True
     assert answer["protocol"] == protocol
     assert answer["made"]["status"] == "created"

@@ -10,6 +10,7 @@ from alita_mcp.errors import Cancelled, SandboxError, UsageError
 from alita_mcp.owners import USER
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.jobs.jobs import (
+    KEPT_FINISHED,
     MAX_LEFT,
     MAX_PARKED,
     MAX_QUEUED,
@@ -313,3 +314,22 @@ async def test_a_thousand_callers_that_give_up_leave_a_few_jobs() -> None:
             assert begun == 1_000
             assert len(running) == MAX_LEFT
             assert [job.finished is None for job in made] == [False] * (1_000 - MAX_LEFT) + [True] * MAX_LEFT
+
+
+async def test_a_job_is_found_by_its_owner_alone_and_a_stranger_ends_or_displaces_none() -> None:
+    async def at_once(_enter: ReportStage) -> Outcome:
+        return DONE
+
+    async with open_jobs() as jobs:
+        ours = jobs.start(at_once, "the same", owner="token:a")
+        theirs = jobs.start(at_once, "the same", owner="token:b")
+        assert theirs.id != ours.id
+        assert jobs.find_by_key("the same", "token:b") is theirs
+        with pytest.raises(UsageError, match="There is no job"):
+            jobs.find_job(ours.id, owner="token:b")
+        await ours.done.wait()
+        for _ in range(KEPT_FINISHED + 10):
+            await jobs.start(at_once, owner="token:b").done.wait()
+        assert jobs.find_job(ours.id, owner="token:a") is ours
+        with pytest.raises(UsageError, match="There is no job"):
+            jobs.find_job(theirs.id, owner="token:b")

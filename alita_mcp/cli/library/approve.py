@@ -122,7 +122,7 @@ async def approve_code(number: str, digest: str | None, part: Grants | None, out
         if digest is None:
             packages, client = ", ".join(asked.packages) or "none", spell_hidden(asked.client) or "unnamed"
             output.note(f"code {number}  {asked.digest}")
-            for line in (*rights, f"packages: {packages}", f"asked by: {client}"):
+            for line in (*rights, f"packages: {packages}", f"asked by: {client} ({asked.owner})"):
                 output.note(f"  {line}")
             output.note(list_code(asked.code))
             require_terminal(f"Run `alita approve --code {number} DIGEST` once you have read it.")

@@ -10,6 +10,7 @@ import json
 import re
 import secrets
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -17,10 +18,11 @@ from alita_mcp.errors import ToolNotFound, ToolUnavailable
 from alita_mcp.library.clock import now
 from alita_mcp.library.disk import Damaged, read_plain_file
 from alita_mcp.machine import unusable
+from alita_mcp.owners import USER, choose_surplus
 from alita_mcp.values import Grants, Value
 
 MAX_WAITING = 100
-"""So many wait for a person; one more takes the place of the oldest."""
+"""So many wait for a person; one more takes the place of an older one."""
 MAX_APPROVED = 1_000
 _NUMBER = re.compile(r"[0-9a-f]{8}")
 _MAX_BYTES = 1 << 20
@@ -33,6 +35,8 @@ class AskedCode(Value):
     packages: tuple[str, ...] = ()
     grants: Grants
     client: str = ""
+    owner: str = USER
+    """Whose code it is; nobody else's is approved with it."""
     asked_at: str = ""
     approved_at: str = ""
     """Empty while it waits for a person."""
@@ -40,7 +44,8 @@ class AskedCode(Value):
     @property
     def digest(self) -> str:
         """`sha256:…` over all that decides what runs and what it may do."""
-        parts = [self.code, sorted(self.packages), self.grants.model_dump(mode="json")]
+        parts: list[Any] = [self.code, sorted(self.packages), self.grants.model_dump(mode="json")]
+        parts += [] if self.owner == USER else [self.owner]
         text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
@@ -65,8 +70,8 @@ class CodeApprovals:
         for number, earlier in known:
             if earlier.digest == asked.digest:
                 return number
-        waiting = [number for number, each in known if not each.approved_at]
-        for number in waiting[: max(0, len(waiting) - MAX_WAITING + 1)]:
+        waiting = [(number, each.owner, 1) for number, each in known if not each.approved_at]
+        for number in choose_surplus(waiting, asked.owner, MAX_WAITING - 1):
             (self._folder / f"{number}.json").unlink(missing_ok=True)
         number = secrets.token_hex(4)
         self._write(number, asked.model_copy(update={"asked_at": now()}))

@@ -6,8 +6,8 @@ import hashlib
 import logging
 from abc import ABC, abstractmethod
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, fields
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from typing import NamedTuple
 
 import anyio
 
@@ -23,8 +23,7 @@ _TRIES = 3
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class WorkerKey:
+class WorkerKey(NamedTuple):
     """Key of a worker: jobs with the same key may use the same worker, one after the other."""
 
     limits: Limits
@@ -33,19 +32,11 @@ class WorkerKey:
     code: str = ""
     """Digest of it."""
     function: str = ""
-    grants: Grants = field(default_factory=Grants)
+    grants: Grants = Grants()
     hash_seed: int | None = None
     clock_offset_s: int = 0
     moment: int | None = None
     random_seed: int | None = None
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        """Computed once: a pool looks a key up some thirty times in a call."""
-        return hash(tuple(getattr(self, each.name) for each in fields(self)))
 
 
 def key_of(job: Job) -> WorkerKey:

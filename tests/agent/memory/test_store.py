@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -198,3 +200,38 @@ async def test_memories_are_shown_and_exported(home: Path, tmp_path: Path) -> No
         await memory.show("recipe-x")
     with pytest.raises(LibraryError, match="Cannot write"):
         await memory.export(tmp_path)
+
+
+async def test_nothing_that_a_stranger_did_is_recalled_and_a_person_sees_all(home: Path) -> None:
+    ours, theirs = StoredMemory(home), StoredMemory(home, owner="token:a")
+    await ours.remember(summed(), [stated("Lyon has 522,250 inhabitants.")])
+    await theirs.remember(summed("r2", answer="43"), [stated("Lyon has 1 inhabitant.", at="2026-01-01")])
+    for memory, run, number in ((ours, "r1", "522,250"), (theirs, "r2", "1")):
+        recalled = await memory.recall(SUM_AGAIN)
+        assert [episode.run for episode, _ in recalled.episodes] == [run]
+        assert [recipe.successes for recipe, _ in recalled.recipes] == [1]
+        ((fact, _),) = (await memory.recall("How many inhabitants has Lyon?")).facts
+        assert fact.text.startswith(f"“Lyon has {number} inhabitant")
+    assert await StoredMemory(home, owner="token:b").recall(SUM_AGAIN) == Recalled()
+    entries = await ours.list()
+    assert sorted(entry.owner for entry in entries) == ["token:a"] * 3 + ["user"] * 3
+    assert len({entry.id for entry in entries}) == 6
+    assert all(("(token:a) " in entry.text) == (entry.owner == "token:a") for entry in entries)
+
+
+async def test_a_stranger_that_remembers_much_displaces_its_own(home: Path) -> None:
+    ours, theirs = (StoredMemory(home, most=10, owner=owner) for owner in ("user", "token:a"))
+    for at in range(3):
+        await ours.remember(summed(f"r{at}", task=f"Ours {at}: sum of amount?", answer=str(at), steps=()))
+    for at in range(30):
+        await theirs.remember(summed(f"t{at}", task=f"Theirs {at}: sum of amount?", answer=str(at), steps=()))
+    owners = [entry.owner for entry in await ours.list("episodic")]
+    assert (owners.count("user"), owners.count("token:a")) == (3, 7)
+
+
+async def test_a_memory_of_an_earlier_version_is_the_users(home: Path) -> None:
+    await StoredMemory(home).remember(summed())
+    with closing(sqlite3.connect(home / FILE, isolation_level=None)) as db:
+        db.execute("ALTER TABLE memories DROP COLUMN owner")
+    assert await StoredMemory(home, owner="token:a").recall(SUM) == Recalled()
+    assert len((await StoredMemory(home).recall(SUM)).recipes) == 1

@@ -16,6 +16,7 @@ from alita_mcp.agent.interface import TaskRuns
 from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
+from alita_mcp.owners import USER
 
 KEY = "sk-proj-" + "a1B2" * 8
 
@@ -304,3 +305,55 @@ async def test_a_disk_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path)
     with pytest.raises(LibraryError):
         await runs.keep_value(RUN, "o1", b"1")
     assert await runs.events(RUN) == []
+
+
+async def test_an_owner_reads_its_own_runs_and_a_person_all(folder: Path) -> None:
+    runs = StoredRuns(folder)
+    for run, owner in ((RUN, "token:a"), (run_id(8), USER)):
+        await runs.begin_run(run, TASK, owner)
+        await runs.keep_value(run, "o1", b"1")
+        await runs.append(finished(1, run))
+    request = folder / run_id(8) / "request.json"
+    told = json.loads(request.read_bytes())
+    del told["owner"]  # as an earlier version wrote it
+    request.write_text(json.dumps(told))
+    for owner, own, other in (("token:a", RUN, run_id(8)), (USER, run_id(8), RUN)):
+        reader = runs.of_owner(owner)
+        assert [(one.run, one.owner) for one in await reader.list()] == [(own, owner)]
+        assert await reader.find_run(own[:31]) == own
+        assert await reader.read_value(own, "o1") == b"1"
+        assert [one.number async for one in reader.follow(own)] == [1]
+        for read in (
+            reader.events(other),
+            reader.solution(other),
+            reader.summary(other),
+            reader.find_run(other),
+        ):
+            with pytest.raises(ToolNotFound, match="There is no run"):
+                await read
+        with pytest.raises(ToolNotFound, match="There is no run"):
+            await reader.read_value(other, "o1")
+        with pytest.raises(ToolNotFound, match="There is no run"):
+            _ = [one async for one in reader.follow(other)]
+    assert {one.run for one in await runs.of_owner(None).list()} == {RUN, run_id(8)}
+
+
+async def test_a_strangers_runs_make_room_before_anybody_loses_what_fits_into_a_fair_share(
+    folder: Path,
+) -> None:
+    runs = StoredRuns(folder, max_runs=6, max_bytes=60_000)
+
+    async def begin(number: int, owner: str, size: int = 10) -> None:
+        await runs.begin_run(run_id(number), TASK, owner)
+        await runs.keep_value(run_id(number), "o1", b"1" * size)
+        await runs.append(finished(1, run_id(number)))
+        os.utime(folder / run_id(number) / "request.json", (1e9 + number, 1e9 + number))
+
+    for number in (1, 2):
+        await begin(number, "token:a")
+    for number in range(3, 20):
+        await begin(number, "token:b")
+    for number in range(20, 23):
+        await begin(number, "token:b", 20_000)
+    assert {one.run for one in await runs.of_owner("token:a").list()} == {run_id(1), run_id(2)}
+    assert run_id(22) in {one.run for one in await runs.of_owner("token:b").list()}

@@ -34,6 +34,14 @@ def test_runs_are_listed_with_how_they_ended(solve: Solve, runs: Solve) -> None:
     assert [(run["run"], run["status"]) for run in told["runs"]] == [(OTHER, "running")]
 
 
+def test_a_person_sees_the_runs_of_all_owners(runs: Solve) -> None:
+    store = kept_runs()
+    anyio.run(store.begin_run, OTHER, TaskRequest(task="another"), "token:0123456789abcdef")
+    assert runs().out.rstrip().endswith("(token:0123456789abcdef) another")
+    assert runs("--json").json["runs"][0]["owner"] == "token:0123456789abcdef"
+    assert runs(OTHER[:4]).status == 0
+
+
 def test_a_log_tells_all_that_happened_and_escapes_what_strangers_wrote(solve: Solve, runs: Solve) -> None:
     hostile = step(1, observation="line\n\x1b]0;owned\x07 second")
     solve(ScriptedFlow([("plan", "why", PLAN), ("plan", "odd", {"chosen": [1]}), *hostile]))

@@ -18,8 +18,7 @@ from alita_mcp.sandbox.runner.tool import call, clock, failures, grants, seeding
 
 CHANNEL = 3
 _PR_SET_DUMPABLE = 4
-_PR_GET_TID_ADDRESS = 40
-_CLONE_PARENT, _CLONE_CHILD_TID = 0x8000, 0x01200000
+_CLONE_PARENT = 0x8000
 _CO_COROUTINE = 0x80
 _SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """There is one processor, and threads that an import starts cannot be forked: libraries must start none."""
@@ -108,18 +107,16 @@ def _serve(control: socket.socket, child: call.Child, function: Any, lock_memory
 def _fork_of_sibling() -> Callable[[], int]:
     """A fork whose child is the supervisor's own, which alone learns how it ended."""
     number = {"x86_64": 56, "aarch64": 220}.get(os.uname().machine)
-    if number is None or not (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc"):
-        return _fork_twice
+    if (
+        number is None
+        or "CS_GNU_LIBC_VERSION" not in os.confstr_names
+        or not os.confstr("CS_GNU_LIBC_VERSION")
+    ):
+        return _fork_twice  # another C library takes its own number for the child's after such a fork
     python, libc = ctypes.pythonapi, ctypes.PyDLL(None)  # which keep the interpreter's lock
-    # the thread's own number in the C library, which its fork has the kernel write too
-    place = ctypes.c_ulong(0)
-    libc.prctl(_PR_GET_TID_ADDRESS, ctypes.byref(place), 0, 0, 0)
-    flags = _CLONE_PARENT | signal.SIGCHLD | (_CLONE_CHILD_TID if place.value else 0)
-    words = [ctypes.c_ulong(word) for word in (number, flags, 0, 0, place.value, place.value)]
-    before, in_child, in_parent = (
-        python.PyOS_BeforeFork, python.PyOS_AfterFork_Child, python.PyOS_AfterFork_Parent,
-    )  # fmt: skip
-    clone = libc.syscall
+    words = [ctypes.c_ulong(word) for word in (number, _CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0)]
+    clone, before = libc.syscall, python.PyOS_BeforeFork
+    in_child, in_parent = python.PyOS_AfterFork_Child, python.PyOS_AfterFork_Parent
 
     def fork() -> int:
         before()
