@@ -45,8 +45,8 @@ TOOLS = [name for name in CALLS if name != "filed"]
 RIGHT = {
     "vowel_share": ("0.29", "0.286"), "repeat_rows": ('["ab", "ab"]',), "reviewed": ("8",),
 }  # fmt: skip
-BOUNDED = ("runs", "code-runs", "tasks")
-"""Folders whose oldest files go when there are too many, unfinished ones too."""
+BOUNDED = ("runs", "code-runs", "tasks", "code_approvals")
+"""Folders whose unfinished files go later: when there are too many or, of code that asks, after a minute."""
 REFUSALS = ("was deleted", "is disabled", "nobody approved")
 Model = dict[str, Any]
 """What holds of a home: register → value. Registers are `state NAME`, `published NAME vN` and the like."""
