@@ -23,7 +23,6 @@ from tests.library.factory import (
     forge,
     found,
     opened,
-    publish_six,
     simple,
     write_version_folder,
 )
@@ -116,38 +115,6 @@ def test_starter_tools_are_found_in_a_checkout_and_in_an_installed_package(tmp_p
     installed.mkdir(parents=True)
     assert starter_tools_folder(package) == installed
     assert starter_tools_folder() is not None
-
-
-async def test_a_broken_catalogue_is_an_error_with_a_hint_and_nothing_is_deleted(home: Path) -> None:
-    async with opened(home) as library:
-        await publish_six(library)
-    catalogue = home / "library.sqlite3"
-    for damage in (b"this is no database, " * 500, catalogue.read_bytes()[:5_000] + b"\xff" * 40_000):
-        for leftover in ("library.sqlite3-wal", "library.sqlite3-shm"):
-            (home / leftover).unlink(missing_ok=True)
-        catalogue.write_bytes(damage)
-        with pytest.raises(LibraryError, match="cannot be used") as broken:
-            async with opened(home):
-                pass
-        assert "Nothing was deleted" in broken.value.hint
-        assert catalogue.read_bytes() == damage
-        assert len(found(home, "generated_tools/*/v1/tool.py")) == 6
-        assert not found(home, "owners/*")
-
-
-async def test_a_lost_catalogue_is_made_again_from_the_files(home: Path) -> None:
-    async with opened(home) as library:
-        await publish_six(library)
-        await library.publish(simple("slugify", "New.", answer="2"), expected_version=1)
-    for file in found(home, "library.sqlite3*"):
-        file.unlink()
-    (home / "generated_tools" / "word_count" / "v1" / "tool.py").write_text("evil = 1\n")
-    async with opened(home) as library:
-        assert len(list(library.tools.entries())) == 5
-        assert library.entry("slugify").versions == (1, 2)
-        assert (await library.read("slugify")).manifest.version == 2
-        assert {"adopted", "refused", "set aside"} <= set(events(library))
-        assert len(found(home, "set-aside/word_count-v1-*/tool.py")) == 1
 
 
 async def test_a_catalogue_of_a_newer_alita_is_refused(home: Path) -> None:
