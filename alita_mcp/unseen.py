@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import NamedTuple
 
 CODE_COLUMNS = 100
 """Widest row of code where no terminal says how wide it is."""
@@ -44,26 +43,6 @@ _BLANKS = 40
 _PIECE = re.compile(
     rf"(?P<risky><(?=U\+)| {{{_BLANKS},}})|(?P<ascii>[ -~])|(?P<other>[^ -~])(?P=other)*", re.DOTALL
 )
-
-
-class HiddenCharacter(NamedTuple):
-    """A hidden character of a program."""
-
-    character: str
-    line: int
-
-    @property
-    def fix(self) -> str:
-        """What its author can do."""
-        return f"Write it as the escape {self.character!a}, which a reader sees."
-
-
-def hidden_character(code: str) -> HiddenCharacter | None:
-    """The first hidden character of a program; None where there is none."""
-    found = HIDDEN.search(code)
-    if found is None:
-        return None
-    return HiddenCharacter(found.group(), code.count("\n", 0, found.start()) + 1)
 
 
 def spell_hidden(text: str) -> str:

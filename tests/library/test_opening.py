@@ -143,11 +143,12 @@ async def test_a_lost_catalogue_is_made_again_from_the_files(home: Path) -> None
         file.unlink()
     (home / "generated_tools" / "word_count" / "v1" / "tool.py").write_text("evil = 1\n")
     async with opened(home) as library:
-        assert len(list(library.tools.entries())) == 5
+        assert len(list(library.tools.entries())) == 6
         assert library.entry("slugify").versions == (1, 2)
         assert (await library.read("slugify")).manifest.version == 2
-        assert {"adopted", "refused", "set aside"} <= set(events(library))
-        assert len(found(home, "set-aside/word_count-v1-*/tool.py")) == 1
+        assert "adopted" in events(library)
+        assert library.entry("word_count").state == "quarantined"
+        assert not found(home, "set-aside/*")
 
 
 async def test_a_catalogue_of_a_newer_alita_is_refused(home: Path) -> None:

@@ -323,13 +323,8 @@ FROM (SELECT 1) LEFT JOIN usage u ON u.name = :name
 """
 """Differs whenever the entry of a tool may."""
 
-LAST_CHANGE = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'touched'), 0)"
 SKIP_CHANGES = (
-    """
-    INSERT INTO sqlite_sequence SELECT 'touched', 0
-    WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'touched')
-    """,
-    "UPDATE sqlite_sequence SET seq = max(seq, :number) WHERE name = 'touched'",
+    "INSERT INTO touched SELECT :number, '' WHERE :number > (SELECT coalesce(max(at), 0) FROM touched)"
 )
 """The next change has a number behind `number`."""
 
@@ -342,11 +337,9 @@ SELECT t.name, coalesce(c.at, 0) AS number, t.state, t.pinned,
 FROM tool t LEFT JOIN touched c ON c.name = t.name WHERE coalesce(c.at, 0) > ?
 """
 """What people decided about the tools that changed after a change; -1 for all tools."""
-FORGOTTEN = "SELECT name FROM touched WHERE at > ? AND name NOT IN (SELECT name FROM tool)"
-
 RESTORE = (
     """
-    UPDATE tool SET pinned = coalesce(:pinned, pinned),
+    UPDATE tool SET pinned = :pinned,
         state = iif('deleted' IN (state, :state), 'deleted', iif('disabled' IN (state, :state), 'disabled', 'enabled')),
         deleted_at = iif('deleted' IN (state, :state), coalesce(deleted_at, :now), NULL)
     WHERE name = :name
