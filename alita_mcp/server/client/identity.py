@@ -5,8 +5,6 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import principal_components
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from alita_mcp.owners import USER, ClientIdentity, Maker
@@ -66,13 +64,7 @@ def client_key(ctx: Context) -> str:
     """What tells the client of a request from all others, as long as it lasts; empty where nothing does."""
     # 1. A connection that lasts gets a key that no other one has or can guess.
     # 2. Requests that stand alone: over stdio all come from the client of this process.
-    # 3. Over HTTP their authenticated subject; without one, nothing: clients of one kind behind a proxy share both
-    #    address and name.
+    # 3. Over HTTP nothing tells them apart: they share the token, and behind a proxy both address and name.
     if not is_modern(ctx):
         return str(connection_of(ctx).state.setdefault(_KEY, secrets.token_hex(16)))
-    if ctx.request is None:
-        return _THIS_PROCESS
-    user = ctx.request.scope.get("user")
-    if isinstance(user, AuthenticatedUser) and user.access_token.subject:
-        return repr(principal_components(user.access_token))
-    return ""
+    return _THIS_PROCESS if ctx.request is None else ""
