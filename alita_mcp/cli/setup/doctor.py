@@ -74,7 +74,7 @@ async def doctor(
         "embedded": await find_embedded(),
         "extras": extras,
         "library": library,
-        "http": check_token(settings),
+        "http": describe_token(settings),
         "policy": settings.policy,
         "model": settings.model,
         "retired_settings": find_retired_settings(),
@@ -84,9 +84,7 @@ async def doctor(
     output.print_result(findings, "\n".join(describe_findings(findings, reports)))
     if chosen is None:
         return SandboxUnavailable.exit_status
-    if "problem" in library:
-        return LibraryError.exit_status
-    return UsageError.exit_status if "problem" in findings["http"] else 0
+    return LibraryError.exit_status if "problem" in library else 0
 
 
 async def check_library(settings: Settings, *, clean: bool) -> dict[str, Any]:
@@ -113,20 +111,22 @@ async def check_library(settings: Settings, *, clean: bool) -> dict[str, Any]:
     return findings
 
 
-def check_token(settings: Settings) -> dict[str, str]:
-    """Where the token of HTTP clients is, or what is wrong with its file; nothing is made."""
-    from alita_mcp.server.transports.http_token import read_token_file, token_path
+def describe_token(settings: Settings) -> str:
+    """Where the token of HTTP clients is and who shares it, or what is wrong with its file; nothing is made."""
+    from alita_mcp.server.transports.http_token import TOKEN_FILE, read_token_file
 
-    if settings.token is not None:
-        return {"token": "ALITA_TOKEN"}
-    path = token_path(settings)
-    if not os.path.lexists(path):
-        return {}
+    path = settings.home / TOKEN_FILE
     try:
-        read_token_file(path)
+        if settings.token is None and not os.path.lexists(path):
+            return (
+                "- HTTP has no token yet: all clients that send the one of `alita serve` are one trust group"
+            )
+        if settings.token is None:
+            read_token_file(path)
     except UsageError as unfit:
-        return {"token": str(path), "problem": unfit.message, "hint": unfit.hint}
-    return {"token": str(path)}
+        return f"✗ {unfit}"
+    where = "ALITA_TOKEN" if settings.token else path
+    return f"✓ HTTP token in {where}: all clients that send it are one trust group"
 
 
 def check_extras() -> dict[str, Any]:
@@ -189,13 +189,7 @@ def describe_findings(findings: dict[str, Any], reports: tuple[ProbeReport, ...]
         lines += [f"  {name} ({what}) is not used any more" for name, what in library["leftovers"].items()]
         if library["leftovers"]:
             lines.append("    → alita doctor --clean removes it")
-    http = findings["http"]
-    if "problem" in http:
-        lines += [f"✗ HTTP {http['problem']}", f"    → {http['hint']}"]
-    elif http:
-        lines.append(f"✓ HTTP token in {http['token']}: all clients that send it are one trust group")
-    else:
-        lines.append("  HTTP has no token yet: the one that `alita serve --http` makes is one trust group's")
+    lines.append(findings["http"])
     model = findings["model"] or "none; the connected agent writes the code"
     lines.append(f"  policy {findings['policy']}, model {model}")
     lines += [

@@ -90,7 +90,8 @@ class Catalogue:
             for statement in (*ADDED_TABLES, *chain(*migrations), *TOUCHED, *LISTING):
                 db.execute(statement)
             prepare(db)
-            db.execute(f"PRAGMA user_version = {HOME_FORMAT}")
+            if found != HOME_FORMAT:  # the same number would be written again, which a full disk refuses
+                db.execute(f"PRAGMA user_version = {HOME_FORMAT}")
 
     def _back_up(self, number: int) -> None:
         """Copies a catalogue of an earlier format to `library.sqlite3.format-N`, of which the last is kept."""
@@ -161,18 +162,7 @@ class Catalogue:
 
     def decisions_after(self, number: int) -> list[Decisions]:
         """What people decided about the tools that changed after a change; -1: about all."""
-        return [
-            Decisions(
-                name=row["name"],
-                number=row["number"],
-                state=row["state"],
-                pinned=bool(row["pinned"]),
-                version=row["version"],
-                approved=tuple(json.loads(row["approved"])),
-                reviewed=tuple(json.loads(row["reviewed"])),
-            )
-            for row in self._rows(DECISIONS, number)
-        ]
+        return [Decisions.model_validate_json(row[0]) for row in self._rows(DECISIONS, number)]
 
     def take_in(
         self,

@@ -95,6 +95,7 @@ def _serve(wire: Wire, parent: int, greeting: Greeting) -> NoReturn:
     import anyio
 
     from alita_mcp.event_loop import collect_garbage_rarely
+    from alita_mcp.library.temporary import claim_temporary_folder
     from alita_mcp.machine import lack_of_descriptors
     from alita_mcp.server.build import build_server
     from alita_mcp.server.transports.shutdown import leave
@@ -103,6 +104,8 @@ def _serve(wire: Wire, parent: int, greeting: Greeting) -> NoReturn:
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
     if lack := lack_of_descriptors(settings.max_workers):
         logging.getLogger(__name__).warning("%s", lack)
+
+    claim_temporary_folder()
 
     async def serve() -> NoReturn:
         gc.freeze()

@@ -88,7 +88,7 @@ async def serve_http(
     if token is None:
         refuse_open_server(settings, host, allowed_hosts)
     with _listen(host, port) as listener, ExitStack() as deadline:
-        server = server or build_http_server(settings, has_token=token is not None)
+        server = server or build_http_server(settings)
         sessions = ResumableSessions(
             server,
             retry_interval=RETRY_MS,
@@ -125,12 +125,12 @@ async def serve_http(
     return status
 
 
-def build_http_server(settings: Settings, *, has_token: bool) -> Server[Any]:
+def build_http_server(settings: Settings) -> Server[Any]:
     """A server for clients that share a port: forms need ALITA_ELICIT and a token."""
     from alita_mcp.server.build import build_server
 
-    elicit = has_token and settings.elicit is True
-    return build_server(settings.model_copy(update={"elicit": elicit}))
+    over_http = {"review": settings.review or "describe", "elicit": settings.elicit is True}
+    return build_server(settings.model_copy(update=over_http))
 
 
 class OpenRequests:
