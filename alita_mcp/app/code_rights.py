@@ -21,7 +21,7 @@ from alita_mcp.runs.execution import LIMITS
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
-from alita_mcp.unseen import code_listing, hidden_character
+from alita_mcp.unseen import HIDDEN, code_listing
 from alita_mcp.values import Value
 
 CHAIN = ("run_code",)
@@ -66,11 +66,12 @@ class CodeRights:
         # Case 1: it asks for nothing. Case 2: no person could read it as it is, or nobody could grant it.
         if request.grants.is_pure:
             return None
-        if hidden := hidden_character(request.code):
-            problem = (
-                f"Line {hidden.line} of the code holds the hidden character U+{ord(hidden.character):04X}."
+        if hidden := HIDDEN.search(request.code):
+            line = request.code.count("\n", 0, hidden.start()) + 1
+            raise InvalidArguments(
+                f"Line {line} of the code holds the hidden character U+{ord(hidden.group()):04X}.",
+                hint=f"Write it as the escape {hidden.group()!a}.",
             )
-            raise InvalidArguments(problem, hint=hidden.fix)
         if ANY in request.grants.network:
             raise InvalidArguments(
                 "`needs` does not name its hosts.", hint="Name each host that the code reaches."
@@ -109,14 +110,16 @@ class CodeRights:
         how = f"A person can approve it: `alita approve --code {number}`. Then call run_code again."
         return CodeWaits(grants=in_words(asked.grants), how=how, asked=refusal)
 
-    def broker_for(self, request: CodeRequest, workspace: Path | None = None) -> GrantedBroker | None:
-        """The broker that serves the rights of code that may run; None for code that asks for none.
+    def broker_for(
+        self, request: CodeRequest, identity: ClientIdentity, workspace: Path | None = None
+    ) -> GrantedBroker | None:
+        """The broker that serves the rights of a client's code that may run; None for code that asks for none.
 
         `workspace` is its folder in place of the one in the settings.
         """
         if request.grants.is_pure:
             return None
-        return self._brokers.broker_of(request.grants, LIMITS, CHAIN, workspace)
+        return self._brokers.broker_of(request.grants, LIMITS, CHAIN, workspace, identity)
 
 
 def question_about(asked: AskedCode, number: str, home: str) -> str | None:

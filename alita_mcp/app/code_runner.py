@@ -43,6 +43,7 @@ from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.toolsmith.package_check import find_slip, is_pinned
 from alita_mcp.values import Grants, Manifest, Value
 from alita_mcp.verification.json_schema import validate_arguments
+from alita_mcp.verification.static.imports import package_checks
 
 ShowManifest = Callable[[Manifest], Manifest]
 """Reduces a manifest to what the client may read of it; returns the same object where it may read all."""
@@ -106,8 +107,9 @@ class CodeRunner:
             SandboxError: the sandbox failed, not the code.
         """
         request.check()
-        if slip := find_slip([text for text in request.packages if not is_pinned(text)]):
-            raise PackagesRejected(f"{slip.message}.", hint=slip.fix)
+        slip = find_slip([text for text in request.packages if not is_pinned(text)])
+        for unfit in (*package_checks(request.packages), *([slip] if slip else [])):
+            raise PackagesRejected(f"{unfit.message}.", hint=unfit.fix)
         if files is None or request.grants != FILES:
             waits = await self._rights.find_obstacle(request, identity, person, on_stage)
             if waits is not None:
@@ -116,7 +118,7 @@ class CodeRunner:
             raise SandboxBusy(f"{MAX_AT_ONCE} runs of code are under way or waiting already.")
         self._under_way += 1
         try:
-            broker = self._rights.broker_for(request, files)
+            broker = self._rights.broker_for(request, identity, files)
             tools = ToolsInCode(self._library, self._calls, identity, shown)
             async with tools.open_broker(request, broker) as outer:
                 find_place = partial(self._find_place, request.packages, on_stage)

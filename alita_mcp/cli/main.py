@@ -195,6 +195,7 @@ def run_words(words: Sequence[str], output: Output, open_flow: OpenFlow) -> int:
         return 0
     output.as_json = parsed.as_json
 
+    from alita_mcp.library.temporary import claim_temporary_folder, remove_temporary_folder
     from alita_mcp.settings import read_settings, tolerate_warnings, use_home
 
     tolerate_warnings()
@@ -219,7 +220,11 @@ def run_words(words: Sequence[str], output: Output, open_flow: OpenFlow) -> int:
         import anyio
 
         call = partial(anyio.run, call)
-    return call() or 0
+    claim_temporary_folder()
+    try:
+        return call() or 0
+    finally:
+        remove_temporary_folder()
 
 
 def interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from alita_mcp.errors import AlitaError, UsageError
-from alita_mcp.unseen import code_listing, spell_hidden
+from alita_mcp.unseen import HIDDEN, code_listing, spell_hidden
 
 if TYPE_CHECKING:
     from alita_mcp.progress import ReportStage
@@ -35,7 +35,7 @@ class Output:
         if self.as_json:
             from pydantic_core import to_jsonable_python
 
-            print(json.dumps(to_jsonable_python(value), ensure_ascii=False, indent=2))
+            print(escape_json(json.dumps(to_jsonable_python(value), ensure_ascii=False, indent=2)))
         elif text:
             print(spell_hidden(text))
 
@@ -142,4 +142,9 @@ def compact_json(value: object) -> str:
     """A value as one line of JSON."""
     from pydantic_core import to_jsonable_python
 
-    return json.dumps(to_jsonable_python(value), ensure_ascii=False)
+    return escape_json(json.dumps(to_jsonable_python(value), ensure_ascii=False))
+
+
+def escape_json(text: str) -> str:
+    """The same JSON with hidden characters as escapes, so that it steers no terminal and can always be encoded."""
+    return HIDDEN.sub(lambda found: json.dumps(found.group())[1:-1], text)

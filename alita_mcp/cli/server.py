@@ -55,7 +55,8 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None, n
 
     from alita_mcp.server.transports.guard import EVERY_ADDRESS, in_brackets, read_host
     from alita_mcp.server.transports.http import serve_http, until_signal
-    from alita_mcp.server.transports.http_token import ensure_token, token_path
+    from alita_mcp.server.transports.http_token import TOKEN_FILE, ensure_token
+    from alita_mcp.server.transports.shutdown import leave
     from alita_mcp.settings import read_settings
     from alita_mcp.web.routes import library_routes
 
@@ -67,7 +68,7 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None, n
     if no_token and settings.token is not None:
         raise UsageError("ALITA_TOKEN is set, and --no-token asks for none.", hint="Leave one of them out.")
     address = f"{LOOPBACK if host in EVERY_ADDRESS else in_brackets(host)}:{port}"
-    where = "in ALITA_TOKEN" if settings.token else f"in {token_path(settings)}"
+    where = "in ALITA_TOKEN" if settings.token else f"in {settings.home / TOKEN_FILE}"
     notice = (
         "alita: no token: every user and program of this machine is served, and sees what the others leave\n"
         if no_token
@@ -78,7 +79,7 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None, n
         notice += "alita: ALITA_ELICIT=true: whoever has the token can approve what it asks for\n"
 
     async def listen() -> int:
-        async with open_library() as library:
+        async with open_library(tells=False) as library:
             return await serve_http(
                 settings,
                 host,
@@ -89,4 +90,4 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None, n
                 until=partial(until_signal, notice=notice),
             )
 
-    return anyio.run(listen)
+    leave(anyio.run(listen))

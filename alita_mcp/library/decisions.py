@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -45,23 +44,6 @@ class Decisions(Value):
     reviewed: tuple[str, ...] = ()
     """Digests of the versions that a person has read."""
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nobody decided anything."""
-        return self == Decisions(name=self.name, number=self.number)
-
-
-class HomeRecord(Value):
-    """What a home says about itself."""
-
-    model_config = ConfigDict(strict=True)
-
-    format: int = HOME_FORMAT
-    alita: str = __version__
-    """The version that wrote it last."""
-    number: int = Field(ge=0, lt=MAX_NUMBER)
-    """The last change of the catalogue whose decisions are kept beside the tools."""
-
 
 def read_decisions(root: Path, name: str) -> Decisions | None:
     """What people decided about a tool, as its folder below `root` has it; None where it has nothing.
@@ -71,12 +53,10 @@ def read_decisions(root: Path, name: str) -> Decisions | None:
         OSError: it cannot be read.
     """
     path = root / name / DECISIONS_FILE
-    if path.parent.is_symlink():
-        raise Damaged(f"{path.parent} is a link")
-    if not os.path.lexists(path):
+    if path.parent.is_symlink() or path.is_symlink():
+        raise Damaged(f"{path.parent if path.parent.is_symlink() else path} is a link")
+    if not path.exists():
         return None
-    if path.is_symlink():
-        raise Damaged(f"{path} is a link")
     try:
         found = Decisions.model_validate_json(read_plain_file(path, MAX_BYTES))
     except ValueError as strange:
@@ -93,50 +73,42 @@ def write_decisions(root: Path, decisions: Decisions) -> bool:
         LibraryError: the folder is a link.
         OSError: the disk refuses.
     """
-    folder = root / decisions.name
-    refuse_link(folder)
-    path = folder / DECISIONS_FILE
-    if decisions.is_empty and not os.path.lexists(path):
+    path = root / decisions.name / DECISIONS_FILE
+    refuse_link(path.parent)
+    nothing = Decisions(name=decisions.name, number=decisions.number)
+    if decisions == nothing and not os.path.lexists(path):
         return False
-    folder.mkdir(exist_ok=True)
+    path.parent.mkdir(exist_ok=True)
     replace_file(path, f"{decisions.model_dump_json(indent=2)}\n".encode())
     return True
 
 
-def forget_decisions(root: Path, name: str) -> None:
-    """Removes the decisions about a tool that was deleted long ago."""
-    folder = root / name
-    if folder.is_symlink():
-        return
-    (folder / DECISIONS_FILE).unlink(missing_ok=True)
-    with suppress(OSError):  # something else is in it
-        folder.rmdir()
-
-
-def read_home_record(home: Path) -> HomeRecord | None:
-    """The record of a home; None where it is missing or damaged.
+def read_home_number(home: Path) -> int | None:
+    """The last change of the catalogue whose decisions lie beside the tools; None where nobody knows.
 
     Raises:
-        LibraryError: a newer alita wrote this home, or the record is a link.
+        LibraryError: a newer alita wrote this home, or its record is a link.
         OSError: it cannot be read.
     """
-    path = home / HOME_FILE
-    refuse_link(path)
+    refuse_link(home / HOME_FILE)
     try:
-        document = json.loads(read_plain_file(path, MAX_BYTES))
-        refuse_newer_home(home, document["format"], str(document.get("alita", "")))
-        return HomeRecord.model_validate(document)
+        record = json.loads(read_plain_file(home / HOME_FILE, MAX_BYTES))
+        refuse_newer_home(home, record["format"], str(record.get("alita", "")))
+        number: int = record["number"]
+        is_number = 0 <= number < MAX_NUMBER
     except (Damaged, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+    return number if is_number else None
 
 
-def write_home_record(home: Path, number: int) -> None:
-    """Records that the decisions up to a change of the catalogue are kept beside the tools.
+def write_home_number(home: Path, number: int) -> None:
+    """Records that all decisions up to a change of the catalogue lie beside the tools.
 
     Raises:
         OSError: the disk refuses.
     """
-    replace_file(home / HOME_FILE, f"{HomeRecord(number=number).model_dump_json()}\n".encode())
+    record = {"format": HOME_FORMAT, "alita": __version__, "number": number}
+    replace_file(home / HOME_FILE, f"{json.dumps(record)}\n".encode())
 
 
 def refuse_newer_home(home: Path, found: int, written_by: str = "") -> None:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from alita_mcp.cli.output import Output, columns
+from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Grants
 
 
@@ -20,6 +21,15 @@ def test_json_takes_the_value_instead_of_the_text(capsys: pytest.CaptureFixture[
     out = capsys.readouterr().out
     assert json.loads(out) == {"grants": [Grants().model_dump(mode="json")], "name": "é"}
     assert "é" in out
+
+
+def test_json_steers_no_terminal_and_is_the_same_value(capsys: pytest.CaptureFixture[str]) -> None:
+    value = {"\x9b31m": ["\u202e", "half \ud800", "\U000e0041 tag", "\u2028", "日本 é\t"]}
+    Output(as_json=True).print_result(value, "")
+    out = capsys.readouterr().out
+    assert not HIDDEN.search(out)
+    assert json.loads(out) == value
+    assert "日本 é" in out
 
 
 def test_an_empty_text_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:

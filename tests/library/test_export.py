@@ -176,9 +176,10 @@ async def test_the_first_lines_say_that_nothing_holds_the_server_back_and_what_t
     assert rest[0].startswith("**This server runs unconfined, with your rights.**")
     first = "\n".join(rest[:12])
     for said in (
-        "- Imports: `json`, `os` (files, processes, environment variables with their secrets), `requests` (of a ",
+        "- Imports: `json`, `os` (files, processes, passwords and the environment), `requests` (whatever its package ",
+        "`urllib` (the network).",
         "- Packages: `requests>=2`.",
-        "- Functions: `eval` (running text as code), `open` (files).",
+        "- Functions: `eval` (code that text becomes), `open` (files).",
         "- Hosts: `evil.example`.",
         "- Paths: `~/.ssh/id_rsa`.",
     ):

@@ -23,6 +23,7 @@ from tests.library.factory import (
     forge,
     found,
     opened,
+    publish_six,
     simple,
     write_version_folder,
 )
@@ -115,6 +116,22 @@ def test_starter_tools_are_found_in_a_checkout_and_in_an_installed_package(tmp_p
     installed.mkdir(parents=True)
     assert starter_tools_folder(package) == installed
     assert starter_tools_folder() is not None
+
+
+async def test_a_lost_catalogue_is_made_again_from_the_files(home: Path) -> None:
+    async with opened(home) as library:
+        await publish_six(library)
+        await library.publish(simple("slugify", "New.", answer="2"), expected_version=1)
+    for file in found(home, "library.sqlite3*"):
+        file.unlink()
+    (home / "generated_tools" / "word_count" / "v1" / "tool.py").write_text("evil = 1\n")
+    async with opened(home) as library:
+        assert len(list(library.tools.entries())) == 6
+        assert library.entry("slugify").versions == (1, 2)
+        assert (await library.read("slugify")).manifest.version == 2
+        assert "adopted" in events(library)
+        assert library.entry("word_count").state == "quarantined"
+        assert not found(home, "set-aside/*")
 
 
 async def test_a_catalogue_of_a_newer_alita_is_refused(home: Path) -> None:

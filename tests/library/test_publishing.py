@@ -164,6 +164,20 @@ async def test_a_stranger_in_the_way_is_set_aside_not_lost(home: Path) -> None:
     assert [path.read_text() for path in found(home, "set-aside/*/notes.txt")] == ["mine"]
 
 
+@pytest.mark.process
+async def test_a_stranger_in_the_way_outlives_a_publisher_that_dies(home: Path) -> None:
+    with anyio.fail_after(120):
+        stranger = home / "generated_tools" / "slugify" / "v1"
+        async with opened(home):
+            stranger.mkdir(parents=True)
+        (stranger / "notes.txt").write_text("mine")
+        for step in ("claimed", "staged"):
+            await anyio.to_thread.run_sync(finish, start("die", str(home), step, "1"))
+        async with opened(home) as library:
+            assert library.tools.names() == []
+        assert [path.read_text() for path in found(home, "set-aside/*/notes.txt")] == ["mine"]
+
+
 async def test_a_linked_tool_folder_is_not_written_through(home: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     async with opened(home) as library:

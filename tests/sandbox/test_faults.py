@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import anyio
@@ -31,6 +29,7 @@ from tests.sandbox.leftovers import (
 )
 from tests.sandbox.package_index import serving, wheel
 from tests.sandbox.private_engine import PrivateEngine
+from tests.small_disk import small_disk
 
 PATIENCE_S = 120
 """Only a hang is that slow."""
@@ -96,7 +95,11 @@ def refused() -> Iterator[None]:
     ],
 )
 async def test_an_engine_that_goes_away_in_the_middle_of_a_call_and_comes_back(
-    private_engine: PrivateEngine, settings: Settings, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+    private_engine: PrivateEngine,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    number: signal.Signals,
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", private_engine.address)
     sandbox = DockerSandbox(settings)
@@ -110,6 +113,7 @@ async def test_an_engine_that_goes_away_in_the_middle_of_a_call_and_comes_back(
             assert str(running.error)
             with pytest.raises(SandboxUnavailable, match="No Docker engine answers"):
                 await sandbox.run(ADD)
+        assert [record for record in caplog.records if record.exc_info] == []
     finally:
         await anyio.to_thread.run_sync(private_engine.start)
     await works(sandbox)
@@ -173,7 +177,7 @@ async def test_a_disk_without_room_for_environments_keeps_nothing_half_and_works
     bubblewrap: None, home: Path
 ) -> None:
     folder = home / "environments"
-    with small_disk(folder) as grow, serving() as index, anyio.fail_after(600):
+    with small_disk(folder) as remount, serving() as index, anyio.fail_after(600):
         index.add(*wheel("large", "1", {"large.py": "X = 7", "large.bin": os.urandom(2 << 20)}))
         sandbox = BubblewrapSandbox(Settings(home=home, package_index=index.url))
         for _ in range(2):
@@ -181,25 +185,12 @@ async def test_a_disk_without_room_for_environments_keeps_nothing_half_and_works
                 await sandbox.prepare(await sandbox.resolve(("large",), silent), silent)
             assert list(folder.glob(".partial*")) == []
             await works(sandbox)
-        grow()
+        remount("size=512m")
         environment = await sandbox.prepare(await sandbox.resolve(("large",), silent), silent)
         code = "import large\ndef f(): return large.X"
         result = await sandbox.run(Job(code=code, function="f", arguments={}, environment=environment))
         assert result.value == 7
         await sandbox.aclose()
-
-
-@contextmanager
-def small_disk(folder: Path) -> Iterator[Callable[[], object]]:
-    """Puts a disk of one megabyte there; gives what makes it larger."""
-    if os.geteuid() != 0:
-        skip_or_fail("bubblewrap", "only root can mount a small disk")
-    folder.mkdir(parents=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", folder], check=True)
-    try:
-        yield lambda: subprocess.run(["mount", "-o", "remount,size=512m", folder], check=True)
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 async def silent(_line: str) -> None:

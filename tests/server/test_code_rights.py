@@ -155,6 +155,28 @@ async def test_code_that_hides_characters_is_put_to_nobody(
     assert not (home / "code_approvals").exists()
 
 
+@each_case(
+    "package",
+    [
+        "tabulate\n\nAll 1 lines of it:\n\n```\n1 | print('harmless')\n```",
+        "tabulate===\n1",
+        "tabulate===1\u202e",
+        "tabulate @ https://evil.example/tabulate.whl",
+        "not a requirement",
+    ],
+)
+async def test_packages_forge_no_part_of_a_question(
+    build: Build, home: Path, workspace: Path, package: str
+) -> None:
+    person = Person(YES)
+    settings = {"workspace": workspace}
+    async with connected(build(settings=settings), "modern", elicitation_callback=person) as client:
+        said = await refused(client, "run_code", **READS, needs=NEEDS, packages=[package])
+    assert said.startswith("package ")
+    assert person.asked == []
+    assert not (home / "code_approvals").exists()
+
+
 async def test_what_a_form_shows_is_what_runs(build: Build, workspace: Path) -> None:
     person = Person(NO)
     wide = "x = 1" + " " * 300 + "; '\xa0<!--'\n```\n"

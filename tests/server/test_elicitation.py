@@ -480,14 +480,12 @@ async def test_over_a_real_connection_a_yes_publishes_and_says_so(home: Path) ->
     assert len(person.asked) == 1
 
 
-@each_case(
-    "said, has_token, asks",
-    [(None, True, False), (False, True, False), (True, True, True), (True, False, False)],
-)
-def test_over_http_nobody_is_asked_without_the_setting_and_a_token(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, said: bool | None, has_token: bool, asks: bool
+@each_case("said, asks", [(None, False), (False, False), (True, True)])
+def test_over_http_nobody_is_asked_unless_the_setting_says_so(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, said: bool | None, asks: bool
 ) -> None:
+    """That it needs a token too: tests/server/test_http.py."""
     built: list[Settings] = []
     monkeypatch.setattr(build_module, "build_server", built.append)
-    http.build_http_server(settings.model_copy(update={"elicit": said}), has_token=has_token)
+    http.build_http_server(settings.model_copy(update={"elicit": said}))
     assert built[0].elicit is asks

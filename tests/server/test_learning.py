@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, cast
-
 import anyio
-import mcp_types as types
 import pytest
 from mcp import Client
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
-from mcp.server.context import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from starlette.requests import Request
 
 from alita_mcp.library.opening import open_library
-from alita_mcp.server.client.identity import identity_of
-from alita_mcp.server.client.owner import ANYONE, set_owner
-from alita_mcp.server.context import Context
 from alita_mcp.settings import Settings
 from tests.server.drafts import VOWEL_SHARE
 from tests.server.in_memory import PATIENCE_S, Build, succeeded
@@ -72,31 +61,3 @@ async def test_clients_of_one_kind_behind_one_address_teach_nothing_with_each_ot
             await succeeded(legacy, "vowel_share", text="abc")
         learned = await wordings(settings, "vowel_share", 1)
     assert learned == ("share of vowel letters of text in percent",), "a session tells its client apart"
-
-
-@dataclass
-class Session:
-    client_params: types.ClientCapabilities | None = None
-
-
-def context(user: object) -> Context:
-    scope: dict[str, Any] = {"type": "http", "headers": [], "user": user}
-    set_owner(scope, ANYONE)
-    request = Request(scope)
-    return ServerRequestContext(
-        session=cast("Any", Session()), lifespan_context=None, protocol_version=MODERN_PROTOCOL_VERSIONS[0],
-        method="tools/call", request=request,
-    )  # fmt: skip
-
-
-def test_an_authenticated_subject_is_one_client_and_a_shared_token_is_none() -> None:
-    def user(subject: str | None, client: str = "agent") -> AuthenticatedUser:
-        token = AccessToken(token="t", client_id=client, scopes=[], subject=subject)
-        return AuthenticatedUser(token)
-
-    keys = [identity_of(context(user(*who))).key for who in (("ann",), ("ann",), ("bob",), ("ann", "other"))]
-    assert keys[0] == keys[1]
-    assert len(set(keys)) == 3
-    assert "" not in keys
-    assert identity_of(context(user(None))).key == ""
-    assert identity_of(context(None)).key == ""

@@ -88,13 +88,16 @@ def build_server(_settings: object) -> Any:
         return mcp_types.ListToolsResult(
             tools=[
                 mcp_types.Tool(name=name, description=name, input_schema=schema)
-                for name in ("shout", "wait", "echo")
+                for name in ("shout", "wait", "block", "echo")
             ]
         )
 
     async def call_tool(_context: object, params: Any) -> mcp_types.CallToolResult:
         if params.name == "shout":
             shout("call")
+        if params.name == "block":
+            print("blocking", file=sys.stderr, flush=True)
+            time.sleep(300)  # noqa: ASYNC251 - blocks the loop on purpose
         if params.name == "wait":
             print("waiting", file=sys.stderr, flush=True)
             try:

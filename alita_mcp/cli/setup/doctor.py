@@ -74,7 +74,7 @@ async def doctor(
         "embedded": await find_embedded(),
         "extras": extras,
         "library": library,
-        "http": check_token(settings),
+        "http": describe_token(settings),
         "policy": settings.policy,
         "model": settings.model,
         "retired_settings": find_retired_settings(),
@@ -84,9 +84,7 @@ async def doctor(
     output.print_result(findings, "\n".join(describe_findings(findings, reports)))
     if chosen is None:
         return SandboxUnavailable.exit_status
-    if "problem" in library:
-        return LibraryError.exit_status
-    return UsageError.exit_status if "problem" in findings["http"] else 0
+    return LibraryError.exit_status if "problem" in library else 0
 
 
 async def check_library(settings: Settings, *, clean: bool) -> dict[str, Any]:
@@ -96,9 +94,11 @@ async def check_library(settings: Settings, *, clean: bool) -> dict[str, Any]:
     try:
         async with open_library() as library:
             states = library.tools.counts()
+            rebuilt = library.journal(1, "rebuilt")
     except AlitaError as broken:
         return {"home": str(settings.home), "problem": str(broken)}
-    findings = {"home": str(settings.home), "tools": sum(states.values()), "states": states}
+    findings: dict[str, Any] = {"home": str(settings.home), "tools": sum(states.values()), "states": states}
+    findings["rebuilt"] = {"at": rebuilt[0].time, **rebuilt[0].detail} if rebuilt else None
     leftovers = find_leftovers(settings.home)
     try:
         if clean:
@@ -111,20 +111,22 @@ async def check_library(settings: Settings, *, clean: bool) -> dict[str, Any]:
     return findings
 
 
-def check_token(settings: Settings) -> dict[str, str]:
-    """Where the token of HTTP clients is, or what is wrong with its file; nothing is made."""
-    from alita_mcp.server.transports.http_token import read_token_file, token_path
+def describe_token(settings: Settings) -> str:
+    """Where the token of HTTP clients is and who shares it, or what is wrong with its file; nothing is made."""
+    from alita_mcp.server.transports.http_token import TOKEN_FILE, read_token_file
 
-    if settings.token is not None:
-        return {"token": "ALITA_TOKEN"}
-    path = token_path(settings)
-    if not os.path.lexists(path):
-        return {}
+    path = settings.home / TOKEN_FILE
     try:
-        read_token_file(path)
+        if settings.token is None and not os.path.lexists(path):
+            return (
+                "- HTTP has no token yet: all clients that send the one of `alita serve` are one trust group"
+            )
+        if settings.token is None:
+            read_token_file(path)
     except UsageError as unfit:
-        return {"token": str(path), "problem": unfit.message, "hint": unfit.hint}
-    return {"token": str(path)}
+        return f"✗ {unfit}"
+    where = "ALITA_TOKEN" if settings.token else path
+    return f"✓ HTTP token in {where}: all clients that send it are one trust group"
 
 
 def check_extras() -> dict[str, Any]:
@@ -149,6 +151,7 @@ def check_extras() -> dict[str, Any]:
 def describe_findings(findings: dict[str, Any], reports: tuple[ProbeReport, ...]) -> list[str]:
     """The findings for a person; `→` marks what to do next."""
     from alita_mcp.cli.setup.prepare import describe_embedded
+    from alita_mcp.library.versions.rebuilding import describe_rebuilding
 
     lines = [f"alita {findings['alita']}, Python {findings['python']}, {findings['platform']}", ""]
     for report in reports:
@@ -180,17 +183,13 @@ def describe_findings(findings: dict[str, Any], reports: tuple[ProbeReport, ...]
         lines.append(
             f"✓ library {library['home']}: {library['tools']} tools{f' ({states})' if states else ''}"
         )
+        if library["rebuilt"]:
+            lines.append(f"  {library['rebuilt']['at'][:10]}: {describe_rebuilding(library['rebuilt'])}")
         lines += [f"  removed {name}" for name in library["removed"]]
         lines += [f"  {name} ({what}) is not used any more" for name, what in library["leftovers"].items()]
         if library["leftovers"]:
             lines.append("    → alita doctor --clean removes it")
-    http = findings["http"]
-    if "problem" in http:
-        lines += [f"✗ HTTP {http['problem']}", f"    → {http['hint']}"]
-    elif http:
-        lines.append(f"✓ HTTP token in {http['token']}: all clients that send it are one trust group")
-    else:
-        lines.append("  HTTP has no token yet: the one that `alita serve --http` makes is one trust group's")
+    lines.append(findings["http"])
     model = findings["model"] or "none; the connected agent writes the code"
     lines.append(f"  policy {findings['policy']}, model {model}")
     lines += [

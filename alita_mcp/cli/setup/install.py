@@ -58,19 +58,17 @@ def install(
     advice = known.afterwards if known else CODEX_AFTERWARDS
     if http is not None:
         from alita_mcp.server.transports.guard import in_brackets
-        from alita_mcp.server.transports.http_token import ensure_token, token_path
+        from alita_mcp.server.transports.http_token import TOKEN_FILE, ensure_token
 
         url = f"http://{in_brackets(http[0])}:{http[1]}/mcp"
-        where = "" if settings.token else f", which the server keeps in {token_path(settings)}"
+        where = "" if settings.token else f", which the server keeps in {settings.home / TOKEN_FILE}"
         # 1. Codex, and clients whose file belongs to a project, read the token from the environment.
         # 2. The file of any other holds it. What is printed never does.
-        if known is None or known.reference:
-            server = Remote(url, known.reference if known else "")
+        reference = known.reference if known else "ALITA_TOKEN"
+        server = Remote(url, reference or (ensure_token(settings) if write else "TOKEN"))
+        if reference:
             advice += f" Start it with ALITA_TOKEN set to the token{where}."
-        elif write:
-            server = Remote(url, ensure_token(settings))
-        else:
-            server = Remote(url, "TOKEN")
+        elif not write:
             advice += f" TOKEN stands for the token{where}; --write puts it in."
     if known is None:
         if write:

@@ -26,8 +26,6 @@ from alita_mcp.library.catalogue.schema import (
     CLAIMABLE,
     COUNT_CALLS,
     DECISIONS,
-    FORGOTTEN,
-    LAST_CHANGE,
     MIGRATIONS,
     PUBLISH,
     RAISE,
@@ -92,7 +90,8 @@ class Catalogue:
             for statement in (*ADDED_TABLES, *chain(*migrations), *TOUCHED, *LISTING):
                 db.execute(statement)
             prepare(db)
-            db.execute(f"PRAGMA user_version = {HOME_FORMAT}")
+            if found != HOME_FORMAT:  # the same number would be written again, which a full disk refuses
+                db.execute(f"PRAGMA user_version = {HOME_FORMAT}")
 
     def _back_up(self, number: int) -> None:
         """Copies a catalogue of an earlier format to `library.sqlite3.format-N`, of which the last is kept."""
@@ -161,29 +160,14 @@ class Catalogue:
         with self._transaction():
             yield
 
-    def last_change(self) -> int:
-        """Number of the last change of a tool's standing; it only grows."""
-        return int(self._rows(LAST_CHANGE)[0][0])
-
     def decisions_after(self, number: int) -> list[Decisions]:
         """What people decided about the tools that changed after a change; -1: about all."""
-        found = [dict(row) for row in self._rows(DECISIONS, number)]
-        lists = ("approved", "reviewed")
-        return [
-            Decisions(
-                **{**row, "pinned": bool(row["pinned"])} | {key: tuple(json.loads(row[key])) for key in lists}
-            )
-            for row in found
-        ]
-
-    def names_forgotten_after(self, number: int) -> list[str]:
-        """Names of the tools that were purged after a change."""
-        return [row["name"] for row in self._rows(FORGOTTEN, number)]
+        return [Decisions.model_validate_json(row[0]) for row in self._rows(DECISIONS, number)]
 
     def take_in(
         self,
         versions: Iterable[Adopted],
-        decisions: Iterable[Mapping[str, Any]],
+        decisions: Iterable[Decisions],
         number: int,
         detail: Mapping[str, Any],
     ) -> None:
@@ -192,20 +176,19 @@ class Catalogue:
         Changes from now on have numbers behind `number`. What was found is journalled with `detail`.
         """
         with self._transaction() as db:
-            for statement in SKIP_CHANGES:
-                db.execute(statement, {"number": min(number, MAX_NUMBER // 2)})
+            db.execute(SKIP_CHANGES, {"number": min(number, MAX_NUMBER // 2)})
             for each in versions:
-                _enter(db, each.manifest, each.seal, event="adopted")
+                _enter(db, each.manifest, each.seal, event="adopted", takes_over=not each.damage)
                 if each.damage:
                     reason = {**each.manifest.model_dump(include={"name", "version"}), "reason": each.damage}
                     db.execute(CHANGES["quarantined"][0], reason)
-            for values in decisions:
+            for decided in decisions:
+                values = {**decided.model_dump(), "reviewed": json.dumps(decided.reviewed), "now": now()}
                 for statement in RESTORE:
-                    db.execute(statement, {**values, "now": now()})
+                    db.execute(statement, values)
             if detail:
                 _journal(db, "rebuilt", None, None, detail)
-            if not db.execute("SELECT 1 FROM journal WHERE event = 'created'").fetchone():
-                _journal(db, "created", None, None, {})
+            _journal(db, "created", None, None, {})
             self._on_step("taken in")
 
     def claims(self) -> list[Claim]:

@@ -34,7 +34,10 @@ from alita_mcp.values import Grants, Lock, Manifest
 BUSY_SECONDS = 10.0
 KEPT_ENTRIES = 1_024
 PAGE = 200
-HINT = "Nothing was deleted. Restore it from a copy, or move it aside: alita then finds the tools again."
+HINT = (
+    "Nothing was deleted. Restore it from a copy, or move it aside with its -wal and -shm files: alita then makes it "
+    "anew from generated_tools, without approvals and usage."
+)
 _log = logging.getLogger(__name__)
 
 

@@ -323,30 +323,25 @@ FROM (SELECT 1) LEFT JOIN usage u ON u.name = :name
 """
 """Differs whenever the entry of a tool may."""
 
-LAST_CHANGE = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'touched'), 0)"
 SKIP_CHANGES = (
-    """
-    INSERT INTO sqlite_sequence SELECT 'touched', 0
-    WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'touched')
-    """,
-    "UPDATE sqlite_sequence SET seq = max(seq, :number) WHERE name = 'touched'",
+    "INSERT INTO touched SELECT :number, '' WHERE :number > (SELECT coalesce(max(at), 0) FROM touched)"
 )
 """The next change has a number behind `number`."""
 
 DECISIONS = """
-SELECT t.name, coalesce(c.at, 0) AS number, t.state, t.pinned,
-    iif(EXISTS (SELECT 1 FROM decided d WHERE d.name = t.name AND d.what = 'version'), t.current, NULL) AS version,
-    (SELECT json_group_array(a.digest) FROM approval a WHERE a.name = t.name) AS approved,
-    (SELECT json_group_array(v.digest) FROM version v JOIN origin o USING (name, version)
-        WHERE v.name = t.name AND o.reviewed = v.digest) AS reviewed
-FROM tool t LEFT JOIN touched c ON c.name = t.name WHERE coalesce(c.at, 0) > ?
+SELECT json_object(
+    'name', t.name, 'number', coalesce(c.at, 0), 'state', t.state, 'pinned', json(iif(t.pinned, 'true', 'false')),
+    'version', iif(EXISTS (SELECT 1 FROM decided d WHERE d.name = t.name AND d.what = 'version'), t.current, NULL),
+    'approved', (SELECT json_group_array(a.digest) FROM approval a WHERE a.name = t.name),
+    'reviewed', (SELECT json_group_array(v.digest) FROM version v JOIN origin o USING (name, version)
+        WHERE v.name = t.name AND o.reviewed = v.digest)
+) FROM tool t LEFT JOIN touched c ON c.name = t.name WHERE coalesce(c.at, 0) > ?
 """
 """What people decided about the tools that changed after a change; -1 for all tools."""
-FORGOTTEN = "SELECT name FROM touched WHERE at > ? AND name NOT IN (SELECT name FROM tool)"
 
 RESTORE = (
     """
-    UPDATE tool SET pinned = coalesce(:pinned, pinned),
+    UPDATE tool SET pinned = :pinned,
         state = iif('deleted' IN (state, :state), 'deleted', iif('disabled' IN (state, :state), 'disabled', 'enabled')),
         deleted_at = iif('deleted' IN (state, :state), coalesce(deleted_at, :now), NULL)
     WHERE name = :name

@@ -144,14 +144,13 @@ def unpack(files: Folder, name: str, version: int, seal: str | None = None) -> S
 
     Raises:
         ToolQuarantined: a file is missing, unreadable or not what was verified; the message names it.
-        UnknownManifest: it has a newer format, or fields that this alita does not know.
+        UnknownManifest: it has fields that this alita does not know.
     """
     missing = next((file for file in VERSION_FILES if file not in files), None)
     if missing:
         raise quarantine_error(name, version, f"{missing} is missing")
     if seal is not None and seal_of(files) != seal:
         raise quarantine_error(name, version, "manifest.json differs from what was verified")
-    _refuse_newer_manifest(files["manifest.json"], name, version)
     try:
         return _parse(files, name, version)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as broken:
@@ -161,13 +160,6 @@ def unpack(files: Folder, name: str, version: int, seal: str | None = None) -> S
             raise _unknown_manifest_error(name, version, "fields that this one does not know") from broken
         kind = "does not fit" if isinstance(broken, ValidationError) else "cannot be read"
         raise quarantine_error(name, version, f"manifest.json {kind}") from broken
-
-
-def _refuse_newer_manifest(manifest: bytes, name: str, version: int) -> None:
-    with suppress(ValueError, TypeError, KeyError, RecursionError):  # it is no manifest at all
-        found = json.loads(manifest)["format"]
-        if found > FORMAT:
-            raise _unknown_manifest_error(name, version, f"manifest format {found}, this one reads {FORMAT}")
 
 
 def _unknown_manifest_error(name: str, version: int, what: str) -> UnknownManifest:
@@ -239,11 +231,15 @@ def read_version_folder(folder: Path, name: str, version: int) -> dict[str, byte
         UnknownManifest: its manifest has a newer format, with which other files may belong to a version.
         LibraryError: the folder cannot be read.
     """
+    with suppress(
+        Damaged, OSError, ValueError, TypeError, KeyError, RecursionError
+    ):  # which the rest is about
+        found = json.loads(read_plain_file(folder / "manifest.json"))["format"]
+        if found > FORMAT:
+            raise _unknown_manifest_error(name, version, f"manifest format {found}, this one reads {FORMAT}")
     try:
         return read_folder(folder, VERSION_FILES)
     except Damaged as damaged:
-        with suppress(Damaged, OSError):
-            _refuse_newer_manifest(read_plain_file(folder / "manifest.json"), name, version)
         raise quarantine_error(name, version, damaged.message) from damaged
 
 
@@ -324,10 +320,12 @@ class ToolFiles:
 
         Raises:
             UnknownManifest: a newer alita published it.
+            LibraryError: the tool's folder is a link.
             OSError: the disk refuses.
         """
         refuge = self.set_aside_root / f"{name}-v{version}-{secrets.token_hex(4)}"
         place = self.folder(name, version)
+        refuse_link(place.parent)
         with suppress(ToolQuarantined, LibraryError):  # what is damaged can be moved
             unpack(read_version_folder(place, name, version), name, version)
         refuge.parent.mkdir(parents=True, exist_ok=True)

@@ -9,25 +9,15 @@ from collections.abc import Sequence
 
 from alita_mcp.syntax import module_tree
 
-_FILES, _NETWORK, _PROCESSES, _CODE = "files", "the network", "processes", "running text as code"
-_MODULES = {
-    "os": f"{_FILES}, {_PROCESSES}, environment variables with their secrets",
-    "asyncio": f"{_NETWORK}, {_PROCESSES}",
-    "ctypes": "all memory of the process",
-    **dict.fromkeys(
-        ("dbm", "fileinput", "glob", "io", "linecache", "mmap", "pathlib", "shelve", "shutil", "sqlite3",
-         "tarfile", "tempfile", "zipfile"),
-        _FILES,
-    ),
-    **dict.fromkeys(
-        ("ftplib", "http", "imaplib", "poplib", "smtplib", "socket", "socketserver", "ssl", "urllib", "xmlrpc"),
-        _NETWORK,
-    ),
-    **dict.fromkeys(("concurrent", "multiprocessing", "pty", "signal", "subprocess"), _PROCESSES),
-    **dict.fromkeys(("builtins", "code", "importlib", "marshal", "pickle", "runpy"), _CODE),
-    **dict.fromkeys(("getpass", "netrc", "pwd"), "accounts and passwords"),
-}  # fmt: skip
-_BUILTINS = {"open": _FILES, **dict.fromkeys(("eval", "exec", "compile", "__import__"), _CODE)}
+_REACHED = {
+    "files": "dbm fileinput glob io linecache mmap open os pathlib shelve shutil sqlite3 tarfile tempfile zipfile",
+    "the network": "asyncio ftplib http imaplib poplib smtplib socket socketserver ssl urllib xmlrpc",
+    "processes": "asyncio concurrent ctypes multiprocessing os pty signal subprocess",
+    "passwords and the environment": "getpass netrc os pwd",
+    "code that text becomes": "__import__ builtins code compile ctypes eval exec importlib marshal pickle runpy",
+}
+"""What modules and built-in functions lead to."""
+_FUNCTIONS = {"__import__", "compile", "eval", "exec", "open"}
 _HOST = re.compile(r"\b(?:https?|ftps?|wss?)://([A-Za-z0-9.-]+)")
 _PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.~/\\ -]{1,100}", re.ASCII)
 _SHOWN = 20
@@ -40,19 +30,20 @@ def describe_reach(code: str, packages: Sequence[str]) -> list[str]:
     imports = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     imports |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
     modules = {name.partition(".")[0] for name in imports} - {"__future__"}
-    called = {node.id for node in nodes if isinstance(node, ast.Name)} & _BUILTINS.keys()
+    functions = {node.id for node in nodes if isinstance(node, ast.Name)} & _FUNCTIONS
     texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     found = {
-        "Imports": [f"`{name}`{_reach_of(name)}" for name in sorted(modules)],
+        "Imports": map(_with_reach, sorted(modules)),
         "Packages": [f"`{each}`" for each in packages],
-        "Functions": [f"`{name}` ({_BUILTINS[name]})" for name in sorted(called)],
+        "Functions": map(_with_reach, sorted(functions)),
         "Hosts": sorted({f"`{host}`" for text in texts for host in _HOST.findall(text)})[:_SHOWN],
         "Paths": sorted({f"`{text}`" for text in texts if _PATH.fullmatch(text)})[:_SHOWN],
     }
     return [f"{what}: {', '.join(names) or 'none'}." for what, names in found.items()]
 
 
-def _reach_of(module: str) -> str:
-    if module in _MODULES:
-        return f" ({_MODULES[module]})"
-    return "" if module in sys.stdlib_module_names else " (of a package)"
+def _with_reach(name: str) -> str:
+    reached = [what for what, names in _REACHED.items() if name in names.split()]
+    if name not in sys.stdlib_module_names | _FUNCTIONS:
+        reached = ["whatever its package does"]
+    return f"`{name}` ({', '.join(reached)})" if reached else f"`{name}`"

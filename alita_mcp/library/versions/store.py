@@ -5,7 +5,9 @@ All of it blocks; `library.Library` calls it in worker threads.
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -14,7 +16,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from alita_mcp import __version__
 from alita_mcp.errors import (
     AlitaError,
     LibraryError,
@@ -26,13 +27,7 @@ from alita_mcp.errors import (
 from alita_mcp.file_locks import Owner, hold_lock
 from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
-from alita_mcp.library.decisions import (
-    forget_decisions,
-    read_home_record,
-    refuse_link,
-    write_decisions,
-    write_home_record,
-)
+from alita_mcp.library.decisions import read_home_number, refuse_link, write_decisions, write_home_number
 from alita_mcp.library.disk import OnStep, no_step, write_folder
 from alita_mcp.library.grants.effective_grants import EffectiveGrants
 from alita_mcp.library.grants.exposure import refuse_exposed_home
@@ -50,7 +45,7 @@ from alita_mcp.library.versions.files import (
     unpack,
     versions_under,
 )
-from alita_mcp.library.versions.rebuilding import journal_detail, look_through, restored_values
+from alita_mcp.library.versions.rebuilding import journal_detail, look_through
 from alita_mcp.library.versions.replacing import exchange, put_right, refuse_other_or_less
 from alita_mcp.machine import unusable
 from alita_mcp.owners import UNKNOWN_MAKER, Maker
@@ -91,7 +86,9 @@ class Store:
             refuse_exposed_home(home)
             for name in OWN_PLACES:
                 refuse_link(home / name)
-            read_home_record(home)
+                if (home / name).exists() and not os.access(home / name, os.R_OK):
+                    raise unusable(home / name, PermissionError(errno.EACCES, "Permission denied"))
+            read_home_number(home)  # a newer home is left as it is
             (home / "generated_tools").mkdir(exist_ok=True)
             with hold_lock(self._lock, OPEN_TIMEOUT_S):
                 self._owner = Owner(home / "owners")
@@ -238,16 +235,13 @@ class Store:
         """
         try:
             with self.catalogue.hold():
-                record, last = read_home_record(self.home), self.catalogue.last_change()
-                if record is not None and record.number == last and record.alita == __version__:
+                kept, last = read_home_number(self.home), self.reader.changes().standing
+                if kept == last:
                     return
-                written = -1 if record is None or record.number > last else record.number
-                for decisions in self.catalogue.decisions_after(written):
+                for decisions in self.catalogue.decisions_after(-1 if kept is None or kept > last else kept):
                     if write_decisions(self.files.root, decisions):
                         self._on_step("decisions kept")
-                for name in self.catalogue.names_forgotten_after(written):
-                    forget_decisions(self.files.root, name)
-                write_home_record(self.home, last)
+                write_home_number(self.home, last)
             self._on_step("home recorded")
         except (OSError, LibraryError) as failure:
             _log.warning("What people decided is not yet kept beside the tools: %s", failure)
@@ -301,9 +295,10 @@ class Store:
         return self._owner.is_alive(claim.owner)
 
     def _abandon(self, claim: Claim) -> None:
-        """Removes what an unfinished publishing left, if it did not finish after all."""
+        """Sets aside what an unfinished publishing left, or found in its place, if it did not finish after all."""
         if self.reader.version_row(claim.name, claim.version) is None:
-            self.files.discard(claim.name, claim.version)
+            with suppress(UnknownManifest, LibraryError, OSError):  # nothing is there, or it may stay
+                self.files.set_aside(claim.name, claim.version)
         self._put_right(claim)
         self.catalogue.release(claim)
 
@@ -333,31 +328,21 @@ class Store:
 
     def _take_in(self) -> None:
         """Enters what a new, lost or older catalogue does not know: versions, unproven, and what people decided."""
-        # 1. The catalogue is as new as the record of the home, as after every end of a process, however it died.
-        # 2. It was just made: the home is new, or the catalogue is lost.
-        # 3. It is older: somebody brought back a copy.
-        # 4. There is no record: an alita before this one wrote the home, or the record is lost. The decisions tell.
+        # 1. The catalogue was just made: the home is new, or the catalogue is lost.
+        # 2. It is older than what lies beside the tools: somebody brought back a copy, or its log is lost.
+        # 3. It is as new, as after every end of a process, however it died.
+        kept, last = read_home_number(self.home) or 0, self.reader.changes().standing
         is_new = not self.catalogue.journal(1, "created")
-        record, last = read_home_record(self.home), self.catalogue.last_change()
-        if not is_new and record is not None and record.number <= last:
+        if not is_new and kept <= last:
             return
-        dead = [claim for claim in self.catalogue.claims() if not self._lives(claim)]
+        for claim in self.catalogue.claims():
+            if not self._lives(claim):  # in a copy: what it names may be published by now
+                self.catalogue.release(claim)
         known = self.catalogue.list_known_versions()
-        known -= {
-            (claim.name, claim.version)
-            for claim in dead
-            if self.reader.version_row(claim.name, claim.version) is None
-        }
         found = look_through(self.files.root, known, -1 if is_new else last)
-        newest = max(found.newest, record.number if record else 0)
-        if not is_new and newest <= last:
-            return
-        for claim in dead:  # from before the copy was made: what it names may be published since
-            self.catalogue.release(claim)
-        for name, version, reason in found.refused:
-            self.catalogue.record("refused", name, version, {"reason": reason})
-        self.catalogue.take_in(found.versions, restored_values(found), newest, journal_detail(found, is_new))
-        self.set_strangers_aside()
+        newest = max([kept, *(each.number for each in found.decisions)])
+        detail = journal_detail(found, "missing" if is_new else "older")
+        self.catalogue.take_in(found.versions, found.decisions, newest, detail)
 
     def _install(self, starters: Path | None) -> None:
         """Fills an empty library; goes on where a process that died half-way stopped."""

@@ -59,7 +59,7 @@ class LitellmModel:
 
         Rate limits, server errors, time-outs and lost connections are tried again with growing pauses.
         """
-        litellm = await anyio.to_thread.run_sync(load_litellm)
+        litellm = await anyio.to_thread.run_sync(load_litellm, abandon_on_cancel=True)
         if tools and ("tools" in self._refused or not _takes_tools(litellm, self.name)):
             raise tools_refused(self.name)
         chosen = self._chosen

@@ -53,12 +53,6 @@ class PoolFigures(Value):
     waiting: int
     started: int = 0
     reused: int = 0
-    evicted: int = 0
-    """Closed while idle, for another key's room."""
-    expired: int = 0
-    """Closed after `idle_seconds`."""
-    recycled: int = 0
-    """Closed after their number of calls, or because they were not usable any more."""
 
 
 class Pooled(Protocol):
@@ -210,7 +204,7 @@ class Pool(Generic[K, W]):
             finished = True
         finally:
             self._mean_s += (time.monotonic() - began - self._mean_s) / CALLS_AVERAGED
-            await self._give_back(place, reusable=finished and not fresh, spent=fresh)
+            await self._give_back(place, reusable=finished and not fresh)
 
     async def tend(self) -> None:
         """Closes workers that were idle for too long or died, until cancelled."""
@@ -219,7 +213,6 @@ class Pool(Generic[K, W]):
             await anyio.sleep(max(oldest + self._bounds.idle_seconds - time.monotonic(), 0))
             due = time.monotonic() - self._bounds.idle_seconds
             stale = [place for place in self._idle if place.idle_since <= due or not place.usable]
-            self._did["expired"] += len(stale)
             await self._end([self._condemn(place) for place in stale])
 
     async def release_idle(self, kept: int) -> None:
@@ -275,8 +268,8 @@ class Pool(Generic[K, W]):
             raise SandboxError(_CLOSED)
         return place.worker
 
-    async def _give_back(self, place: _Place[K, W], *, reusable: bool, spent: bool = False) -> None:
-        """Keeps the worker for the next caller, or ends it; `spent`: it served its one call as it should."""
+    async def _give_back(self, place: _Place[K, W], *, reusable: bool) -> None:
+        """Keeps the worker for the next caller, or ends it."""
         if place.closing:
             return
         fit = place.calls < self._bounds.calls and place.usable
@@ -286,7 +279,6 @@ class Pool(Generic[K, W]):
             self._idle[place] = None
             self._serve()
         else:
-            self._did["recycled"] += place.worker is not None and not spent
             await self._end([self._condemn(place)])
 
     def _condemn(self, place: _Place[K, W]) -> _Place[K, W]:
@@ -391,7 +383,6 @@ class Pool(Generic[K, W]):
                 del self._idle[place]
                 self._did["reused"] += 1
                 return self._give(waiter, place)
-            self._did["recycled"] += 1
             self._evict(place, waiter)
         return False
 
@@ -409,7 +400,6 @@ class Pool(Generic[K, W]):
             if self._have_room(staying, ahead):
                 return
             staying.remove(place)
-            self._did["evicted"] += 1
             self._evict(place, ahead[-1])
 
     def _evict(self, place: _Place[K, W], waiter: _Waiter[K, W]) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import principal_components
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from alita_mcp.owners import USER, ClientIdentity, Maker
@@ -45,14 +43,10 @@ def owner_of(ctx: Context) -> str:
 
 
 def maker_of(ctx: Context) -> Maker:
-    """The client of a request as one that makes and reads tools, the same with every version of its program."""
-    return Maker(client_name(ctx) or UNNAMED, owner_of(ctx))
-
-
-def client_name(ctx: Context) -> str:
-    """The name that the client gives itself, which it may choose as it likes; empty where it gives none."""
+    """The client of a request as one that makes and reads tools, by the name that it gives itself."""
     params = ctx.session.client_params
-    return params.client_info.name[:MAX_NAME] if params else ""
+    name = params.client_info.name[:MAX_NAME] if params else ""
+    return Maker(name or UNNAMED, owner_of(ctx))
 
 
 def client_label(ctx: Context) -> str:
@@ -66,13 +60,7 @@ def client_key(ctx: Context) -> str:
     """What tells the client of a request from all others, as long as it lasts; empty where nothing does."""
     # 1. A connection that lasts gets a key that no other one has or can guess.
     # 2. Requests that stand alone: over stdio all come from the client of this process.
-    # 3. Over HTTP their authenticated subject; without one, nothing: clients of one kind behind a proxy share both
-    #    address and name.
+    # 3. Over HTTP nothing does: clients of one kind behind a proxy share address, name and token.
     if not is_modern(ctx):
         return str(connection_of(ctx).state.setdefault(_KEY, secrets.token_hex(16)))
-    if ctx.request is None:
-        return _THIS_PROCESS
-    user = ctx.request.scope.get("user")
-    if isinstance(user, AuthenticatedUser) and user.access_token.subject:
-        return repr(principal_components(user.access_token))
-    return ""
+    return _THIS_PROCESS if ctx.request is None else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio  # noqa: TID251 - anyio hands no accepted socket to a protocol of uvicorn
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,7 +28,6 @@ LOOK_EVERY_S = 0.02
 """How often a full server looks for room."""
 _MARK_KNOWN = "alita.mark_known"
 _BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
-_IS_CROWDED = "alita.is_crowded"
 
 
 class ConnectionLimits(NamedTuple):
@@ -74,12 +72,16 @@ class Connections:
             while True:
                 await anyio.wait_readable(listener)
                 places = await self._wait_for_room()
-                newcomers = _accept_waiting(listener, places)
-                if not newcomers:  # no descriptors are left, or they went away
-                    await anyio.sleep(LOOK_EVERY_S)
                 async with anyio.create_task_group() as tasks:
-                    for accepted in newcomers:
-                        tasks.start_soon(loop.connect_accepted_socket, make, accepted)
+                    try:
+                        for _ in range(places):
+                            accepted = listener.accept()[0]
+                            accepted.setblocking(False)
+                            tasks.start_soon(loop.connect_accepted_socket, make, accepted)
+                    except BlockingIOError:
+                        continue
+                    except OSError:  # no descriptors are left, or the newcomer went away
+                        await anyio.sleep(LOOK_EVERY_S)
 
     def stop_accepting(self) -> None:
         """Leaves newcomers to the system, which refuses them when the listener is closed."""
@@ -111,16 +113,6 @@ class Connections:
                 stranger.abort()
 
 
-def _accept_waiting(listener: socket.socket, most: int) -> list[socket.socket]:
-    """Connections that wait, without waiting for more; fewer where the system has no descriptors left."""
-    accepted: list[socket.socket] = []
-    with suppress(OSError):
-        while len(accepted) < most:
-            accepted.append(listener.accept()[0])
-            accepted[-1].setblocking(False)
-    return accepted
-
-
 class BoundedConnection(H11Protocol):
     """uvicorn's connection, closed when a request does not arrive in time."""
 
@@ -132,11 +124,7 @@ class BoundedConnection(H11Protocol):
         self._limits = connections.limits
         self._timed_state: object = None
         self._timer: TimerHandle | None = None
-        self.app_state = {
-            **self.app_state,
-            _MARK_KNOWN: partial(connections.strangers.pop, self, None),
-            _IS_CROWDED: lambda: connections.is_crowded,
-        }
+        self.app_state = {**self.app_state, _MARK_KNOWN: partial(connections.strangers.pop, self, None)}
 
     @property
     def has_request(self) -> bool:
@@ -200,8 +188,3 @@ def mark_connection_known(scope: Scope) -> None:
     mark_known = scope.get("state", {}).get(_MARK_KNOWN)
     if mark_known is not None:
         mark_known()
-
-
-def is_crowded(scope: Scope) -> bool:
-    """Whether a newcomer waits for the place of a request's connection."""
-    return bool(scope.get("state", {}).get(_IS_CROWDED, bool)())

@@ -25,7 +25,8 @@ Settings come from ALITA_* environment variables. The command for people is `ali
 def main() -> NoReturn:
     """Serves until the client is gone.
 
-    Exits with 0 (end of input, orphaned), 2 (bad settings or arguments), 130 (SIGINT) or 143 (SIGTERM).
+    Exits with 0 (end of input, orphaned), 2 (bad settings or arguments), 7 (a home of a newer alita), 130 (SIGINT)
+    or 143 (SIGTERM).
     """
     parent = os.getppid()
     match sys.argv[1:]:
@@ -82,11 +83,19 @@ def _serve(wire: Wire, parent: int, greeting: Greeting) -> NoReturn:
     tolerate_warnings()
     settings = read_settings()
 
+    from contextlib import suppress
+
+    from alita_mcp.library.decisions import read_home_number
+
+    with suppress(OSError):  # which opening the library reports
+        read_home_number(settings.home)  # a home of a newer alita ends the start
+
     import logging
 
     import anyio
 
     from alita_mcp.event_loop import collect_garbage_rarely
+    from alita_mcp.library.temporary import claim_temporary_folder
     from alita_mcp.machine import lack_of_descriptors
     from alita_mcp.server.build import build_server
     from alita_mcp.server.transports.shutdown import leave
@@ -95,6 +104,8 @@ def _serve(wire: Wire, parent: int, greeting: Greeting) -> NoReturn:
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
     if lack := lack_of_descriptors(settings.max_workers):
         logging.getLogger(__name__).warning("%s", lack)
+
+    claim_temporary_folder()
 
     async def serve() -> NoReturn:
         gc.freeze()

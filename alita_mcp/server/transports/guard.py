@@ -44,10 +44,10 @@ def refuse_open_server(settings: Settings, host: str, allowed_hosts: Sequence[st
     """
     # 1. Another address, or a name that a proxy has: strangers would be served.
     # 2. Forms: whoever connects could approve what they asked for.
-    opens = f"on {host!r}" if not is_loopback(host) else f"as {allowed_hosts[0]!r}" if allowed_hosts else None
-    if opens:
+    if allowed_hosts or not is_loopback(host):
+        name = allowed_hosts[0] if allowed_hosts else host
         raise UsageError(
-            f"Refusing to serve {opens} without a token: other machines can reach it.",
+            f"Refusing to serve {name!r} without a token: other machines can reach it.",
             hint="Leave out --no-token.",
         )
     if settings.elicit:
@@ -93,33 +93,32 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves or refuses one request."""
-        # 1. A strange host or origin is a web page that rebound its name to this address: 421 or 403.
-        # 2. The health check is open to everybody else; asking for it does not make a connection a known one.
-        # 3. Without the token nothing is served: 401.
-        # 4. Everything else is served as its owner's, and its connection no longer counts as a stranger's.
-        app: ASGIApp = self._app
-        headers = Headers(scope=scope)
-        strange = None
-        if len(hosts := headers.getlist("host")) != 1 or read_host(hosts[0]) not in self._names:
-            strange = 421, "host"
-        elif any(not self._is_own_origin(origin) for origin in headers.getlist("origin")):
-            strange = 403, "origin"
-        if strange:
-            status, what = strange
-            app = Refusal(status, f"unknown_{what}", f"The {what} is not one of this server's.").response()
-        elif scope["path"] == HEALTH_PATH:
-            pass
-        elif not self._has_token(scope["path"], headers.getlist("authorization")):
-            kind = "Basic" if scope["path"].startswith(PAGE_PATH) else "Bearer"
-            app = Refusal(
-                401, "invalid_token", "The token is missing or wrong.",
-                "Send the header 'Authorization: Bearer TOKEN'.",
-                {"WWW-Authenticate": f'{kind} realm="alita", error="invalid_token"'},
-            ).response()  # fmt: skip
-        else:
+        refusal = self._find_refusal(scope["path"], Headers(scope=scope))
+        if refusal is not None:
+            await refusal.response()(scope, receive, send)
+            return
+        if scope["path"] != HEALTH_PATH:
             set_owner(scope, self._owner)
             mark_connection_known(scope)
-        await app(scope, receive, send)
+        await self._app(scope, receive, send)
+
+    def _find_refusal(self, path: str, headers: Headers) -> Refusal | None:
+        # 1. A strange host or origin is a web page that rebound its name to this address: 421 or 403.
+        # 2. The health check is open to everybody else; asking for it does not make a connection a known one.
+        # 3. Without the token nothing else is served: 401. A browser is told to ask the person for it.
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or read_host(hosts[0]) not in self._names:
+            return Refusal(421, "unknown_host", "The host is not one of this server's.")
+        if not all(map(self._is_own_origin, headers.getlist("origin"))):
+            return Refusal(403, "unknown_origin", "The origin is not one of this server's.")
+        if path == HEALTH_PATH or self._has_token(path, headers.getlist("authorization")):
+            return None
+        kind = "Basic" if path.startswith(PAGE_PATH) else "Bearer"
+        return Refusal(
+            401, "invalid_token", "The token is missing or wrong.",
+            "Send the header 'Authorization: Bearer TOKEN'.",
+            {"WWW-Authenticate": f'{kind} realm="alita", error="invalid_token"'},
+        )  # fmt: skip
 
     def _is_own_origin(self, origin: str) -> bool:
         scheme, _, authority = origin.partition("://")

@@ -29,7 +29,6 @@ from alita_mcp.server.transports.connections import (
     BoundedConnection,
     ConnectionLimits,
     Connections,
-    is_crowded,
 )
 from alita_mcp.server.transports.guard import (
     HEALTH_PATH,
@@ -89,7 +88,7 @@ async def serve_http(
     if token is None:
         refuse_open_server(settings, host, allowed_hosts)
     with _listen(host, port) as listener, ExitStack() as deadline:
-        server = server or build_http_server(settings, has_token=token is not None)
+        server = server or build_http_server(settings)
         sessions = ResumableSessions(
             server,
             retry_interval=RETRY_MS,
@@ -106,13 +105,12 @@ async def serve_http(
             """Spares the many requests to `/mcp` the layers of the few others."""
             await (mcp if scope["path"] == MCP_PATH else others)(scope, receive, send)
 
-        requests = OpenRequests(route)
         listener.setblocking(False)
         connections = Connections(limits)
+        requests = OpenRequests(route, connections)
         web = _Web(Guard(requests, token, [*host_names(host), *allowed_hosts]), connections)
         async with sessions.run(), anyio.create_task_group() as tasks:
             tasks.start_soon(web.serve, [])
-            await web.wait_until_started()
             tasks.start_soon(connections.accept, listener, web.make_connection)
             bound_host, bound_port = listener.getsockname()[:2]
             status = await until(f"http://{in_brackets(bound_host)}:{bound_port}{MCP_PATH}")
@@ -127,12 +125,12 @@ async def serve_http(
     return status
 
 
-def build_http_server(settings: Settings, *, has_token: bool) -> Server[Any]:
+def build_http_server(settings: Settings) -> Server[Any]:
     """A server for clients that share a port: forms need ALITA_ELICIT and a token."""
     from alita_mcp.server.build import build_server
 
-    elicit = has_token and settings.elicit is True
-    return build_server(settings.model_copy(update={"elicit": elicit}))
+    over_http = {"review": settings.review or "describe", "elicit": settings.elicit is True}
+    return build_server(settings.model_copy(update=over_http))
 
 
 class OpenRequests:
@@ -141,8 +139,9 @@ class OpenRequests:
     Each response says what its client has to know: that its place is needed, or when to ask a full server again.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, connections: Connections | None = None) -> None:
         self._app = app
+        self._connections = connections
         self._open: set[anyio.CancelScope] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -153,7 +152,7 @@ class OpenRequests:
             nonlocal last
             last = message
             if message["type"] == "http.response.start":
-                if is_crowded(scope):
+                if self._connections is not None and self._connections.is_crowded:
                     message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
                 if message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:
                     message = {**message, "headers": [*message["headers"], (b"retry-after", RETRY_AFTER)]}
@@ -200,6 +199,7 @@ class _Web(uvicorn.Server):
             )
         )
         self._connections = connections
+        self.config.load()
 
     def make_connection(self) -> BoundedConnection:
         """The protocol of a connection that was accepted."""
@@ -211,11 +211,6 @@ class _Web(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Captures none."""
         yield
-
-    async def wait_until_started(self) -> None:
-        """Returns when connections may be made."""
-        while not self.started:  # noqa: ASYNC110 - uvicorn sets a flag, not an event
-            await anyio.sleep(0.01)
 
 
 async def _health(_request: Request) -> JSONResponse:

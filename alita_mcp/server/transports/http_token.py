@@ -16,11 +16,7 @@ from alita_mcp.errors import UsageError
 from alita_mcp.settings import Settings, check_token
 
 TOKEN_FILE = "http_token"  # noqa: S105 - its name
-
-
-def token_path(settings: Settings) -> Path:
-    """Where the token of a home is kept, whether or not there is one."""
-    return settings.home / TOKEN_FILE
+"""Below the home."""
 
 
 def ensure_token(settings: Settings) -> str:
@@ -31,7 +27,7 @@ def ensure_token(settings: Settings) -> str:
     """
     if settings.token is not None:
         return settings.token.get_secret_value()
-    path = token_path(settings)
+    path = settings.home / TOKEN_FILE
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not os.path.lexists(path):

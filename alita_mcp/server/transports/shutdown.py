@@ -12,15 +12,21 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 import anyio
+import anyio.to_thread
+
+from alita_mcp.library.temporary import remove_temporary_folder
 
 END_WITHIN_S = 2.2
 """A client kills a server about 3 s after it asked it to end; by then the sandboxes must be closed."""
+RESERVE_S = 0.7
+"""What a busy machine takes of that to end the process."""
 
 _log = logging.getLogger(__name__)
 
 
 def leave(status: int) -> NoReturn:
     """Ends the process now: a thread that blocks in `read` would hold up an ordinary exit."""
+    remove_temporary_folder()
     logging.shutdown()
     sys.stderr.flush()
     os._exit(status)
@@ -28,24 +34,29 @@ def leave(status: int) -> NoReturn:
 
 @contextmanager
 def exit_deadline(status: int) -> Iterator[None]:
-    """Ends the process after `END_WITHIN_S` unless the block ends first, whatever the event loop is doing."""
-
-    def overdue() -> None:
-        _log.error("The clean-up took longer than %s s; exiting without finishing it.", END_WITHIN_S)
-        leave(status)
-
-    timer = threading.Timer(END_WITHIN_S, overdue)
-    timer.daemon = True
-    timer.start()
+    """Ends the process in time unless the block ends first, whatever the event loop is doing."""
+    timer = _start_timer(status)
     try:
         yield
     finally:
         timer.cancel()
 
 
+def _start_timer(status: int) -> threading.Timer:
+    def overdue() -> None:
+        _log.error("The clean-up took longer than %s s; exiting without finishing it.", END_WITHIN_S)
+        leave(status)
+
+    timer = threading.Timer(END_WITHIN_S - RESERVE_S, overdue)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
 async def wait_for_signal() -> int:
     """Waits for a signal that asks the process to end; returns the exit status to end with.
 
+    The time in which it has to end runs from the signal itself: a loop that is busy hears of it seconds later.
     A signal that the parent process chose to ignore (`nohup`, a shell's background job) stays ignored.
     Windows has no such receiver: there Ctrl-C arrives as `KeyboardInterrupt` and cancels the main task.
     """
@@ -56,7 +67,25 @@ async def wait_for_signal() -> int:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         if signal.getsignal(number) is not signal.SIG_IGN
     ]
-    with anyio.open_signal_receiver(*asked) as received:
-        async for number in received:
-            return 128 + number
-    raise AssertionError("a signal receiver never ends by itself")
+    readable, written = os.pipe()
+    os.set_blocking(written, False)
+    for number in asked:  # for good: another signal does not cut the clean-up off
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+    try:
+        return await anyio.to_thread.run_sync(
+            _read_signal, readable, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)
+        )
+    finally:
+        signal.set_wakeup_fd(-1)
+        os.close(written)
+
+
+def _read_signal(readable: int) -> int:
+    """The exit status of the first signal; meaningless where nobody waits for it any more."""
+    with os.fdopen(readable, "rb", buffering=0) as pipe:
+        received = pipe.read(1)
+    status = 128 + (received[0] if received else 0)
+    if received:
+        _start_timer(status)
+    return status

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from alita_mcp.syntax import expression_tree, module_tree, symbol_table
-from alita_mcp.unseen import hidden_character
+from alita_mcp.unseen import HIDDEN
 from alita_mcp.verification.findings import refusal
 
 T = TypeVar("T")
@@ -93,9 +93,10 @@ def _check_text(code: str) -> None:
         raise refusal(f"the code has {len(encoded):,} bytes, the limit is {MAX_CODE_BYTES:,}", _SMALLER)
     if len(_WORD.findall(code)) > MAX_WORDS:
         raise refusal(f"the code has more than {MAX_WORDS:,} names, numbers and signs", _SMALLER)
-    if hidden := hidden_character(code):
-        message = f"the code holds the hidden character U+{ord(hidden.character):04X}"
-        raise refusal(message, hidden.fix, line=hidden.line)
+    if hidden := HIDDEN.search(code):
+        message = f"the code holds the hidden character U+{ord(hidden.group()):04X}"
+        fix = f"Write it as the escape {hidden.group()!a}, which a reader sees."
+        raise refusal(message, fix, line=code.count("\n", 0, hidden.start()) + 1)
     # a coding cookie would let the stored file mean something else than the text that was read here
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(encoded).readline)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -33,13 +33,13 @@ DISTRIBUTIONS = {
 """Modules whose distribution has another name."""
 
 
-def package_checks(draft: Draft) -> list[Check]:
+def package_checks(packages: Sequence[str]) -> list[Check]:
     """Faults in the text of declared packages; the environment gate finds out whether they exist."""
     checks = []
-    if len(draft.packages) > MAX_PACKAGES:
-        message = f"too many packages: {len(draft.packages)}, the limit is {MAX_PACKAGES}"
+    if len(packages) > MAX_PACKAGES:
+        message = f"too many packages: {len(packages)}, the limit is {MAX_PACKAGES}"
         checks.append(fail_check("environment", message, "Declare only what the code imports."))
-    for text in draft.packages:
+    for text in packages:
         problem = ""
         try:
             requirement = Requirement(text)
@@ -50,6 +50,8 @@ def package_checks(draft: Draft) -> list[Check]:
                 problem = "packages come from the package index, not from an address"
             elif requirement.marker:
                 problem = "environment markers are not supported"
+            elif not (text.isascii() and text.isprintable()):  # a version after === may be anything
+                problem = "only visible ASCII characters are supported"
         if problem:
             message = f"package {text[:100]!r}: {problem}"
             checks.append(fail_check("environment", message, 'Write "name" or "name>=1.2".'))

@@ -95,7 +95,7 @@ def _read_draft(draft: Draft) -> tuple[list[Check], ToolContract | None]:
         tree = parse_code(draft.code)
     except ContractError as broken:
         return [broken.check], None
-    names, checks = names_of(tree), package_checks(draft)
+    names, checks = names_of(tree), package_checks(draft.packages)
     if not checks:
         checks += import_checks(draft, contract, tree)
     checks += import_time_checks(tree.body, names)
