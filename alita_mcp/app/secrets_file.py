@@ -28,19 +28,14 @@ class SecretsFile:
         if path is not None:
             read_secrets_file(path)
 
-    def find_problem(self) -> str:
-        """Why the file is not fit to be read any more; empty if it is, or where there is none."""
-        try:
-            if self._path is not None:
-                read_secrets_file(self._path)
-        except UsageError as unfit:
-            return unfit.message
-        return ""
+    def read(self) -> dict[str, str]:
+        """All secrets by name; raises as `read_secrets_file`."""
+        return read_secrets_file(self._path) if self._path is not None else {}
 
     def values(self) -> dict[str, str]:
         """All secrets by name; none when the file is not fit to be read any more."""
         try:
-            return read_secrets_file(self._path) if self._path is not None else {}
+            return self.read()
         except UsageError:
             return {}
 

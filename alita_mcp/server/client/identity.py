@@ -43,14 +43,10 @@ def owner_of(ctx: Context) -> str:
 
 
 def maker_of(ctx: Context) -> Maker:
-    """The client of a request as one that makes and reads tools, the same with every version of its program."""
-    return Maker(client_name(ctx) or UNNAMED, owner_of(ctx))
-
-
-def client_name(ctx: Context) -> str:
-    """The name that the client gives itself, which it may choose as it likes; empty where it gives none."""
+    """The client of a request as one that makes and reads tools, by the name that it gives itself."""
     params = ctx.session.client_params
-    return params.client_info.name[:MAX_NAME] if params else ""
+    name = params.client_info.name[:MAX_NAME] if params else ""
+    return Maker(name or UNNAMED, owner_of(ctx))
 
 
 def client_label(ctx: Context) -> str:
