@@ -162,18 +162,7 @@ class Catalogue:
 
     def decisions_after(self, number: int) -> list[Decisions]:
         """What people decided about the tools that changed after a change; -1: about all."""
-        return [
-            Decisions(
-                name=row["name"],
-                number=row["number"],
-                state=row["state"],
-                pinned=bool(row["pinned"]),
-                version=row["version"],
-                approved=tuple(json.loads(row["approved"])),
-                reviewed=tuple(json.loads(row["reviewed"])),
-            )
-            for row in self._rows(DECISIONS, number)
-        ]
+        return [Decisions.model_validate_json(row[0]) for row in self._rows(DECISIONS, number)]
 
     def take_in(
         self,
