@@ -57,9 +57,8 @@ class Announcer(ListenHandler):
     def tool_list_of(self, ctx: Context) -> ClientToolList:
         """The list of tools as the client of a request has it."""
         # 1. A legacy client is its connection.
-        # 2. Requests of 2026-07-28 over HTTP have a connection each. What ties them together is the authenticated
-        #    subject or the address, and the name and version that the client gives; clients alike in all of that
-        #    are one. Over stdio there is only one.
+        # 2. Requests of 2026-07-28 over HTTP have a connection each. What ties them together is the address, and the
+        #    name and version that the client gives; clients alike in all of that are one. Over stdio there is only one.
         if not is_modern(ctx):
             return self._tool_list_at(connection_of(ctx))
         peer = ctx.request.client if ctx.request is not None else None
