@@ -134,7 +134,18 @@ def _index_changed(db: sqlite3.Connection) -> None:
     while names := [name for (name,) in db.execute("SELECT name FROM unindexed LIMIT ?", (AT_ONCE,))]:
         documents = read_documents(db, names)
         for name in names:
-            put_document(db, name, documents.get(name))
+            document = documents.get(name)
+            put_document(db, name, document)
+            # the words that owners taught it, without those that it has itself, each for its owner alone
+            db.execute("DELETE FROM taught WHERE name = ?", (name,))
+            if document is not None:
+                texts = (document.name, document.description, document.parameters, *document.requests)
+                own = set(stems(" ".join(texts)))
+                found = db.execute("SELECT owner, text FROM wording WHERE name = ?", (name,)).fetchall()
+                rows = [
+                    (owner, stem, name) for owner, text in found for stem in stems(text) if stem not in own
+                ]
+                db.executemany("INSERT OR IGNORE INTO taught VALUES (?, ?, ?)", rows)
         db.executemany("DELETE FROM unindexed WHERE name = ?", ((name,) for name in names))
 
 
@@ -150,16 +161,7 @@ def read_documents(db: sqlite3.Connection, names: Collection[str]) -> dict[str, 
 
 
 def put_document(db: sqlite3.Connection, name: str, document: Document | None) -> None:
-    """Indexes a tool's document and what its owners taught it in place of those before; None removes it from search."""
-    # the words that owners taught it, without those that it has itself, each for its owner alone
-    db.execute("DELETE FROM taught WHERE name = ?", (name,))
-    if document is not None:
-        own = set(
-            stems(" ".join((document.name, document.description, document.parameters, *document.requests)))
-        )
-        found = db.execute("SELECT owner, text FROM wording WHERE name = ?", (name,)).fetchall()
-        rows = [(owner, stem, name) for owner, text in found for stem in stems(text) if stem not in own]
-        db.executemany("INSERT OR IGNORE INTO taught VALUES (?, ?, ?)", rows)
+    """Indexes a tool's document in place of the one before; None removes it from search."""
     known = db.execute("SELECT id, hash FROM document WHERE name = ?", (name,)).fetchone()
     if known is not None:
         if document is not None and known[1] == document.hash:

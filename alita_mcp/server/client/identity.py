@@ -32,21 +32,20 @@ def is_modern(ctx: Context) -> bool:
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-def identity_of(ctx: Context) -> ClientIdentity:
-    """The client of a request, as the App knows it."""
-    return ClientIdentity(client_key(ctx), client_label(ctx), owner_of(ctx))
-
-
-def owner_of(ctx: Context) -> str:
-    """To whom what a request does belongs: over stdio the user of this process, over HTTP as the access checks say."""
-    return USER if ctx.request is None else read_owner(ctx.request.scope)
+def identity_of(ctx: Context, owner: str) -> ClientIdentity:
+    """The client of an owner's request, as the App knows it."""
+    return ClientIdentity(client_key(ctx), client_label(ctx), owner)
 
 
 def maker_of(ctx: Context) -> Maker:
-    """The client of a request as one that makes and reads tools, by the name that it gives itself."""
+    """The client of a request as one that makes and reads tools, by the name that it gives itself.
+
+    What it does belongs over stdio to the user of this process, and over HTTP to whom the access checks say.
+    """
     params = ctx.session.client_params
     name = params.client_info.name[:MAX_NAME] if params else ""
-    return Maker(name or UNNAMED, owner_of(ctx))
+    owner = USER if ctx.request is None else read_owner(ctx.request.scope)
+    return Maker(name or UNNAMED, owner)
 
 
 def client_label(ctx: Context) -> str:
