@@ -70,8 +70,8 @@ def code_rows(line: str, columns: int) -> list[str]:
     """One line of code in rows of at most so many columns; together they are the line.
 
     Spelled out is every character but those that have ink and stay in their place: controls, tabs, blanks of every kind
-    but the space, marks on nothing, and letters written from right to left, which move what stands beside them. A run
-    is spelled once, as in `<U+0020 x300>`. A `<U+` of the code itself is `<U+003C>U+`.
+    but the space, marks, which may cross out a letter, and letters written from right to left, which move what stands
+    beside them. A run is spelled once, as in `<U+0020 x300>`. A `<U+` of the code itself is `<U+003C>U+`.
     """
     rows, row, used = [], "", 0
     for piece in _pieces(line):
@@ -86,24 +86,21 @@ def code_rows(line: str, columns: int) -> list[str]:
 def _pieces(line: str) -> Iterator[str]:
     """A line of code in pieces that stand on one row: characters, and characters that are spelled out."""
     for found in _PIECE.finditer(line):
-        run, before = found.group(), line[max(0, found.start() - 3) : found.start()]
-        if found["ascii"] or (found["other"] and _is_plain(run, before)):
+        run = found.group()
+        if found["ascii"] or (found["other"] and _has_ink(run[0])):
             yield from run
         else:
             yield _spell(run[0], len(run))
 
 
-def _is_plain(run: str, before: str) -> bool:
-    """Whether a reader sees a run of one character beyond ASCII as it is, after these few characters."""
-    character, kind = run[0], unicodedata.category(run[0])[0]
-    if HIDDEN.match(character) or character == "\u2800":
-        return False
-    # 1. A mark needs a letter of a script that has marks; on a Latin letter it could cross it out.
-    # 2. All others need ink, and must not move their neighbours.
-    if kind == "M":
-        below = next((each for each in reversed(before) if unicodedata.category(each)[0] != "M"), "")
-        return len(run) == 1 and below.isalpha() and not below.isascii()
-    return kind in "LNPS" and unicodedata.bidirectional(character) not in ("R", "AL", "AN")
+def _has_ink(character: str) -> bool:
+    """Whether a reader sees a character beyond ASCII by itself, and it moves or crosses out no other one."""
+    is_one = unicodedata.category(character)[0] in "LNPS" and character != "\u2800"
+    return (
+        is_one
+        and unicodedata.bidirectional(character) not in ("R", "AL", "AN")
+        and not HIDDEN.match(character)
+    )
 
 
 def _spell(character: str, times: int = 1) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,14 +33,8 @@ def test_nobody_loses_what_fits_into_a_fair_share(
             assert not lost
 
 
-def test_one_owner_alone_has_all_the_room() -> None:
-    items = [(number, "a", 1) for number in range(10)]
-    assert choose_surplus(items, "a", 10) == []
-    assert choose_surplus(items, "a", 7) == [0, 1, 2]
-    assert choose_surplus(items, "a", 10, 4) == [0, 1, 2, 3, 4, 5]
-
-
-def test_a_newcomer_gets_a_share_from_the_one_that_has_most() -> None:
-    items = [(number, "a", 1) for number in range(9)] + [(9, "b", 1), (10, "c", 1)]
-    assert choose_surplus(items, "c", 10) == [0]
-    assert choose_surplus(items, "a", 10) == [0]
+@pytest.mark.parametrize(
+    ("most", "most_bytes", "gone"), [(10, 10, []), (7, 10, [0, 1, 2]), (10, 4, [*range(6)])]
+)
+def test_one_owner_alone_has_all_the_room(most: int, most_bytes: int, gone: list[int]) -> None:
+    assert choose_surplus([(number, "a", 1) for number in range(10)], "a", most, most_bytes) == gone

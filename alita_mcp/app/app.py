@@ -141,13 +141,13 @@ class App:
             return request
         return await self.wait_for_job(self.begin_synthesis(request), on_stage)
 
-    async def resume(self, job_id: str, on_stage: ReportStage, owner: str = USER) -> Outcome:
-        """The outcome of an owner's job started earlier, or `working` again.
+    async def resume(self, job_id: str, on_stage: ReportStage) -> Outcome:
+        """The outcome of the user's job started earlier, or `working` again.
 
         Raises:
             UsageError: there is no such job.
         """
-        return await self.wait_for_job(self.jobs.find_job(job_id, owner=owner), on_stage)
+        return await self.wait_for_job(self.jobs.find_job(job_id, owner=USER), on_stage)
 
     def begin_synthesis(self, request: SynthesisRequest) -> SynthesisJob:
         """Starts a synthesis, or finds the same one under way.
@@ -205,7 +205,8 @@ class App:
     ) -> dict[str, Any]:
         """One version's evidence card: manifest, state, versions, report; if asked, code and tests.
 
-        The digest is left out: a person who approves a version without a terminal names it. Of the specification that
+        The digest is left out: a person who approves a version without a terminal names it; so is the time of the last
+        call, which may be another client's. Of the specification that
         the writers got only the assumed rules are shown, the rest with the code.
         """
         await self.library.settle()
@@ -225,7 +226,6 @@ class App:
             "approved": self.library.effective_grants.of(stored.manifest) is not None,
             "calls": entry.calls,
             "failures": entry.failures,
-            "last_used": entry.last_used,
             "report": report.model_dump(mode="json"),
             "evidence": evidence_of(stored.report, kinds).model_dump(mode="json"),
         }
@@ -258,8 +258,6 @@ async def open_app(
     async with AsyncExitStack() as stack:
         # 1. What the flows stand on.
         library = await stack.enter_async_context(open_library(settings))
-        if serves and (rebuilding := library.untold_rebuilding()):
-            log.warning("%s", rebuilding)
         sandbox = sandbox or LazySandbox(settings)
         background_tasks = await stack.enter_async_context(sandbox_lifespan(sandbox))
         runs = await open_run_store(settings, serves=serves)

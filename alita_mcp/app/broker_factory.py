@@ -57,15 +57,12 @@ class BrokerFactory:
             lacks.append(f"needs a model: {self._how_to_get_a_model}")
         if grants.workspace != "none" and self._workspace is None:
             lacks.append("needs a folder: set ALITA_WORKSPACE")
-        known = self._secrets.values() if grants.secrets else {}
+        try:
+            known = self._secrets.read() if grants.secrets else {}
+        except UsageError as unfit:
+            return [*lacks, f"needs the secret {grants.secrets[0]!r}: {unfit.message.rstrip('.')}"]
         unknown = [name for name in grants.secrets if name not in known]
-        if unknown and (problem := self._secrets.find_problem()):
-            return [*lacks, f"needs the secret {unknown[0]!r}: {problem.rstrip('.')}"]
-        for name in unknown:
-            other = next((each for each in known if each.lower() == name.lower()), "")
-            spelled = f" (it has {other!r}: case counts)" if other else ""
-            lacks.append(f"needs the secret {name!r}: add it to ALITA_SECRETS_FILE{spelled}")
-        return lacks
+        return lacks + [f"needs the secret {name!r}: add it to ALITA_SECRETS_FILE" for name in unknown]
 
     @cached_property
     def _how_to_get_a_model(self) -> str:

@@ -110,14 +110,16 @@ class CodeRights:
         how = f"A person can approve it: `alita approve --code {number}`. Then call run_code again."
         return CodeWaits(grants=in_words(asked.grants), how=how, asked=refusal)
 
-    def broker_for(self, request: CodeRequest, workspace: Path | None = None) -> GrantedBroker | None:
-        """The broker that serves the rights of code that may run; None for code that asks for none.
+    def broker_for(
+        self, request: CodeRequest, identity: ClientIdentity, workspace: Path | None = None
+    ) -> GrantedBroker | None:
+        """The broker that serves the rights of a client's code that may run; None for code that asks for none.
 
         `workspace` is its folder in place of the one in the settings.
         """
         if request.grants.is_pure:
             return None
-        return self._brokers.broker_of(request.grants, LIMITS, CHAIN, workspace)
+        return self._brokers.broker_of(request.grants, LIMITS, CHAIN, workspace, identity)
 
 
 def question_about(asked: AskedCode, number: str, home: str) -> str | None:

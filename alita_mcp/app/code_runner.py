@@ -118,7 +118,7 @@ class CodeRunner:
             raise SandboxBusy(f"{MAX_AT_ONCE} runs of code are under way or waiting already.")
         self._under_way += 1
         try:
-            broker = self._rights.broker_for(request, files)
+            broker = self._rights.broker_for(request, identity, files)
             tools = ToolsInCode(self._library, self._calls, identity, shown)
             async with tools.open_broker(request, broker) as outer:
                 find_place = partial(self._find_place, request.packages, on_stage)

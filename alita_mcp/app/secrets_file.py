@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from alita_mcp.errors import UsageError
+from alita_mcp.library.disk import without_waiting
 from alita_mcp.library.grants.exposure import exposure
 from alita_mcp.library.grants.grants_file import SECRET_NAME
 from alita_mcp.sandbox.broker.redaction import check_secret
@@ -28,19 +29,14 @@ class SecretsFile:
         if path is not None:
             read_secrets_file(path)
 
-    def find_problem(self) -> str:
-        """Why the file is not fit to be read any more; empty if it is, or where there is none."""
-        try:
-            if self._path is not None:
-                read_secrets_file(self._path)
-        except UsageError as unfit:
-            return unfit.message
-        return ""
+    def read(self) -> dict[str, str]:
+        """All secrets by name; raises as `read_secrets_file`."""
+        return read_secrets_file(self._path) if self._path is not None else {}
 
     def values(self) -> dict[str, str]:
         """All secrets by name; none when the file is not fit to be read any more."""
         try:
-            return read_secrets_file(self._path) if self._path is not None else {}
+            return self.read()
         except UsageError:
             return {}
 
@@ -56,7 +52,7 @@ def read_secrets_file(path: Path) -> dict[str, str]:
         return UsageError(f"Cannot use the secrets file {path}: {problem}.", hint=hint)
 
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=without_waiting) as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
                 raise refusal("it is not a regular file")

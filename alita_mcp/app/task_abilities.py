@@ -176,10 +176,10 @@ class RunAbilities:
         if request.examples:
             words["tests"] = list(request.examples)
         maker = Maker(self._identity.client, self._identity.owner)
-        read = partial(read_request, words, maker, self._identity, looks_up=request.looks_up)
-        wanted = await anyio.to_thread.run_sync(read)
+        wanted = await anyio.to_thread.run_sync(partial(read_request, words, maker, self._identity))
         if isinstance(wanted, Rejected):
             return ActionResult(ok=False, error=f"{wanted.reason} {wanted.fix}")
+        wanted = wanted.model_copy(update={"looks_up": request.looks_up})
         outcome = await self._flows.toolsmith.make(wanted, self._on_stage, self._flows.models)
         value = outcome.model_dump(mode="json", exclude_defaults=True) | {"status": outcome.status}
         if isinstance(outcome, Created | Exists):

@@ -165,13 +165,15 @@ class TaskRunner:
             raise UsageError(f"The run {run} was stopped.")
         return solution
 
-    async def guidance(self, request: TaskRequest, shown: ShowManifest = show_all) -> Solution:
+    async def guidance(
+        self, request: TaskRequest, shown: ShowManifest = show_all, identity: ClientIdentity = UNIDENTIFIED
+    ) -> Solution:
         """How the connected agent can do the task itself, where no model is configured; nothing is done.
 
         Its prompt says how to plan, its tools are those to begin with, those of the library with schemas.
         """
         no_files = Workspace(self._settings.home / "no files")
-        abilities = RunAbilities(self._flows, no_files, UNIDENTIFIED, silent, shown)
+        abilities = RunAbilities(self._flows, no_files, identity, silent, shown)
         found = await abilities.search_tools(request.task[:2_000], _NEAREST)
         tools: list[dict[str, Any]] = [
             {"name": "search_capabilities", "for": "finding a tool"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
@@ -21,8 +20,6 @@ from alita_mcp.verification.verify import Verdict, verify
 
 Lacks = Callable[[Grants], list[str]]
 """What these grants need and the settings do not give, each as in `needs a model: set ALITA_MODEL`."""
-
-_log = logging.getLogger(__name__)
 
 
 class VersionPlace(NamedTuple):
@@ -43,8 +40,6 @@ class VersionVerifier:
         self._environments: dict[tuple[str, str], Environment] = {}
         self._verifying: dict[str, anyio.Lock] = {}
         self._failures: dict[tuple[str, str], str] = {}
-        self._unrecorded: dict[str, dict[str, str]] = {}
-        """Evidence of this process by digest: gates that were passed while the disk took no record of it."""
 
     def why_not(self, manifest: Manifest) -> str:
         """Why a version cannot run here, as in `needs a model: set ALITA_MODEL`; empty where it can, as far as known.
@@ -108,13 +103,13 @@ class VersionVerifier:
         # An older release may have proved it here, where its packages open no sockets: only its calls would fail.
         if manifest.packages:
             self.check(manifest)
-        key = (manifest.digest, sandbox.kind)
-        evidence = self._evidence(manifest)
+        evidence = self._library.tools.evidence(manifest.name, manifest.version)
         if sandbox.kind not in evidence:
             async with self._verifying.setdefault(manifest.digest, anyio.Lock()):
-                if sandbox.kind not in self._evidence(manifest):
+                if sandbox.kind not in self._library.tools.evidence(manifest.name, manifest.version):
                     await self._run_gates(stored, sandbox, depth)
-            evidence = self._evidence(manifest)
+            evidence = self._library.tools.evidence(manifest.name, manifest.version)
+        key = (manifest.digest, sandbox.kind)
         if key not in self._environments:
             own = evidence.get(sandbox.kind)
             lock = Lock.model_validate_json(own) if own else stored.lock
@@ -122,11 +117,6 @@ class VersionVerifier:
                 return VersionPlace(sandbox, None)
             self._environments[key] = await sandbox.prepare(lock, silent)
         return VersionPlace(sandbox, self._environments[key])
-
-    def _evidence(self, manifest: Manifest) -> dict[str, str]:
-        """Lock of each kind of sandbox in which a version passed its gates."""
-        unrecorded = self._unrecorded.get(manifest.digest, {})
-        return unrecorded | self._library.tools.evidence(manifest.name, manifest.version)
 
     async def verify_unproven(self, name: str, version: int | None, depth: int = 0) -> None:
         """Runs the gates of an enabled tool's version that has passed none, before anything is made of its word.
@@ -162,12 +152,8 @@ class VersionVerifier:
             await self._record_proof(stored, verdict)
         else:
             lock = verdict.lock or stored.lock
-            try:
+            with suppress(FileRefused):  # the call does not depend on the disk; the next one proves it again
                 await self._library.raise_evidence(manifest.name, manifest.version, sandbox.kind, lock)
-            except FileRefused as full:  # the call does not depend on the disk
-                _log.warning("%s", full)
-                own = lock.model_dump_json() if lock.requirements else ""
-                self._unrecorded[manifest.digest] = {sandbox.kind: own}
 
     async def _record_proof(self, stored: StoredVersion, verdict: Verdict) -> None:
         """Records what the gates found of a version that only its own files spoke for, and no more than they claim."""

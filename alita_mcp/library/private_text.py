@@ -10,7 +10,8 @@ _PRIVATE = (
     re.compile(r"(?<![\w<])(?:~|\.{1,2})?/[\w.-]+/[\w./-]*|\b[A-Za-z]:\\|\\\\\w"),  # paths of files
     re.compile(r"(?:\d[\s().-]?){9,}"),  # telephone, card and account numbers
     re.compile(r"[!-~]{32,}"),  # no word is that long; keys, hashes and encoded text are
-    re.compile(r"\b(?=[\w\-+/=]*\d)(?=[\w\-+/=]*[A-Za-z])[\w\-+/=]{20,}"),  # letters and digits mixed: keys
+    # letters and digits mixed: keys; looked for once in each run of such characters
+    re.compile(r"(?<![\w\-+/=])[\-+/=]*+(?=[\w\-+/=]*\d)(?=[\w\-+/=]*[A-Za-z])[\w\-+/=]{20,}"),
     re.compile(r"(?i)\b(?:password|passwd|passphrase|secret|api[ _-]?key|token|pin)\s*(?:is\b|[:=])"),
 )
 

@@ -48,7 +48,7 @@ class WebAgent(Protocol):
     ) -> Researched:
         """Passages that are relevant to a question, from `urls` and from what the back ends find, within the limits.
 
-        `may_fetch` says which hits and redirects may be read; None: all. A page that could not be read is named in
+        `may_fetch` says which pages and redirects may be read; None: all. A page that could not be read is named in
         `unread`, and what a back end said of it is ranked in its place.
         """
         ...

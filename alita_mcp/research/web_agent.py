@@ -84,7 +84,7 @@ class SearchingAgent:
                     query = " ".join(question.split())[:MAX_QUERY]
                     found = await search.search(query, max(8, 2 * limits.pages))
             new = (hit.url for hit in found.hits if hit.url not in urls)
-            await reading.read_pages(new, may_fetch)
+            await reading.read_pages(new)
         if deadline.cancelled_caught:
             reading.stop("seconds")
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -126,7 +126,7 @@ class _Reading:
         fetcher: WebFetcher,
         limits: ResearchLimits,
         on_stage: ReportStage | None,
-        may_follow: MayFollow | None,
+        may_fetch: MayFollow | None,
     ) -> None:
         self.documents: list[Document] = []
         self.unread: list[str] = []
@@ -136,7 +136,7 @@ class _Reading:
         self._fetcher = fetcher
         self._limits = limits
         self._on_stage = on_stage
-        self._may_follow = may_follow
+        self._may_fetch = may_fetch
         self._slots = anyio.CapacityLimiter(CONCURRENCY)
         self._under_way: set[str] = set()
         self._tries_left = 2 * limits.pages + SPARE_TRIES
@@ -153,7 +153,7 @@ class _Reading:
         late = f"not read within {self._limits.seconds:g} s"
         self.unread += [f"{url[:MAX_REASON]}: {late}" for url in sorted(self._under_way)]
 
-    async def read_pages(self, urls: Iterable[str], may_fetch: MayFollow | None = None) -> None:
+    async def read_pages(self, urls: Iterable[str]) -> None:
         """Reads as many pages as the limits allow; those that cannot be read make room for the next ones."""
         waiting = deque(dict.fromkeys(urls))
         while waiting:
@@ -163,7 +163,7 @@ class _Reading:
                 return
             async with anyio.create_task_group() as tasks:
                 for url in [waiting.popleft() for _ in range(count)]:
-                    if may_fetch is None or may_fetch(url):
+                    if self._may_fetch is None or self._may_fetch(url):
                         tasks.start_soon(self._read_page, url)
                     else:
                         self.unread.append(f"{url[:MAX_REASON]}: {NOT_ALLOWED}")
@@ -176,7 +176,7 @@ class _Reading:
             self._under_way.add(url)
             try:
                 await self.report(f"reading {url[:120]}")
-                document = await self._fetcher.fetch(url, may_follow=self._may_follow)
+                document = await self._fetcher.fetch(url, may_follow=self._may_fetch)
             except AlitaError as failure:
                 document = None
                 self.unread.append(f"{url[:MAX_REASON]}: {failure.message[:MAX_REASON]}")

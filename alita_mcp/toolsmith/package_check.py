@@ -83,7 +83,7 @@ class PackageCheck:
         # where the index says nothing, only what nobody can have meant is refused
         known = {fact.name for fact in found}
         silent = [text for text in packages if name_of(text) not in known and name_of(text) not in meant]
-        return next(filter(None, problems), None) or find_slip(silent)
+        return next(filter(None, problems), None) or (find_slip(silent) if silent else None)
 
     def _fresh_answer(self, name: str) -> PackageFacts | str | None:
         """What is known of a package and fresh."""

@@ -84,7 +84,7 @@ MAX_REQUESTS = 10
 """Example requests of one tool, each in other words."""
 _TYPING = "from typing import Any, Literal, NotRequired, TypedDict\n"
 _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
-_WHOLE_NUMBERS = re.compile(r"\bLiteral\[\s*-?\d+(?:\s*,\s*-?\d+)*\s*,?\s*\]")
+_WHOLE_NUMBERS = re.compile(r"\bLiteral\[\s*-?\d+(?:\s*,\s*-?\d+)*\s*+,?\s*+\]")
 Line = Annotated[str, Field(max_length=MAX_LINE)]
 
 

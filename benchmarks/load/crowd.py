@@ -62,11 +62,20 @@ class Crowd:
 async def run_window(crowd: Crowd, server: MeasuredServer, seconds: float) -> None:
     """Lets every client go on for so long; each operation is waited for to its end."""
     watch, cpu = timing.Stopwatch(), server.cpu_seconds()
-    async with anyio.create_task_group() as tasks:
-        for client in range(crowd.clients):
-            tasks.start_soon(_go_on, crowd, client, server, seconds)
+    async with anyio.create_task_group() as watching:
+        watching.start_soon(_watch, server)
+        async with anyio.create_task_group() as tasks:
+            for client in range(crowd.clients):
+                tasks.start_soon(_go_on, crowd, client, server, seconds)
+        watching.cancel_scope.cancel()
     crowd.seconds += watch.seconds
     crowd.cpu_seconds += server.cpu_seconds() - cpu
+
+
+async def _watch(server: MeasuredServer) -> None:
+    while True:
+        await anyio.sleep(1)
+        server.cpu_seconds()
 
 
 async def _go_on(crowd: Crowd, number: int, server: MeasuredServer, seconds: float) -> None:

@@ -6,10 +6,11 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import anyio
 import psutil
@@ -20,6 +21,8 @@ from benchmarks.load.client import Address, connect
 NOOP = "noop"
 TOOL = over_stdio.TOOL
 START_WITHIN_S = 60.0
+OLD_S = 2.0
+"""Whatever lives longer is no process of a single call."""
 TOKEN = "a-token-for-this-benchmark"
 NOOP_SERVER = (
     over_stdio.NOOP_SERVER.partition("async def main")[0].replace(
@@ -38,22 +41,26 @@ ALITA_SERVER = (
 )
 
 
-class MeasuredServer(NamedTuple):
+@dataclass
+class MeasuredServer:
     """A server process, where it listens, and what it and its children use."""
 
     name: str
     address: Address
     process: psutil.Process
+    _used: dict[psutil.Process, float] = field(default_factory=dict)
 
     def cpu_seconds(self) -> float:
-        """Processor time of the process and of all its children so far, those that have ended too."""
-        total = 0.0
+        """Processor time of the process and of all its children so far.
+
+        Whoever ends is waited for by its parent, which counts its time; a worker that is killed with all its parents
+        is not, so its time stays as it was seen last: ask once a second.
+        """
         for each in [self.process, *self.process.children(recursive=True)]:
             with suppress(psutil.Error):
-                total += sum(
-                    each.cpu_times()[:4]
-                )  # user, system, and both of the children that were waited for
-        return total
+                if time.time() - each.create_time() > OLD_S:
+                    self._used[each] = sum(each.cpu_times()[:4])  # own and waited for, user and system
+        return sum(self._used.values())
 
     def resident_bytes(self) -> int:
         """The resident set of the process itself."""

@@ -329,14 +329,16 @@ SKIP_CHANGES = (
 """The next change has a number behind `number`."""
 
 DECISIONS = """
-SELECT t.name, coalesce(c.at, 0) AS number, t.state, t.pinned,
-    iif(EXISTS (SELECT 1 FROM decided d WHERE d.name = t.name AND d.what = 'version'), t.current, NULL) AS version,
-    (SELECT json_group_array(a.digest) FROM approval a WHERE a.name = t.name) AS approved,
-    (SELECT json_group_array(v.digest) FROM version v JOIN origin o USING (name, version)
-        WHERE v.name = t.name AND o.reviewed = v.digest) AS reviewed
-FROM tool t LEFT JOIN touched c ON c.name = t.name WHERE coalesce(c.at, 0) > ?
+SELECT json_object(
+    'name', t.name, 'number', coalesce(c.at, 0), 'state', t.state, 'pinned', json(iif(t.pinned, 'true', 'false')),
+    'version', iif(EXISTS (SELECT 1 FROM decided d WHERE d.name = t.name AND d.what = 'version'), t.current, NULL),
+    'approved', (SELECT json_group_array(a.digest) FROM approval a WHERE a.name = t.name),
+    'reviewed', (SELECT json_group_array(v.digest) FROM version v JOIN origin o USING (name, version)
+        WHERE v.name = t.name AND o.reviewed = v.digest)
+) FROM tool t LEFT JOIN touched c ON c.name = t.name WHERE coalesce(c.at, 0) > ?
 """
 """What people decided about the tools that changed after a change; -1 for all tools."""
+
 RESTORE = (
     """
     UPDATE tool SET pinned = :pinned,

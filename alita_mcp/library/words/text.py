@@ -12,7 +12,7 @@ MAX_QUERY_CHARACTERS = 2_000
 def split_words(identifier: str) -> str:
     """`toCSVFile`, `to_csv_file` and `to-csv-file` as words."""
     text = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", identifier)
-    text = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", text)
+    text = re.sub(r"(?<=[A-Z])(?=[A-Z][a-z])", " ", text)
     return re.sub(r"[_.\-/]+", " ", text)
 
 

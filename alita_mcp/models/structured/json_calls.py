@@ -37,9 +37,9 @@ SCHEMA: dict[str, Any] = {
     "required": ["thought"],
 }
 """Of what a model is to answer, for servers that can hold it to one."""
-_RESULT_TAG = re.compile(r"<(?=\s*/?\s*result\b)", re.IGNORECASE)
+_RESULT_TAG = re.compile(r"<(?=[\s/]*result\b)", re.IGNORECASE)
 _WRAPPED = re.compile(
-    r"\s*(?:```(?:json|tool_call)?|<tool_call>)?\s*(\{.*\})\s*(?:```|</tool_call>)?\s*", re.DOTALL
+    r"\s*+(?:```(?:json|tool_call)?|<tool_call>)?\s*+(\{.*\})\s*+(?:```|</tool_call>)?\s*+", re.DOTALL
 )
 _INSTRUCTIONS = """You may call these tools, one JSON object a line with its name, what it does, and the JSON Schema \
 of its arguments:

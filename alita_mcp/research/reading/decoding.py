@@ -10,7 +10,7 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
 }  # fmt: skip
-_DECLARATION = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+_DECLARATION = re.compile(rb"(?:charset|encoding)\s*=\s*+[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 """In the content type, the XML declaration and the `meta` elements of a page."""
 _NO_CHARSETS = {"unicode_escape", "raw_unicode_escape", "utf-7", "idna", "punycode"}
 _SUPERSETS = {

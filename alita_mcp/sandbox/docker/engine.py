@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.machine import is_out_of_descriptors
-from alita_mcp.sandbox.docker.base_image import BaseImage, is_id, reference_of
+from alita_mcp.sandbox.docker.base_image import BaseImage
 from alita_mcp.sandbox.interface import Progress
 from alita_mcp.sandbox.owner import ProcessOwner
 
@@ -86,19 +86,21 @@ class Engine:
         async with self._pulling:
             if self._image_is_here:
                 return
-            recorded = await anyio.to_thread.run_sync(self.base.read_reference)
+            recorded = (await anyio.to_thread.run_sync(self.base.read_references)).get(self.base.name)
             self.image = recorded or self.base.name
             if not await self._inspect(self.image):
                 await self._pull(progress or _to_log)
             if not recorded:
-                self.image = reference_of(await self._inspect(self.image)) or self.image
+                # the digest in its registry; the id of one that comes from no registry
+                found = await self._inspect(self.image)
+                self.image = next(iter(found.get("RepoDigests") or ()), "") or found["Id"]
                 await anyio.to_thread.run_sync(self.base.record_reference, self.image)
             self._image_is_here = True
 
     async def find_other_image(self) -> str:
-        """What the image's name stands for here by now, if that is not what is recorded and used; else empty."""
+        """Id of what the image's name stands for here by now, if that is not what is used; else empty."""
         named, used = await self._inspect(self.base.name), await self._inspect(self.image)
-        return reference_of(named) if named.get("Id") != used.get("Id") else ""
+        return str(named.get("Id", "")) if named.get("Id") != used.get("Id") else ""
 
     async def _inspect(self, image: str) -> dict[str, Any]:
         """The engine's description of an image; empty for one that is not here."""
@@ -139,10 +141,10 @@ class Engine:
             await self._in_thread(client.close)
 
     async def _pull(self, progress: Progress) -> None:
-        if is_id(self.image):
+        if self.image.startswith("sha256:"):  # no registry knows an id
             raise SandboxUnavailable(
                 f"The image {self.base.name!r} was {self.image} when it was first used here, and that one is gone.",
-                hint=self.base.how_to_accept(),
+                hint=self.base.how_to_accept,
             )
         await progress(f"pulling {self.image}")
         has_tag = "@" in self.image or ":" in self.image.rpartition("/")[2]
@@ -161,7 +163,7 @@ class Engine:
             raise SandboxUnavailable(
                 f"The image {self.image!r} is missing and cannot be pulled: {problem.message}",
                 hint="Pull it while you have a network, or set another image with Python 3.11 or newer"
-                f" in ALITA_DOCKER_IMAGE.{'' if self.image == self.base.name else f' {self.base.how_to_accept()}'}",
+                f" in ALITA_DOCKER_IMAGE.{'' if self.image == self.base.name else f' {self.base.how_to_accept}'}",
             ) from problem
 
     async def _in_thread(self, action: Callable[[], T]) -> T:

@@ -42,7 +42,7 @@ class DockerSandbox(IsolatedSandbox):
         if not other:
             return report
         note = f"{self._engine.base.name!r} is {other} here by now; calls run in {self._engine.image}."
-        return report.model_copy(update={"hint": f"{note} {self._engine.base.how_to_accept()}"})
+        return report.model_copy(update={"hint": f"{note} {self._engine.base.how_to_accept}"})
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
         """The environment for a lock; the image is pulled first, with progress."""

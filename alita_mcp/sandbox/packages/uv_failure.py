@@ -15,14 +15,14 @@ _CUT_SHORT = re.compile(
     re.IGNORECASE,
 )
 _HTTP = re.compile(
-    r"HTTP status (?:client|server) error \(([^)]*)\)|(operation timed out|dns error|tunnel[^.:]*)"
+    r"HTTP status (?:client|server) error \(([^)\n]*)\)|(operation timed out|dns error|tunnel[^.:]*)"
 )
 _ABSENT = re.compile(r"(\S+) was not found in the package registry")
 _NO_WHEEL = re.compile(r"([A-Za-z0-9._-]+)(?:\S*) has no (?:usable wheels|wheels with a matching)")
 _PYTHON = re.compile(r"(\S+) (?:requires|depends on) Python ?([<>=!~][^\s,]*)")
 _BECAUSE = re.compile(r"Because (.*?)(?:, we can conclude|$)", re.DOTALL)
-_INVALID = re.compile(r"(\S+) has an invalid package format|The structure of `([^`]+)`")
-_STRUCTURE = re.compile(r"The structure of `[^`]+` \([^)]*\) was invalid:\s*(.+)")
+_INVALID = re.compile(r"(\S+) has an invalid package format|The structure of `([^`\n]+)`")
+_STRUCTURE = re.compile(r"The structure of `[^`\n]+` \([^)\n]*\) was invalid:\s*(.+)")
 _OTHER_VERSIONS = "Take other versions, or leave out one of them."
 _WHEELS = "Take a package that has a wheel for the sandbox's Python, or the standard library."
 _INDEX = "See ALITA_PACKAGE_INDEX and SSL_CERT_FILE."
@@ -114,7 +114,5 @@ def _unsolvable(told: str, asked: str) -> AlitaError | None:
 
 def _dependent_of(name: str, told: str) -> str:
     """Which package asks for it, where that is not the person."""
-    found = re.search(
-        rf"(?:all versions of )?(\S+?)(?:==\S+)? depends? on {re.escape(name)}(?![A-Za-z0-9_-])", told
-    )
+    found = re.search(rf"(?<!\S)(\S+?)(?:==\S+)? depends? on {re.escape(name)}(?![A-Za-z0-9_-])", told)
     return f", which {found[1]} needs," if found else ""

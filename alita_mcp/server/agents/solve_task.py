@@ -53,9 +53,8 @@ async def handle_solve_task(call: ToolCall) -> ToolResult:
     if job is None:
         request = read_task(call.arguments, call.app.settings)
         if not call.app.tasks.has_model:
-            plan = await call.app.tasks.guidance(
-                request, partial(visible_manifest, call.app, reader=call.maker)
-            )
+            shown = partial(visible_manifest, call.app, reader=call.maker)
+            plan = await call.app.tasks.guidance(request, shown, call.identity)
             fields = {"status": "no_model", "prompt": plan.prompt, "tools": list(plan.tools)}
             return tool_result(fields, guidance_text(fields))
         job = _find_or_begin(call, request)
@@ -87,7 +86,7 @@ def read_task(arguments: Mapping[str, Any], settings: Settings) -> TaskRequest:
 def _find_or_begin(call: ToolCall, request: TaskRequest) -> Job[Solution]:
     """The job of a task; that of the same request of the same client where it is under way or was missed."""
     person = questions_to_person(call)
-    is_shared = person is None or bool(person.owner)  # a client that joins a job is asked its questions
+    is_shared = person is None or bool(person.client)  # a client that joins a job is asked its questions
     key = f"solve_task {call.identity.key} {request.model_dump_json()}" if is_shared else ""
     known: Job[Solution] | None = call.app.jobs.find_by_key(key, call.identity.owner)
     if known is not None:

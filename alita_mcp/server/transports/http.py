@@ -6,7 +6,7 @@ import logging
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -38,7 +38,7 @@ from alita_mcp.server.transports.guard import (
     refuse_open_server,
 )
 from alita_mcp.server.transports.sessions import IDLE_S, ResumableSessions
-from alita_mcp.server.transports.shutdown import exit_deadline, wait_for_signal
+from alita_mcp.server.transports.shutdown import wait_for_signal
 from alita_mcp.settings import Settings
 
 MCP_PATH = "/mcp"
@@ -87,7 +87,7 @@ async def serve_http(
     collect_garbage_rarely()
     if token is None:
         refuse_open_server(settings, host, allowed_hosts)
-    with _listen(host, port) as listener, ExitStack() as deadline:
+    with _listen(host, port) as listener:
         server = server or build_http_server(settings)
         sessions = ResumableSessions(
             server,
@@ -114,7 +114,6 @@ async def serve_http(
             tasks.start_soon(connections.accept, listener, web.make_connection)
             bound_host, bound_port = listener.getsockname()[:2]
             status = await until(f"http://{in_brackets(bound_host)}:{bound_port}{MCP_PATH}")
-            deadline.enter_context(exit_deadline(status))
             # The listen streams of 2026-07-28 end with a final frame of their own; GET streams of 2025 never do.
             listen = server.get_request_handler("subscriptions/listen")
             if listen is not None and isinstance(listen.handler, ListenHandler):

@@ -7,8 +7,6 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NoReturn
 
 import anyio
@@ -32,17 +30,9 @@ def leave(status: int) -> NoReturn:
     os._exit(status)
 
 
-@contextmanager
-def exit_deadline(status: int) -> Iterator[None]:
-    """Ends the process in time unless the block ends first, whatever the event loop is doing."""
-    timer = _start_timer(status)
-    try:
-        yield
-    finally:
-        timer.cancel()
+def start_exit_timer(status: int) -> None:
+    """Ends the process in time, whatever the event loop is doing; there is no way back."""
 
-
-def _start_timer(status: int) -> threading.Timer:
     def overdue() -> None:
         _log.error("The clean-up took longer than %s s; exiting without finishing it.", END_WITHIN_S)
         leave(status)
@@ -50,7 +40,6 @@ def _start_timer(status: int) -> threading.Timer:
     timer = threading.Timer(END_WITHIN_S - RESERVE_S, overdue)
     timer.daemon = True
     timer.start()
-    return timer
 
 
 async def wait_for_signal() -> int:
@@ -87,5 +76,5 @@ def _read_signal(readable: int) -> int:
         received = pipe.read(1)
     status = 128 + (received[0] if received else 0)
     if received:
-        _start_timer(status)
+        start_exit_timer(status)
     return status

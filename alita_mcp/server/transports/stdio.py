@@ -20,7 +20,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from alita_mcp.server.transports.greeting import NO_GREETING, Greeting
-from alita_mcp.server.transports.shutdown import exit_deadline, wait_for_signal
+from alita_mcp.server.transports.shutdown import start_exit_timer, wait_for_signal
 from alita_mcp.server.transports.wire import Wire
 
 CHUNK_BYTES = 65_536
@@ -152,8 +152,7 @@ async def serve_stdio(
 
     async def exit_in_time() -> None:
         await lines.ended.wait()
-        with exit_deadline(status):
-            await anyio.sleep_forever()
+        start_exit_timer(status)
 
     async with anyio.create_task_group() as watchers:
         watchers.start_soon(end_on_signal)

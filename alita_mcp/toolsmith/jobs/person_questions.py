@@ -85,15 +85,15 @@ class QuestionRound:
 class PendingQuestions:
     """The questions of one job that wait for the person at its client."""
 
-    def __init__(self, wait_s: float, owner: str = "") -> None:
+    def __init__(self, wait_s: float, client: str = "") -> None:
         """No questions yet.
 
         Args:
             wait_s: How long a question waits for its answer.
-            owner: Names the client that asked for the job; empty where nothing tells it from others.
+            client: Key of the client that asked for the job; empty where nothing tells it from others.
         """
         self.wait_s = wait_s
-        self.owner = owner
+        self.client = client
         self._open: dict[str, Question] = {}
         self._senders: list[QuestionSender] = []
         self._changed = anyio.Event()

@@ -19,11 +19,10 @@ from alita_mcp.verification.code.function import public_functions, several_publi
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.findings import ContractError
 
-_FENCED = re.compile(
-    r"^ {0,3}(`{3,}|~{3,})[^`\n]*\n(?P<code>.*)^ {0,3}\1[`~]*[ \t\r]*$", re.MULTILINE | re.DOTALL
-)
-"""From the first line that opens a block to the last that closes one, as CommonMark has them."""
-_CODE = re.compile(r"^\s*(async def|def|class|import|from\s+\S+\s+import|@\w+)\b", re.MULTILINE)
+_OPENS = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[^`\n]*+\n", re.MULTILINE)
+_CLOSES = r"(?P<code>.*)^ {{0,3}}{}[`~]*+[ \t\r]*+$"
+"""A block of code: from the first line that opens one to the last that closes it, as CommonMark has them."""
+_CODE = re.compile(r"^[^\S\n]*(async def|def|class|import|from\s+\S+\s+import|@\w+)\b", re.MULTILINE)
 
 
 NEEDS = ("network", "workspace", "model", "tools", "secrets")
@@ -106,11 +105,7 @@ NO_TESTS = Rejected(
 
 
 def read_request(
-    raw: Mapping[str, Any],
-    made_by: Maker = UNKNOWN_MAKER,
-    client: ClientIdentity = UNIDENTIFIED,
-    *,
-    looks_up: bool = True,
+    raw: Mapping[str, Any], made_by: Maker = UNKNOWN_MAKER, client: ClientIdentity = UNIDENTIFIED
 ) -> SynthesisRequest | Rejected:
     """Reads a request of a client; anything that does not fit comes back as a rejection naming the field.
 
@@ -121,7 +116,7 @@ def read_request(
         return Rejected(stage="schema", reason="needs: expected an object of known fields.", fix=NEEDS_SHAPE)
     given = {**{field: value for field, value in raw.items() if field != "needs"}, **needs}
     try:
-        ours = {"made_by": made_by, "client": client, "looks_up": looks_up, "recorded": None}
+        ours = {"made_by": made_by, "client": client, "looks_up": True, "recorded": None}
         request = SynthesisRequest.model_validate({**given, **ours})
     except ValidationError as invalid:
         problem = invalid.errors(include_url=False, include_context=False)[0]
@@ -153,10 +148,12 @@ def strip_fence(text: str) -> str:
         except ContractError:
             return False
 
-    found = _FENCED.search(text)
-    if found is None or is_code(text) or not is_code(found["code"]):
+    opens = _OPENS.search(text)
+    closes = re.compile(_CLOSES.format(opens[1]), re.MULTILINE | re.DOTALL) if opens else None
+    found = closes.match(text, opens.end()) if opens and closes else None
+    if opens is None or found is None or is_code(text) or not is_code(found["code"]):
         return text
-    around = text[: found.start()] + text[found.end() :]
+    around = text[: opens.start()] + text[found.end() :]
     return text if _CODE.search(around) else found["code"]
 
 

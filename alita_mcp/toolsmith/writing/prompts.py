@@ -73,7 +73,7 @@ _ANGLES = (
     "inputs that a hasty implementation gets wrong",
     "properties that hold for every input, as checks",
 )
-_TAGS = re.compile(r"<(?=\s*/?\s*(request|notes|finding|lessons|script|specification)\b)", re.IGNORECASE)
+_TAGS = re.compile(r"<(?=[\s/]*(request|notes|finding|lessons|script|specification)\b)", re.IGNORECASE)
 INSTRUCTIONS: dict[FailureClass, str] = {
     "syntax": "The code does not parse or names something that is not there. Write the whole module again, complete.",
     "dependency": "Use the standard library, or declare in packages exactly what the code imports, wheels only.",

@@ -35,7 +35,7 @@ _SECTION = re.compile(
     r"^(args|arguments|parameters|params|returns?|yields?|raises|examples?|notes?|attributes|references?)\s*:\s*$",
     re.IGNORECASE,
 )
-_PARAMETER = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
+_PARAMETER = re.compile(r"^\*{0,2}(\w+)\s*+(?:\([^)]*\))?\s*+:\s*(.*)$")
 _RAISED = re.compile(r"^`*([A-Za-z_][\w.]*)`*\s*:\s*(.*)$")
 _ARGUMENTS = {"args", "arguments", "parameters", "params"}
 

@@ -202,7 +202,7 @@ class ScriptedTasks:
             await tell("finished", "finished", solution.model_dump(mode="json"))
         return solution
 
-    async def guidance(self, request: TaskRequest, shown: Any = None) -> Solution:
+    async def guidance(self, request: TaskRequest, shown: Any = None, identity: Any = None) -> Solution:
         tools = ({"name": "calculate", "for": "computing"},)
         return Solution(run="", task=request.task, answer="", solved=False, prompt="Plan first.", tools=tools)
 

@@ -132,7 +132,7 @@ async def test_a_question_reaches_the_person_as_a_form_of_one_line(
         done = await succeeded(client, "solve_task", task="t")
     assert done["answer"] == told
     assert list(forms[0].requested_schema["properties"]) == ["answer"]
-    assert "Which year?\ufffd" in forms[0].message
+    assert "Which year?<U+202E>" in forms[0].message
     assert "a password" in forms[0].message
 
 
