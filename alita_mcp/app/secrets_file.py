@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from alita_mcp.errors import UsageError
+from alita_mcp.library.disk import without_waiting
 from alita_mcp.library.grants.exposure import exposure
 from alita_mcp.library.grants.grants_file import SECRET_NAME
 from alita_mcp.sandbox.broker.redaction import check_secret
@@ -51,7 +52,7 @@ def read_secrets_file(path: Path) -> dict[str, str]:
         return UsageError(f"Cannot use the secrets file {path}: {problem}.", hint=hint)
 
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=without_waiting) as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
                 raise refusal("it is not a regular file")

@@ -14,7 +14,8 @@ from alita_mcp.machine import unusable
 MAX_FILE_BYTES = 8 << 20
 """No file of a version is larger; a larger one was written by another program."""
 
-_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | _NO_WAIT
 
 OnStep = Callable[[str], None]
 """Told the name of each step of publishing right after it was done."""
@@ -109,6 +110,11 @@ def read_folder(folder: Path, names: Collection[str]) -> dict[str, bytes]:
         raise Damaged("its folder is missing") from missing
     except OSError as error:
         raise unusable(folder, error) from error
+
+
+def without_waiting(path: str, flags: int) -> int:
+    """An opener for `open` that does not wait for a writer where a pipe took a file's place."""
+    return os.open(path, flags | _NO_WAIT)
 
 
 def read_plain_file(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -41,3 +43,13 @@ def test_a_part_of_what_code_asks_for_is_not_granted(alita: Alita, home: Path) -
     said = alita("approve", "--code", number, ASKED.digest, "--model")
     assert said.status == 2
     assert "all that it asks for, or nothing" in said.err
+
+
+def test_what_a_killed_process_left_unfinished_goes_a_minute_later(home: Path) -> None:
+    folder = home / "code_approvals"
+    folder.mkdir()
+    for name, moment in {"old": 0.0, "new": time.time()}.items():
+        (folder / f"{name}.part").touch()
+        os.utime(folder / f"{name}.part", (moment, moment))
+    number = CodeApprovals(home).ask(AskedCode(code="1", grants=Grants(secrets=("token",))))
+    assert {path.name for path in folder.iterdir()} == {"new.part", f"{number}.json"}

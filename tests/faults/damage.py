@@ -239,7 +239,7 @@ def find_problems(before: Seen, after: Seen, done: Damage) -> list[str]:
 def follow_advice(home: Path, pristine: Path, after: Seen, done: Damage) -> str:
     """Does what the message says that keeps the home from being opened; returns it, empty where it says nothing."""
     err = after.said["list"].err
-    command = re.search(r"Run: (.+)", err)
+    command = re.search(r"(?:Run|into its place|remove it): (.+)", err)
     aside = "move it aside" in err
     if command:
         subprocess.run(command[1].partition(" (")[0].replace("`", ""), shell=True, check=False)

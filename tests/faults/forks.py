@@ -36,9 +36,9 @@ class Fork:
         """Signals it, if it still runs."""
         os.kill(self.pid, number)
 
-    def wait_until(self, moment: float) -> None:
-        """Returns at a moment of `time.monotonic`, or when the process has ended."""
-        select.select([self.answer], [], [], max(0.0, moment - time.monotonic()))
+    def is_alive_after(self, seconds: float) -> bool:
+        """Whether it still runs, at the latest after so long."""
+        return not select.select([self.answer], [], [], seconds)[0]
 
     def wait(self, deadline_s: float = DEADLINE_S) -> Any:
         """What its function returned; None where it was killed.

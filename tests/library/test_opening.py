@@ -118,23 +118,6 @@ def test_starter_tools_are_found_in_a_checkout_and_in_an_installed_package(tmp_p
     assert starter_tools_folder() is not None
 
 
-async def test_a_broken_catalogue_is_an_error_with_a_hint_and_nothing_is_deleted(home: Path) -> None:
-    async with opened(home) as library:
-        await publish_six(library)
-    catalogue = home / "library.sqlite3"
-    for damage in (b"this is no database, " * 500, catalogue.read_bytes()[:5_000] + b"\xff" * 40_000):
-        for leftover in ("library.sqlite3-wal", "library.sqlite3-shm"):
-            (home / leftover).unlink(missing_ok=True)
-        catalogue.write_bytes(damage)
-        with pytest.raises(LibraryError, match="cannot be used") as broken:
-            async with opened(home):
-                pass
-        assert "Nothing was deleted" in broken.value.hint
-        assert catalogue.read_bytes() == damage
-        assert len(found(home, "generated_tools/*/v1/tool.py")) == 6
-        assert not found(home, "owners/*")
-
-
 async def test_a_lost_catalogue_is_made_again_from_the_files(home: Path) -> None:
     async with opened(home) as library:
         await publish_six(library)

@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from alita_mcp.app import open_app
-from alita_mcp.app.learning import UNIDENTIFIED
 from alita_mcp.errors import SandboxBusy, ToolUnavailable
 from alita_mcp.library.search.answer import SearchHit
+from alita_mcp.owners import UNIDENTIFIED
 from alita_mcp.runs.code_run import CodeRequest, CodeRun
 from alita_mcp.runs.tool_broker import RedactingBroker, open_tool_broker
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult

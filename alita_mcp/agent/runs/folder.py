@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from alita_mcp.agent.values import RunStatus, RunSummary, Solution, TaskEvent
 from alita_mcp.errors import LibraryError
 from alita_mcp.file_locks import file_lock, is_lock_held
-from alita_mcp.library.disk import read_plain_file
+from alita_mcp.library.disk import read_plain_file, without_waiting
 from alita_mcp.machine import unusable
 from alita_mcp.owners import USER
 
@@ -81,7 +81,7 @@ class RunFolder:
     def read_events(self, offset: int = 0) -> tuple[list[TaskEvent], int]:
         """Complete events from an offset in bytes, and the offset behind them."""
         try:
-            with (self.path / EVENTS).open("rb") as file:
+            with open(self.path / EVENTS, "rb", opener=without_waiting) as file:
                 file.seek(offset)
                 said = file.read(MAX_EVENTS_BYTES + MAX_LINE_BYTES)
         except OSError:

@@ -9,6 +9,8 @@ import hashlib
 import json
 import re
 import secrets
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,8 @@ from alita_mcp.values import Grants, Value
 MAX_WAITING = 100
 """So many wait for a person; one more takes the place of an older one."""
 MAX_APPROVED = 1_000
+UNFINISHED_S = 60
+"""Nobody takes longer to write one file."""
 _NUMBER = re.compile(r"[0-9a-f]{8}")
 _MAX_BYTES = 1 << 20
 
@@ -73,6 +77,10 @@ class CodeApprovals:
         waiting = [(number, each.owner, 1) for number, each in known if not each.approved_at]
         for number in choose_surplus(waiting, asked.owner, MAX_WAITING - 1):
             (self._folder / f"{number}.json").unlink(missing_ok=True)
+        for unfinished in self._folder.glob("*.part"):  # of a process that was killed
+            with suppress(FileNotFoundError):
+                if unfinished.stat().st_mtime < time.time() - UNFINISHED_S:
+                    unfinished.unlink()
         number = secrets.token_hex(4)
         self._write(number, asked.model_copy(update={"asked_at": now()}))
         return number

@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import Field, ValidationError, model_validator
 
 from alita_mcp.errors import LibraryError, UsageError
+from alita_mcp.library.disk import without_waiting
 from alita_mcp.library.grants.exposure import exposure
 from alita_mcp.library.grants.hosts import MAX_HOSTS, canonical_host, host_problem
 from alita_mcp.values import TOOL_NAME, Grants, Manifest
@@ -174,7 +175,7 @@ def _strange(filed: FiledGrants) -> list[tuple[str, str, str]]:
 
 def _document(path: Path) -> Any:
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=without_waiting) as file:
             found = os.fstat(file.fileno())
             content = file.read(MAX_BYTES + 1)
         wrong = exposure(path, found)
