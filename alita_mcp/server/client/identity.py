@@ -32,20 +32,19 @@ def is_modern(ctx: Context) -> bool:
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-def identity_of(ctx: Context, owner: str) -> ClientIdentity:
-    """The client of an owner's request, as the App knows it."""
-    return ClientIdentity(client_key(ctx), client_label(ctx), owner)
+def identity_of(ctx: Context) -> ClientIdentity:
+    """The client of a request, as the App knows it."""
+    return ClientIdentity(client_key(ctx), client_label(ctx), maker_of(ctx).owner)
 
 
 def maker_of(ctx: Context) -> Maker:
     """The client of a request as one that makes and reads tools, by the name that it gives itself.
 
-    What it does belongs over stdio to the user of this process, and over HTTP to whom the access checks say.
+    Its owner is the user of this process over stdio, and over HTTP the one that the access checks name.
     """
     params = ctx.session.client_params
     name = params.client_info.name[:MAX_NAME] if params else ""
-    owner = USER if ctx.request is None else read_owner(ctx.request.scope)
-    return Maker(name or UNNAMED, owner)
+    return Maker(name or UNNAMED, USER if ctx.request is None else read_owner(ctx.request.scope))
 
 
 def client_label(ctx: Context) -> str:
