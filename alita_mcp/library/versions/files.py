@@ -154,11 +154,10 @@ def unpack(files: Folder, name: str, version: int, seal: str | None = None) -> S
     try:
         return _parse(files, name, version)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as broken:
-        if isinstance(broken, ValidationError) and {each["type"] for each in broken.errors()} == {
-            "extra_forbidden"
-        }:
+        found = {each["type"] for each in broken.errors()} if isinstance(broken, ValidationError) else set()
+        if found == {"extra_forbidden"}:
             raise _unknown_manifest_error(name, version, "fields that this one does not know") from broken
-        kind = "does not fit" if isinstance(broken, ValidationError) else "cannot be read"
+        kind = "does not fit" if found else "cannot be read"
         raise quarantine_error(name, version, f"manifest.json {kind}") from broken
 
 
@@ -226,9 +225,7 @@ def read_version_folder(folder: Path, name: str, version: int) -> dict[str, byte
         UnknownManifest: its manifest has a newer format, with which other files may belong to a version.
         LibraryError: the folder cannot be read.
     """
-    with suppress(
-        Damaged, OSError, ValueError, TypeError, KeyError, RecursionError
-    ):  # which the rest is about
+    with suppress(Damaged, OSError, ValueError, TypeError, KeyError, RecursionError):
         found = json.loads(read_plain_file(folder / "manifest.json"))["format"]
         if found > FORMAT:
             raise _unknown_manifest_error(name, version, f"manifest format {found}, this one reads {FORMAT}")
