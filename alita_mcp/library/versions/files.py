@@ -275,10 +275,10 @@ class ToolFiles:
         place = self.folder(name, version)
         staging = self.aside()
         try:
-            write_folder(staging, files, self._on_step)
             refuse_link(place.parent)
             if os.path.lexists(place):
                 self.set_aside(name, version)
+            write_folder(staging, files, self._on_step)
             place.parent.mkdir(exist_ok=True)
             staging.rename(place)
             self._on_step("renamed")
@@ -312,12 +312,10 @@ class ToolFiles:
 
         Raises:
             UnknownManifest: a newer alita published it.
-            LibraryError: the tool's folder is a link.
             OSError: the disk refuses.
         """
         refuge = self.set_aside_root / f"{name}-v{version}-{secrets.token_hex(4)}"
         place = self.folder(name, version)
-        refuse_link(place.parent)
         with suppress(ToolQuarantined, LibraryError):  # what is damaged can be moved
             unpack(read_version_folder(place, name, version), name, version)
         refuge.parent.mkdir(parents=True, exist_ok=True)
