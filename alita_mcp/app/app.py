@@ -258,8 +258,6 @@ async def open_app(
     async with AsyncExitStack() as stack:
         # 1. What the flows stand on.
         library = await stack.enter_async_context(open_library(settings))
-        if serves and (rebuilding := library.untold_rebuilding()):
-            log.warning("%s", rebuilding)
         sandbox = sandbox or LazySandbox(settings)
         background_tasks = await stack.enter_async_context(sandbox_lifespan(sandbox))
         runs = await open_run_store(settings, serves=serves)

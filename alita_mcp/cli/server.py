@@ -79,7 +79,7 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None, n
         notice += "alita: ALITA_ELICIT=true: whoever has the token can approve what it asks for\n"
 
     async def listen() -> int:
-        async with open_library(tells=False) as library:
+        async with open_library() as library:
             return await serve_http(
                 settings,
                 host,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from pathlib import Path
 from typing import Literal
 
@@ -135,11 +134,7 @@ def refuse_link(path: Path) -> None:
     """
     if not path.is_symlink():
         return
-    place, hint = shlex.quote(str(path)), "It leads nowhere; remove it:"
-    command = f"rm {place}"
-    if path.exists():
-        hint = "End every alita that uses this home, and move what the link leads to into its place:"
-        command += f" && mv {shlex.quote(str(path.resolve()))} {place}"
     raise LibraryError(
-        f"{path} is a link, which alita does not follow. Nothing was changed.", hint=f"{hint} {command}"
+        f"{path} is a link to {path.readlink()}, which alita does not follow. Nothing was changed.",
+        hint="End every alita that uses this home, then put what the link leads to in its place, or remove it.",
     )

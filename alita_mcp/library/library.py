@@ -23,15 +23,12 @@ from alita_mcp.library.search.finder import finder_for
 from alita_mcp.library.versions import naming
 from alita_mcp.library.versions.export import export_version
 from alita_mcp.library.versions.loaded import LoadedVersions
-from alita_mcp.library.versions.rebuilding import describe_rebuilding
 from alita_mcp.library.versions.store import Store
 from alita_mcp.owners import USER
 from alita_mcp.settings import Settings
 from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
 
 WATCH_EVERY_S = 0.25
-REBUILT, REBUILDING_TOLD = "rebuilt", "rebuilding told"
-"""Events: the catalogue was rebuilt, and a person was told so."""
 THREADS = 8
 
 __all__ = ["Library", "SearchAnswer", "SearchHit"]
@@ -236,15 +233,6 @@ class Library:
         """The newest events first, all or those of one kind."""
         self._write_calls()
         return self._store.catalogue.journal(limit, event)
-
-    def untold_rebuilding(self) -> str:
-        """What there is to say of the last rebuilding of the catalogue; empty where a person was told of it."""
-        rebuilt, told = (self._store.catalogue.journal(1, event) for event in (REBUILT, REBUILDING_TOLD))
-        return (
-            describe_rebuilding(rebuilt[0].detail)
-            if rebuilt and not (told and told[0].id > rebuilt[0].id)
-            else ""
-        )
 
     async def search(self, query: str, limit: int, owner: str = "") -> SearchAnswer:
         """The tools that serve a need, and how sure that is, also by the words that this owner taught them."""

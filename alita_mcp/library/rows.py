@@ -90,16 +90,6 @@ class Approval:
 
 
 @dataclass(frozen=True)
-class Adopted:
-    """A version that a catalogue takes in from its files."""
-
-    manifest: Manifest
-    seal: str
-    damage: str = ""
-    """Why it is quarantined from the start."""
-
-
-@dataclass(frozen=True)
 class VersionRow:
     """Row of the catalogue to check a version's files against."""
 

@@ -156,8 +156,6 @@ class SharedApp:
                     opening.settled.set()
                     if opening.is_retry:
                         self._announcer.record_change()
-                    if rebuilding := app.library.untold_rebuilding():
-                        self._announcer.warn(rebuilding.partition("\n")[0])  # without names of tools
                     try:
                         await opening.ending.wait()
                     finally:

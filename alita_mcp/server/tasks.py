@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 
 from alita_mcp.errors import UsageError
 from alita_mcp.owners import choose_surplus
-from alita_mcp.server.client.identity import is_modern, owner_of
+from alita_mcp.server.client.identity import is_modern, maker_of
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -182,7 +182,7 @@ class Tasks:
         if headers is not None and headers.get("mcp-name") != task_id:
             raise MCPError(types.HEADER_MISMATCH, "Header mismatch: Mcp-Name must equal params.taskId")
         task = self._tasks.get(task_id)
-        if task is None or task.owner != owner_of(ctx):
+        if task is None or task.owner != maker_of(ctx).owner:
             raise MCPError(types.INVALID_PARAMS, "Task not found")
         return task
 

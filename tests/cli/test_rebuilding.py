@@ -15,50 +15,36 @@ def lose_catalogue(home: Path) -> None:
         file.unlink()
 
 
-def test_the_first_command_after_a_rebuilding_says_so_and_the_next_does_not(alita: Alita, home: Path) -> None:
+@pytest.mark.slow
+def test_the_command_that_rebuilds_says_so_and_doctor_says_it_later(
+    alita: Alita, home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    manifest = json.loads((home / "generated_tools/http_request/v1/manifest.json").read_text())["manifest"]
     for words in ("delete csv_query", "disable convert_units", "pin calculate"):
         assert alita("tool", *words.split()).status == 0
+    assert alita("approve", "http_request", manifest["digest"]).status == 0
     lose_catalogue(home)
-    first, second = alita("list", "--json"), alita("list", "--json")
-    assert "warning: The catalogue was missing and was rebuilt from generated_tools: " in first.err
-    assert "Approvals, usage, learned words and the journal from before are lost." in first.err
+    listed = alita("list", "--json").json
+    said = caplog.text
+    alita("list")
+    assert caplog.text == said
+    assert "The catalogue was missing, and was rebuilt from generated_tools: 11 tools were taken in." in said
+    assert "Approvals, usage, learned words and the journal from before are lost." in said
     for line in (
         "disabled as before: convert_units",
         "deleted as before: csv_query",
         "pinned as before: calculate",
+        "approved before and not any more (`alita approve NAME`): http_request",
     ):
-        assert line in first.err
-    assert "catalogue" not in second.err
-    assert json.loads(first.out) == json.loads(second.out)
-    assert "csv_query" not in {tool["name"] for tool in first.json}
+        assert line in said
+    assert "csv_query" not in {tool["name"] for tool in listed}
     assert alita("show", "csv_query").status == 3
     assert alita("tool", "enable", "csv_query").status == 0
-
-
-def test_an_approval_is_named_and_not_given_back(alita: Alita, home: Path) -> None:
-    manifest = json.loads((home / "generated_tools/http_request/v1/manifest.json").read_text())["manifest"]
-    part = ("--network", "api.example.org")
-    assert alita("approve", "http_request", manifest["digest"], *part).status == 0
-    lose_catalogue(home)
-    said = alita("list")
-    assert "approved before and not any more (`alita approve NAME`): http_request" in said.err
     assert alita("tool", "pin", "http_request", "--json").json["approved"] is False
-
-
-@pytest.mark.slow
-def test_doctor_says_when_the_catalogue_was_rebuilt(
-    alita: Alita, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    alita("tool", "disable", "convert_units")
-    lose_catalogue(home)
-    alita("list")
-    said = alita("doctor")
-    assert "The catalogue was missing and was rebuilt" in said.out
-    assert "disabled as before: convert_units" in said.out
-    assert alita("doctor", "--json").json["library"]["rebuilt"]["notes"] == {
-        "disabled as before": ["convert_units"]
-    }
+    report = alita("doctor", "--json").json["library"]["rebuilt"]["report"]
+    assert report in said
+    assert report in alita("doctor").out
 
 
 def test_a_home_of_a_newer_alita_is_refused_by_every_command(alita: Alita, home: Path) -> None:

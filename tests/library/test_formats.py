@@ -132,7 +132,7 @@ async def test_a_version_of_a_newer_alita_is_named_and_left_where_it_is(
     before = tree(folder)
     async with opened(home) as library:
         assert [entry.name for entry in library.tools.entries()] == ["plain_tool"]
-        assert "slugify v1" in library.untold_rebuilding()
+        assert "slugify v1" in library.journal(1, "rebuilt")[0].detail["report"]
         await library.reindex()
         assert "slugify v1 was written by a newer alita" in caplog.text
         with pytest.raises(UnknownManifest, match="slugify v1 was written by a newer alita"):
@@ -175,8 +175,7 @@ async def test_a_link_in_the_place_of_what_alita_keeps_is_refused(
     with pytest.raises(LibraryError, match=rf"{name} is a link") as refused:
         async with opened(home):
             pass
-    assert f"rm {link}" in refused.value.hint
-    assert (f"mv {elsewhere / target} {link}" in refused.value.hint) == (target in ("file", "folder"))
+    assert "in its place" in refused.value.hint
     assert tree(elsewhere) == before
     assert (elsewhere / "file").read_text() == "of somebody else"
     assert tree(home).keys() == {str(link)}
@@ -200,9 +199,8 @@ async def test_nothing_is_written_moved_or_removed_through_a_linked_tool_folder(
             lambda: library.raise_trust(accepted(), known),
             lambda: library.publish(simple("other_tool"), expected_version=0),
         ):
-            with pytest.raises(LibraryError, match=r"(slugify|other_tool) is a link") as refused:
+            with pytest.raises(LibraryError, match=rf"(slugify|other_tool) is a link to {tmp_path}"):
                 await publish()
-            assert f"mv {tmp_path / 'elsewhere'} {tools}" in refused.value.hint
         await library.disable("slugify")
         await library.delete("slugify")
         library._store.catalogue._db.execute("UPDATE tool SET deleted_at = '2020-01-01'")
@@ -213,6 +211,7 @@ async def test_nothing_is_written_moved_or_removed_through_a_linked_tool_folder(
     async with opened(home) as library:
         assert not list(library.tools.entries())
         assert (
-            f"{tools / 'other_tool'} is a link, {tools / 'slugify'} is a link" in library.untold_rebuilding()
+            f"{tools / 'other_tool'} is a link, {tools / 'slugify'} is a link"
+            in library.journal(1, "rebuilt")[0].detail["report"]
         )
     assert tree(tmp_path / "elsewhere") == before

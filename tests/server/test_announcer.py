@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,7 +12,7 @@ from mcp.server.connection import Connection
 from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.client.announcer import CATALOGUE_URI, Announcer
 from tests.server.drafts import VOWEL_SHARE
-from tests.server.in_memory import PATIENCE_S, Build, connected, library_of, succeeded
+from tests.server.in_memory import PATIENCE_S, connected, library_of, succeeded
 
 
 class Wire:
@@ -108,25 +107,6 @@ async def test_an_old_client_that_subscribed_hears_of_the_catalogue(server: Dual
         await client.list_tools()
 
     assert updated == [CATALOGUE_URI]
-
-
-async def test_an_old_client_hears_once_that_the_catalogue_was_rebuilt(build: Build, home: Path) -> None:
-    (home / "library.sqlite3").unlink()
-    logged: list[str] = []
-    heard = anyio.Event()
-
-    async def listen(message: types.LoggingMessageNotificationParams) -> None:
-        logged.append(f"{message.level}: {message.data}")
-        heard.set()
-
-    server = build()
-    async with connected(server, "legacy", logging_callback=listen) as client:
-        await client.list_tools()
-        await heard.wait()
-        await (await library_of(server)).disable("calculate")
-        await client.list_tools()
-    assert len(logged) == 1
-    assert logged[0].startswith("warning: The catalogue was missing and was rebuilt from generated_tools: ")
 
 
 async def subscribe(client: Client, uri: str) -> None:

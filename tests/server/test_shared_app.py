@@ -26,9 +26,6 @@ class OnlyChanges:
         self.callbacks.append(callback)
         return lambda: self.callbacks.remove(callback)
 
-    def untold_rebuilding(self) -> str:
-        return ""
-
 
 class Opener:
     """Counts how often the App is opened and closed; fails as often as it is told to."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mcp_types as types
@@ -14,7 +15,7 @@ from alita_mcp.library.opening import open_library
 from alita_mcp.library.rows import Origin
 from alita_mcp.owners import USER, Maker
 from alita_mcp.server.client.owner import ANYONE
-from alita_mcp.server.results.unreviewed import first_sentence, is_own, plain_schema
+from alita_mcp.server.results.unreviewed import first_sentence, origin_if_unreviewed, plain_schema
 from alita_mcp.settings import Settings
 from tests.server.drafts import draft
 from tests.server.in_memory import Build, called, connected, names_of, succeeded, text_of
@@ -253,7 +254,10 @@ async def test_what_came_over_http_is_read_in_full_by_its_token_alone(home: Path
 def test_a_tool_is_its_owners_and_among_their_clients_its_makers(
     maker: str, owner: str, reader: Maker, own: bool
 ) -> None:
-    assert is_own(Origin(made_by=maker, owner=owner), reader) is own
+    origin = Origin(made_by=maker, owner=owner)
+    tools = SimpleNamespace(origin=lambda _name, _version: origin)
+    app: Any = SimpleNamespace(settings=Settings(), library=SimpleNamespace(tools=tools))
+    assert origin_if_unreviewed(app, "share_of", 1, reader) is (None if own else origin)
 
 
 async def test_a_person_can_show_everything(build: Build) -> None:

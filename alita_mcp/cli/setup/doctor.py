@@ -98,7 +98,7 @@ async def check_library(settings: Settings, *, clean: bool) -> dict[str, Any]:
     except AlitaError as broken:
         return {"home": str(settings.home), "problem": str(broken)}
     findings: dict[str, Any] = {"home": str(settings.home), "tools": sum(states.values()), "states": states}
-    findings["rebuilt"] = {"at": rebuilt[0].time, **rebuilt[0].detail} if rebuilt else None
+    findings["rebuilt"] = {"at": rebuilt[0].time[:10], **rebuilt[0].detail} if rebuilt else None
     leftovers = find_leftovers(settings.home)
     try:
         if clean:
@@ -151,7 +151,6 @@ def check_extras() -> dict[str, Any]:
 def describe_findings(findings: dict[str, Any], reports: tuple[ProbeReport, ...]) -> list[str]:
     """The findings for a person; `→` marks what to do next."""
     from alita_mcp.cli.setup.prepare import describe_embedded
-    from alita_mcp.library.versions.rebuilding import describe_rebuilding
 
     lines = [f"alita {findings['alita']}, Python {findings['python']}, {findings['platform']}", ""]
     for report in reports:
@@ -184,7 +183,7 @@ def describe_findings(findings: dict[str, Any], reports: tuple[ProbeReport, ...]
             f"✓ library {library['home']}: {library['tools']} tools{f' ({states})' if states else ''}"
         )
         if library["rebuilt"]:
-            lines.append(f"  {library['rebuilt']['at'][:10]}: {describe_rebuilding(library['rebuilt'])}")
+            lines.append("  {at}: {report}".format(**library["rebuilt"]))
         lines += [f"  removed {name}" for name in library["removed"]]
         lines += [f"  {name} ({what}) is not used any more" for name, what in library["leftovers"].items()]
         if library["leftovers"]:

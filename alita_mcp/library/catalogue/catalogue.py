@@ -40,7 +40,7 @@ from alita_mcp.library.catalogue.use import CALLS_KEPT, CallRow, Use
 from alita_mcp.library.clock import now
 from alita_mcp.library.decisions import HOME_FORMAT, MAX_NUMBER, Decisions, refuse_newer_home
 from alita_mcp.library.disk import OnStep, no_step, sync_folder
-from alita_mcp.library.rows import Adopted, Claim, JournalRow
+from alita_mcp.library.rows import Claim, JournalRow
 from alita_mcp.machine import unusable
 from alita_mcp.owners import UNKNOWN_MAKER, USER, Maker
 from alita_mcp.values import Manifest
@@ -155,39 +155,35 @@ class Catalogue:
             return db.execute("INSERT OR IGNORE INTO claim VALUES (?, ?, ?)", values).rowcount > 0
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
-        """Keeps every process from changing the catalogue while the block runs."""
+    def hold_decisions(self, number: int) -> Iterator[list[Decisions]]:
+        """What people decided about the tools that changed after a change; nobody decides while the block runs."""
         with self._transaction():
-            yield
-
-    def decisions_after(self, number: int) -> list[Decisions]:
-        """What people decided about the tools that changed after a change; -1: about all."""
-        return [Decisions.model_validate_json(row[0]) for row in self._rows(DECISIONS, number)]
+            yield [Decisions.model_validate_json(row[0]) for row in self._rows(DECISIONS, number)]
 
     def take_in(
         self,
-        versions: Iterable[Adopted],
+        versions: Iterable[tuple[Manifest, str, str]],
         decisions: Iterable[Decisions],
         number: int,
-        detail: Mapping[str, Any],
+        report: str,
     ) -> None:
         """Enters versions, none of them proved, and the decisions that lie beside them; all in one transaction.
 
-        Changes from now on have numbers behind `number`. What was found is journalled with `detail`.
+        Each has its seal, and why it is quarantined, if it is. Changes from now on have numbers behind `number`.
         """
         with self._transaction() as db:
             db.execute(SKIP_CHANGES, {"number": min(number, MAX_NUMBER // 2)})
-            for each in versions:
-                _enter(db, each.manifest, each.seal, event="adopted", takes_over=not each.damage)
-                if each.damage:
-                    reason = {**each.manifest.model_dump(include={"name", "version"}), "reason": each.damage}
-                    db.execute(CHANGES["quarantined"][0], reason)
+            for manifest, seal, damage in versions:
+                _enter(db, manifest, seal, event="adopted", takes_over=not damage)
+                if damage:
+                    values = {"name": manifest.name, "version": manifest.version, "reason": damage}
+                    db.execute(CHANGES["quarantined"][0], values)
             for decided in decisions:
                 values = {**decided.model_dump(), "reviewed": json.dumps(decided.reviewed), "now": now()}
                 for statement in RESTORE:
                     db.execute(statement, values)
-            if detail:
-                _journal(db, "rebuilt", None, None, detail)
+            if report:
+                _journal(db, "rebuilt", None, None, {"report": report})
             _journal(db, "created", None, None, {})
             self._on_step("taken in")
 

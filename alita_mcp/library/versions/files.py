@@ -218,11 +218,6 @@ def quarantine_error(name: str, version: int, what: str) -> ToolQuarantined:
     )
 
 
-def quarantine_reason(error: ToolQuarantined) -> str:
-    """The reason in a `quarantine_error`."""
-    return error.message.partition(": ")[2].removesuffix(".")
-
-
 def read_version_folder(folder: Path, name: str, version: int) -> dict[str, bytes]:
     """The files of a folder; `unpack` says whether they are what was verified.
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from alita_mcp.errors import ToolQuarantined
 from alita_mcp.library.clock import now
 from alita_mcp.library.decisions import Decisions, read_decisions
 from alita_mcp.library.disk import Damaged
-from alita_mcp.library.rows import Adopted
 from alita_mcp.library.trust.trust import unproven
 from alita_mcp.library.versions.files import (
     UnknownManifest,
-    quarantine_reason,
     read_version_folder,
     seal_of,
     unpack,
@@ -24,18 +21,13 @@ from alita_mcp.library.versions.files import (
 from alita_mcp.values import TOOL_NAME, Manifest
 
 SHOWN_NAMES = 5
-_WAS = {
-    "missing": "The catalogue was missing and was rebuilt from generated_tools: {tools} tools, {versions} versions. "
-    "Approvals, usage, learned words and the journal from before are lost.",
-    "older": "The catalogue was older than generated_tools and was completed from there: {tools} tools, {versions} "
-    "versions. Approvals, usage, learned words and the journal since that copy are lost.",
-}
 
 
 class Findings(NamedTuple):
     """What lies in the folders of tools and is not in the catalogue."""
 
-    versions: list[Adopted]
+    versions: list[tuple[Manifest, str, str]]
+    """Each with its seal, and why it is quarantined, if it is."""
     decisions: list[Decisions]
     notes: dict[str, list[str]]
     """What a person should know → the tools of which it is true."""
@@ -57,12 +49,13 @@ def look_through(root: Path, known: set[tuple[str, int]], after: int) -> Finding
             continue
         try:
             files = read_version_folder(root / name / f"v{version}", name, version)
-            found.versions.append(Adopted(unproven(unpack(files, name, version)).manifest, seal_of(files)))
+            found.versions.append((unproven(unpack(files, name, version)).manifest, seal_of(files), ""))
         except UnknownManifest:
             note("left alone, because a newer alita wrote it", f"{name} v{version}")
         except ToolQuarantined as damaged:
-            found.versions.append(_damaged_version(name, version, quarantine_reason(damaged)))
-            note("quarantined", f"{name} v{version} ({found.versions[-1].damage})")
+            reason = damaged.message.partition(": ")[2].removesuffix(".")
+            found.versions.append((_unknown_version(name, version), "", reason))
+            note("quarantined", f"{name} v{version} ({reason})")
     for name in sorted(each.name for each in root.iterdir() if re.fullmatch(TOOL_NAME, each.name)):
         try:
             decisions = read_decisions(root, name)
@@ -84,39 +77,30 @@ def look_through(root: Path, known: set[tuple[str, int]], after: int) -> Finding
     return found
 
 
-def journal_detail(found: Findings, was: str) -> dict[str, Any]:
-    """What is journalled of a rebuilding; empty where there was nothing to take in."""
-    tools = {each.manifest.name for each in found.versions}
+def report_rebuilding(found: Findings, *, is_new: bool) -> str:
+    """For a person: from what the catalogue was rebuilt, how tools stand, and what nobody knows any more.
+
+    Empty where nothing was found.
+    """
+    tools = {manifest.name for manifest, _, _ in found.versions}
     if not tools and not found.notes:
-        return {}
-    return {"was": was, "tools": len(tools), "versions": len(found.versions), "notes": found.notes}
-
-
-def describe_rebuilding(detail: Mapping[str, Any]) -> str:
-    """A journalled rebuilding for a person: from what, how much, how tools stand, and what nobody knows any more."""
-    lines = [_WAS[detail["was"]].format(**detail)]
-    if detail["versions"]:
-        lines[0] += " Each of these tools passes its gates again before its first call."
-    for what, names in detail["notes"].items():
-        more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
-        lines.append(f"{what}: {', '.join(names[:SHOWN_NAMES])}{more}")
-    return "\n  ".join(lines)
-
-
-def _damaged_version(name: str, version: int, reason: str) -> Adopted:
-    """A version that cannot run; with it its tool's name stays taken, disabled or deleted as it was."""
-    schema = {"type": "object"}
-    manifest = Manifest(
-        name=name,
-        version=version,
-        description="",
-        summary="",
-        input_schema=schema,
-        output_schema=schema,
-        wraps_result=True,
-        trust="provisional",
-        deterministic=False,
-        created_at=now(),
-        digest="",
+        return ""
+    was = "missing" if is_new else "older than the tools"
+    since = "from before" if is_new else "since that copy"
+    report = (
+        f"The catalogue was {was}, and was rebuilt from generated_tools: {len(tools)} tools were taken in. Approvals, "
+        f"usage, learned words and the journal {since} are lost."
     )
-    return Adopted(manifest, seal="", damage=reason)
+    for what, names in found.notes.items():
+        more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+        report += f"\n  {what}: {', '.join(names[:SHOWN_NAMES])}{more}"
+    return report
+
+
+def _unknown_version(name: str, version: int) -> Manifest:
+    """The manifest of a version that cannot be read; with it its tool stays disabled or deleted as it was."""
+    schema = {"type": "object"}
+    return Manifest(
+        name=name, version=version, description="", summary="", input_schema=schema, output_schema=schema,
+        wraps_result=True, trust="provisional", deterministic=False, created_at=now(), digest="",
+    )  # fmt: skip

@@ -39,13 +39,12 @@ from alita_mcp.library.versions.files import (
     UnknownManifest,
     pack,
     quarantine_error,
-    quarantine_reason,
     read_version_folder,
     seal_of,
     unpack,
     versions_under,
 )
-from alita_mcp.library.versions.rebuilding import journal_detail, look_through
+from alita_mcp.library.versions.rebuilding import look_through, report_rebuilding
 from alita_mcp.library.versions.replacing import exchange, put_right, refuse_other_or_less
 from alita_mcp.machine import unusable
 from alita_mcp.owners import UNKNOWN_MAKER, Maker
@@ -234,11 +233,12 @@ class Store:
         It is in the catalogue by now, so what the disk refuses here waits for the next change or opening.
         """
         try:
-            with self.catalogue.hold():
-                kept, last = read_home_number(self.home), self.reader.changes().standing
+            kept = read_home_number(self.home)
+            with self.catalogue.hold_decisions(-1 if kept is None else kept) as found:
+                last = self.reader.changes().standing
                 if kept == last:
                     return
-                for decisions in self.catalogue.decisions_after(-1 if kept is None or kept > last else kept):
+                for decisions in found:
                     if write_decisions(self.files.root, decisions):
                         self._on_step("decisions kept")
                 write_home_number(self.home, last)
@@ -263,7 +263,7 @@ class Store:
             try:
                 return self.files.read_version(name, version, row.seal if row else seal)
             except ToolQuarantined as damaged:
-                reason = quarantine_reason(damaged)
+                reason = damaged.message.partition(": ")[2].removesuffix(".")
                 self.catalogue.change("quarantined", name, version, reason=reason)
                 raise
 
@@ -341,8 +341,10 @@ class Store:
         known = self.catalogue.list_known_versions()
         found = look_through(self.files.root, known, -1 if is_new else last)
         newest = max([kept, *(each.number for each in found.decisions)])
-        detail = journal_detail(found, "missing" if is_new else "older")
-        self.catalogue.take_in(found.versions, found.decisions, newest, detail)
+        report = report_rebuilding(found, is_new=is_new)
+        self.catalogue.take_in(found.versions, found.decisions, newest, report)
+        if report:
+            _log.warning("%s", report)
 
     def _install(self, starters: Path | None) -> None:
         """Fills an empty library; goes on where a process that died half-way stopped."""

@@ -40,7 +40,6 @@ class Announcer(ListenHandler):
         super().__init__(self.bus)
         self.changes = 0
         """How many changes there were since the server started."""
-        self._warning = ""
         self._modern: OrderedDict[tuple[str, str], ClientToolList] = OrderedDict()
         self._pending: dict[Connection, anyio.Event] = {}
         """Legacy connections that are followed, each with the event of its next hint."""
@@ -84,11 +83,6 @@ class Announcer(ListenHandler):
             if event is not None:
                 event.set()
 
-    def warn(self, text: str) -> None:
-        """Sends a warning, with a hint of change, to each legacy connection once; later eras have no such message."""
-        self._warning = text
-        self.record_change()
-
     async def publish_changes(self) -> None:
         """Publishes changes to modern clients until cancelled."""
         self._changed = anyio.Event()
@@ -109,13 +103,8 @@ class Announcer(ListenHandler):
 
     async def _send_hints(self, connection: Connection, scope: anyio.CancelScope) -> None:
         try:
-            warned = False
             with scope, self._tool_list_at(connection).listen():
                 while True:
-                    if self._warning and not warned:
-                        warned = True
-                        message = {"level": "warning", "logger": "alita", "data": self._warning}
-                        await connection.notify("notifications/message", message)
                     await self._pending[connection].wait()
                     self._pending[connection] = anyio.Event()
                     await connection.send_tool_list_changed()

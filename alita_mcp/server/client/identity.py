@@ -34,19 +34,17 @@ def is_modern(ctx: Context) -> bool:
 
 def identity_of(ctx: Context) -> ClientIdentity:
     """The client of a request, as the App knows it."""
-    return ClientIdentity(client_key(ctx), client_label(ctx), owner_of(ctx))
-
-
-def owner_of(ctx: Context) -> str:
-    """To whom what a request does belongs: over stdio the user of this process, over HTTP as the access checks say."""
-    return USER if ctx.request is None else read_owner(ctx.request.scope)
+    return ClientIdentity(client_key(ctx), client_label(ctx), maker_of(ctx).owner)
 
 
 def maker_of(ctx: Context) -> Maker:
-    """The client of a request as one that makes and reads tools, by the name that it gives itself."""
+    """The client of a request as one that makes and reads tools, by the name that it gives itself.
+
+    Its owner is the user of this process over stdio, and over HTTP the one that the access checks name.
+    """
     params = ctx.session.client_params
     name = params.client_info.name[:MAX_NAME] if params else ""
-    return Maker(name or UNNAMED, owner_of(ctx))
+    return Maker(name or UNNAMED, USER if ctx.request is None else read_owner(ctx.request.scope))
 
 
 def client_label(ctx: Context) -> str:

@@ -36,24 +36,18 @@ _AUTHORS_FIELDS = {"description", "summary", "use_when", "input_schema", "output
 def origin_if_unreviewed(app: App, name: str, version: int, reader: Maker) -> Origin | None:
     """Where an unreviewed version comes from; None if all of the version may be shown to this reader."""
     # 1. The operator shows everything to everyone. 2. A person has read it.
-    # 3. Nothing was set: a client reads what it wrote itself, and the user's clients what came from the command line.
+    # 3. Nothing was set: a client reads what it made itself: of its owner, and by its own account of the same program.
+    #    What nobody asked a token of belongs to nobody; what has no client, and is of the user, a person made here.
     if app.settings.review == "off":
         return None
     origin = app.library.tools.origin(name, version)
-    if origin.reviewed or (app.settings.review is None and is_own(origin, reader)):
+    if origin.reviewed:
         return None
+    if app.settings.review is None and origin.owner == reader.owner != ANYONE:
+        by_person = reader.owner == USER and origin.made_by in (UNKNOWN_MAKER.name, COMMAND_LINE.name)
+        if by_person or origin.made_by == reader.name:
+            return None
     return origin
-
-
-def is_own(origin: Origin, reader: Maker) -> bool:
-    """Whether a client may take a version for its own: of its owner, and by its own account of the same program.
-
-    What nobody asked a token of belongs to nobody. The user's versions without a client were made by a person here.
-    """
-    if origin.owner != reader.owner or reader.owner == ANYONE:
-        return False
-    made_here = reader.owner == USER and origin.made_by in (UNKNOWN_MAKER.name, COMMAND_LINE.name)
-    return made_here or origin.made_by == reader.name
 
 
 def visible_manifest(app: App, manifest: Manifest, reader: Maker) -> Manifest:
