@@ -143,6 +143,8 @@ def give_commands(diary: Diary, draw: random.Random) -> None:
         diary.write("begin", changes)
         said = command(*words, **options)
         diary.write("failed" if said.status else "done")
+        if terminated:  # Python prints where it ignored the interrupt
+            return
         if said.status not in (0, 2, 3, 130) or "Traceback" in said.err or "ALITA_LOG" in said.err:
             diary.write("problem", f"{' '.join(words)} ended with {said.status}: {said.err[-600:]}")
 
