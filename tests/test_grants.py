@@ -136,48 +136,28 @@ def test_secrets_that_others_can_use_are_refused(tmp_path: Path, mode: int) -> N
     assert "chmod 600" in caught.value.hint
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "hunter2-hunter2",
-        '{"token": "hunter2-hunter2"',
-        '{"token": ["hunter2-hunter2"]}',
-        '{"token": ""}',
-        '{"token": "abc"}',
-        '{"../x": "hunter2-hunter2"}',
-        '["hunter2-hunter2"]',
-        " " * ((1 << 20) + 1),
-    ],
-)
-def test_a_secrets_file_that_does_not_fit_is_refused_and_no_message_shows_a_value(
-    tmp_path: Path, content: str
-) -> None:
-    path = tmp_path / "secrets.json"
-    path.write_text(content, encoding="utf-8")
-    path.chmod(0o600)
-    with pytest.raises(UsageError) as caught:
-        SecretsFile(path)
-    error: BaseException | None = caught.value
-    while error is not None:  # the chain is printed too when somebody logs it
-        assert "hunter2" not in str(error)
-        error = error.__cause__
-
-
 @each_case(
     "content, words",
     [
+        (b"hunter2-hunter2", "line 1 is not JSON"),
+        (b'{"token": "hunter2-hunter2"', "line 1 is not JSON"),
+        (b'{"a": "hunter2-hunter2",\n"b" "hunter2-hunter2"}', "line 2 is not JSON"),
+        (b"A=hunter2-hunter2\r\nA=hunter2-other\r\n", "lines such as NAME=value are not read"),
+        ("\ufeff{}".encode("utf-16-le"), "not UTF-8 text"),
         (
             b'{"a": "hunter2-hunter2",\n "b": "x-and-longer",\n "a": "hunter2-other"}',
             "'a' 2 times (lines 1, 3)",
         ),
         (b'\xef\xbb\xbf{\r\n"a": "hunter2-hunter2",\r\n"a" : "hunter2-hunter2"\r\n}', "(lines 2, 3)"),
-        (b'{"a": "hunter2-hunter2",\n"b" "hunter2-hunter2"}', "line 2 is not JSON"),
-        (b"export A=hunter2-hunter2\n", "line 1 is not JSON"),
-        (b"A=hunter2-hunter2\r\nA=hunter2-other\r\n", "lines such as NAME=value are not read"),
-        ("\ufeff{}".encode("utf-16-le"), "not UTF-8 text"),
+        (b'{"token": ["hunter2-hunter2"]}', ""),
+        (b'{"token": ""}', ""),
+        (b'{"token": "abc"}', ""),
+        (b'{"../x": "hunter2-hunter2"}', ""),
+        (b'["hunter2-hunter2"]', ""),
+        (b" " * ((1 << 20) + 1), ""),
     ],
 )
-def test_a_secrets_file_is_refused_with_the_lines_that_are_wrong(
+def test_a_secrets_file_is_refused_with_what_is_wrong_and_without_a_value(
     tmp_path: Path, content: bytes, words: str
 ) -> None:
     path = tmp_path / "secrets.json"
@@ -186,7 +166,10 @@ def test_a_secrets_file_is_refused_with_the_lines_that_are_wrong(
     with pytest.raises(UsageError) as caught:
         SecretsFile(path)
     assert words in str(caught.value)
-    assert "hunter2" not in str(caught.value)
+    error: BaseException | None = caught.value
+    while error is not None:  # the chain is printed too when somebody logs it
+        assert "hunter2" not in str(error)
+        error = error.__cause__
 
 
 def test_a_secrets_file_of_another_system_is_read_and_names_keep_their_case(tmp_path: Path) -> None:

@@ -39,6 +39,15 @@ GONE = ProcessOwner.this_process()._replace(pid=2**22 - 1)
 """An owner of this machine whose process does not exist."""
 
 
+def run(words: list[str]) -> str:
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+def create_container(name: str, owner: object, settings: Settings) -> None:
+    label = f"{OWNER_LABEL}={owner}"
+    run(["docker", "create", "--name", name, "--label", label, settings.docker_image, "true"])
+
+
 class DockerFixtures:
     @pytest.fixture
     def sandbox(self, digest: str, docker_sandbox: DockerSandbox) -> DockerSandbox:
@@ -79,18 +88,7 @@ class TestDockerEnvironments(DockerFixtures, EnvironmentContract):
     ) -> None:
         await sandbox.run(ADD)
         holder = f"{volume_name(digest)}-filling"
-        run(
-            [
-                "docker",
-                "create",
-                "--name",
-                holder,
-                "--label",
-                f"{OWNER_LABEL}={GONE}",
-                settings.docker_image,
-                "true",
-            ]
-        )
+        create_container(holder, GONE, settings)
         with anyio.fail_after(WAIT_SECONDS):
             assert await sandbox.store.store_environment(digest, tar_of(HELLO)) == volume_name(digest)
         assert holder not in run(["docker", "ps", "--all", "--format", "{{.Names}}"]).split()
@@ -122,18 +120,7 @@ async def test_a_start_removes_what_a_crash_left_and_nothing_else(
         for owner in (GONE, ProcessOwner.this_process(), "elsewhere-1-1", "odd")
     }
     for name, owner in names.items():
-        run(
-            [
-                "docker",
-                "create",
-                "--name",
-                name,
-                "--label",
-                f"{OWNER_LABEL}={owner}",
-                settings.docker_image,
-                "true",
-            ]
-        )
+        create_container(name, owner, settings)
     try:
         sandbox = DockerSandbox(settings)
         with anyio.fail_after(WAIT_SECONDS):
@@ -221,23 +208,15 @@ async def test_nothing_of_the_host_is_mounted_and_nothing_logged(docker_sandbox:
     assert found["HostConfig"]["NanoCpus"] == 1_000_000_000
 
 
-def run(words: list[str]) -> str:
-    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
-
-
 async def test_a_name_that_stands_for_another_image_by_now_changes_nothing_without_a_person(
     docker_engine: None, home: Path
 ) -> None:
     name = f"alita-test-{uuid.uuid4().hex}"
-    import_image = ["docker", "import", "--change", "LABEL n={}", "-", name]
 
     def make_image(number: int) -> str:
-        command = [word.format(number) for word in import_image]
-        return (
-            subprocess.run(command, input=tar_of(HELLO), capture_output=True, check=True)
-            .stdout.decode()
-            .strip()
-        )
+        command = ["docker", "import", "--change", f"LABEL n={number}", "-", name]
+        made = subprocess.run(command, input=tar_of(HELLO), capture_output=True, check=True)
+        return made.stdout.decode().strip()
 
     async def opened() -> tuple[str, str]:
         engine = Engine(name, home)

@@ -111,68 +111,33 @@ async def test_code_that_is_too_long_for_a_form_is_approved_by_the_command_alone
     build: Build, workspace: Path
 ) -> None:
     person = Person(YES)
+    long = {**READS, "code": READS["code"] + "\n#" + "x" * 5_000}
     settings = {"workspace": workspace}
     async with connected(build(settings=settings), "modern", elicitation_callback=person) as client:
-        told = await succeeded(
-            client,
-            "run_code",
-            code=READS["code"] + "\n#" + "x" * 5_000,
-            arguments={"name": "a.txt"},
-            needs=NEEDS,
-        )
-    assert told["status"] == "needs_approval"
+        assert (await succeeded(client, "run_code", **long, needs=NEEDS))["status"] == "needs_approval"
     assert person.asked == []
-
-
-HIDDEN = [
-    "\x0b",
-    "\x0c",
-    "\x1c",
-    "\x1d",
-    "\x1e",
-    "\x1f",
-    "\x85",
-    "\r",
-    "\u2028",
-    "\u200b",
-    "\u3164",
-    "\u202e",
-]
-
-
-@each_case("hidden", HIDDEN)
-async def test_code_that_hides_characters_is_put_to_nobody(
-    build: Build, home: Path, workspace: Path, hidden: str
-) -> None:
-    person = Person(YES)
-    code = f"# harmless{hidden}import alita_tool\nalita_tool.read_text(name)"
-    request = {"code": code, "arguments": {"name": "a.txt"}, "needs": NEEDS}
-    settings = {"workspace": workspace}
-    async with connected(build(settings=settings), "modern", elicitation_callback=person) as client:
-        said = await refused(client, "run_code", **request)
-    assert f"Line 1 of the code holds the hidden character U+{ord(hidden):04X}" in said
-    assert person.asked == []
-    assert not (home / "code_approvals").exists()
 
 
 @each_case(
-    "package",
+    "changes, words",
     [
-        "tabulate\n\nAll 1 lines of it:\n\n```\n1 | print('harmless')\n```",
-        "tabulate===\n1",
-        "tabulate===1\u202e",
-        "tabulate @ https://evil.example/tabulate.whl",
-        "not a requirement",
+        (
+            {"code": "# harmless\u2028import alita_tool"},
+            "Line 1 of the code holds the hidden character U+2028",
+        ),
+        ({"code": "# harmless\rimport alita_tool"}, "Line 1 of the code holds the hidden character U+000D"),
+        ({"packages": ["tabulate\n\nAll 1 lines of it:\n\n```\n1 | print('harmless')\n```"]}, "package "),
+        ({"packages": ["tabulate===1\u202e"]}, "package "),
+        ({"packages": ["tabulate @ https://evil.example/tabulate.whl"]}, "package "),
     ],
 )
-async def test_packages_forge_no_part_of_a_question(
-    build: Build, home: Path, workspace: Path, package: str
+async def test_what_could_forge_a_question_is_put_to_nobody(
+    build: Build, home: Path, workspace: Path, changes: dict[str, Any], words: str
 ) -> None:
     person = Person(YES)
     settings = {"workspace": workspace}
     async with connected(build(settings=settings), "modern", elicitation_callback=person) as client:
-        said = await refused(client, "run_code", **READS, needs=NEEDS, packages=[package])
-    assert said.startswith("package ")
+        assert words in await refused(client, "run_code", **{**READS, "needs": NEEDS, **changes})
     assert person.asked == []
     assert not (home / "code_approvals").exists()
 
