@@ -61,29 +61,22 @@ def test_what_sqlite_calls_an_io_error_is_said_as_what_the_folder_refuses(tmp_pa
     )
 
 
-def test_temporary_files_of_a_process_that_was_killed_go_with_the_next_one(
+def test_the_next_process_removes_temporary_files_of_a_killed_one_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    leave_one = "from alita_mcp.sandbox.temporary import claim_temporary_folder as claim; claim(); import os, tempfile;"
-    leave_one += "print(tempfile.mkdtemp()); os._exit(9)"
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    left = subprocess.run(
-        [sys.executable, "-c", leave_one], env=environment, capture_output=True, text=True, check=False
+    program = "import os, tempfile; from alita_mcp.sandbox.temporary import claim_temporary_folder as claim;"
+    program += "claim(); print(tempfile.mkdtemp(), flush=True); os._exit(9)"
+    command, environment = [sys.executable, "-c", program], {**os.environ, "TMPDIR": str(tmp_path)}
+    left = Path(
+        subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False).stdout.decode().strip()
     )
-    assert Path(left.stdout.strip()).is_dir()
-    assert Path(left.stdout.strip()).is_relative_to(tmp_path)
-    (tmp_path / "alita-of-somebody-else").mkdir()
-    (link := tmp_path / f"{Path(left.stdout.strip()).parent.name}x").symlink_to(
-        tmp_path / "alita-of-somebody-else"
-    )
+    assert left.is_relative_to(tmp_path)
+    (other := tmp_path / "alita-of-somebody-else").mkdir()
+    (link := tmp_path / f"{left.parent.name}x").symlink_to(other)
     claim_temporary_folder()
     mine = Path(tempfile.mkdtemp())
-    assert {path.name for path in tmp_path.iterdir()} == {
-        mine.parent.name,
-        link.name,
-        "alita-of-somebody-else",
-    }
+    assert {*tmp_path.iterdir()} == {mine.parent, link, other}
     assert mine.parent.name.startswith(PREFIX)
     assert mine.parent.stat().st_mode & 0o777 == 0o700
     remove_temporary_folder()

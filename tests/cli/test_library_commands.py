@@ -392,8 +392,6 @@ def test_doctor_names_settings_of_earlier_versions(alita: Alita, monkeypatch: py
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_engines")
-@pytest.mark.slow
-@pytest.mark.usefixtures("no_engines")
 @pytest.mark.skipif(os.name == "nt", reason="no permission bits")
 def test_doctor_says_who_shares_the_token_and_whether_its_file_is_fit(
     alita: Alita, home: Path, monkeypatch: pytest.MonkeyPatch
@@ -419,6 +417,8 @@ def test_doctor_says_who_shares_the_token_and_whether_its_file_is_fit(
     assert "✓ HTTP token in ALITA_TOKEN" in alita("doctor").out
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_engines")
 def test_doctor_says_what_is_wrong_with_the_library(alita: Alita, home: Path) -> None:
     shutil.rmtree(home)
     home.write_text("a file where the library should be", encoding="utf-8")

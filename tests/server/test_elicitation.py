@@ -23,7 +23,7 @@ from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.server import elicitation, rounds
 from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.settings import FixedLimits, Settings
-from alita_mcp.toolsmith.jobs.person_questions import Decision, FilledForm, FormField, Question
+from alita_mcp.toolsmith.jobs.person_questions import Decision, Question
 from alita_mcp.values import Grants
 from tests.library.factory import no_starters, simple
 from tests.scripted_sandbox import ScriptedSandbox
@@ -166,25 +166,6 @@ async def test_an_answer_is_read_as_the_choice_that_it_holds_and_nothing_else(
 ) -> None:
     answer = elicitation.read_answer(response, Question("question-1", "What?"))
     assert answer is read if read else isinstance(answer, ModelError)
-
-
-@pytest.mark.parametrize(
-    ("content", "read"),
-    [
-        (None, {}),
-        ({"a": "x", "b": None, "c": "y"}, {"a": "x"}),
-        ({"a": "", "b": "x" * 1_000_000}, {"b": "x" * elicitation.MAX_ANSWER}),
-        ({"a": 1}, None),
-        ({"a": {"b": "c"}}, None),
-        ({"b": [1]}, None),
-        ([], None),
-    ],
-)
-async def test_a_filled_form_is_the_texts_of_its_fields(content: Any, read: dict[str, str] | None) -> None:
-    fields = (FormField("a", "A", "a?"), FormField("b", "B", "b?"))
-    question = Question("question-1", "What?", fields=fields)
-    answer = elicitation.read_answer({"action": "accept", "content": content}, question)
-    assert answer == FilledForm(read) if read is not None else isinstance(answer, ModelError)
 
 
 async def test_who_has_no_forms_is_not_asked_and_gets_the_whole_command(

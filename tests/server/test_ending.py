@@ -12,6 +12,7 @@ import anyio
 import httpx
 import pytest
 
+from benchmarks.load.client import Address, Lost, connect
 from tests.models.openai_server import Transcript, openai_server
 from tests.server.processes import PATIENCE_S, SERVE_HTTP, TINY, Peer, environment, started
 
@@ -101,24 +102,7 @@ async def test_the_time_to_end_runs_though_the_event_loop_is_blocked(tmp_path: P
 
 
 async def call_blocking(url: str) -> None:
-    """Calls, in the era without sessions, a tool that blocks the server."""
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    call = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "block", "arguments": {}, "_meta": meta},
-    }
-    headers = {
-        "accept": "application/json, text/event-stream",
-        "mcp-protocol-version": "2026-07-28",
-        "mcp-method": "tools/call",
-        "mcp-name": "block",
-    }
-    async with httpx.AsyncClient(timeout=PATIENCE_S) as http:
-        with suppress(httpx.HTTPError):  # the server ends
-            await http.post(url, json=call, headers=headers)
+    """Calls a tool that blocks the server, which ends before it answers."""
+    with suppress(Lost):
+        async with connect(Address(int(url.split(":")[2].split("/", maxsplit=1)[0]))) as client:
+            await client.call_tool("block", {})

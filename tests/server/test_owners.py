@@ -24,9 +24,7 @@ from alita_mcp.settings import Settings
 from tests.agent import talk
 from tests.agent.scripted_solver import MODEL, serving
 from tests.in_process import IN_PROCESS
-from tests.models.openai_server import openai_server
 from tests.server.agents.test_task_resources import texts_at
-from tests.server.api.calling import begun
 from tests.server.connections import http_process, stdio_server
 from tests.server.in_memory import called, succeeded, text_of
 from tests.server.processes import PATIENCE_S
@@ -166,20 +164,3 @@ async def test_a_word_that_one_teaches_a_tool_changes_what_nobody_else_finds(hom
         assert found["calculate"] > before["bob"].get("calculate", 0.0)
         for name in ("user", "ann"):
             assert await scores(opened[name], WORDS) == before[name]
-
-
-@pytest.mark.process
-async def test_a_task_under_way_is_followed_and_stopped_by_its_owner_alone(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
-    with openai_server(None) as (url, _):
-        async with doors(home, IN_PROCESS, model=MODEL, model_base_url=url) as opened:
-            ann, bob = opened["ann"].api, opened["bob"].api
-            assert ann is not None
-            assert bob is not None
-            path = f"/api/tasks/{await begun(ann, plans=0)}"
-            for method, address in (("GET", path), ("GET", f"{path}/events"), ("DELETE", path)):
-                assert (await bob.request(method, address)).status_code == 404
-            assert (await ann.get(path)).json()["status"] == "running"
-            assert (await ann.delete(path)).status_code == 204
