@@ -295,10 +295,14 @@ class Store:
         return self._owner.is_alive(claim.owner)
 
     def _abandon(self, claim: Claim) -> None:
-        """Sets aside what an unfinished publishing left, or found in its place, if it did not finish after all."""
-        if self.reader.version_row(claim.name, claim.version) is None:
-            with suppress(UnknownManifest, LibraryError, OSError):  # nothing is there, or it may stay
-                self.files.set_aside(claim.name, claim.version)
+        """Removes what an unfinished publishing left, if it did not finish after all."""
+        name, version = claim.name, claim.version
+        if self.reader.version_row(name, version) is None:
+            with suppress(
+                ToolUnavailable, LibraryError
+            ):  # what is no version, or a newer alita's, was there before
+                unpack(read_version_folder(self.files.folder(name, version), name, version), name, version)
+                self.files.discard(name, version)
         self._put_right(claim)
         self.catalogue.release(claim)
 
