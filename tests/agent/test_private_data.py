@@ -9,7 +9,7 @@ from typing import Any
 from alita_mcp.agent.actions.abilities import ActionResult
 from alita_mcp.agent.interface import Episode, Recalled
 from alita_mcp.models.interface import Completion, Message
-from alita_mcp.research.values import Document, Link, Passage
+from alita_mcp.research.values import Document, Link
 from tests.agent.world import MemoryOfATest, PlainAbilities, World, call, calls, finish, world
 from tests.tables import each_case
 
@@ -86,25 +86,6 @@ async def test_what_one_part_read_counts_for_the_others() -> None:
     made = world(script, abilities(), task=f"Read {START}")
     await made.solve()
     assert len(fetched(made)) == 5
-
-
-async def test_a_file_is_read_and_its_subject_researched() -> None:
-    hits = [Passage(text="It is a castle.", url=f"https://{name}.example/castle") for name in "abc"]
-    pages = {hit.url: Document(url=hit.url, text="Built in 1540.") for hit in hits}
-    made = world(
-        [
-            READ,
-            call("research_web", query="Which castle?"),
-            calls(*(("read_page", {"url": hit.url}) for hit in hits)),
-            call("read_page", url=hits[0].url, part=2),
-            finish("1540"),
-        ],
-        abilities(pages=pages, passages={"Which castle?": hits}),
-        searches=True,
-    )
-    solution = await made.solve()
-    assert solution.solved
-    assert all(step.ok for step in solution.steps)
 
 
 @each_case(
