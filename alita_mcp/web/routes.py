@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import anyio
 from starlette.requests import Request
@@ -16,7 +17,7 @@ from alita_mcp.web.page import CONTENT_SECURITY_POLICY, library_page
 EVENTS = 50
 TOOLS = 500
 """So many tools stand on one page."""
-_PRIVATE = {"manifest": {"digest"}, "wordings": True, "last_used": True}
+_PRIVATE: Mapping[str, Any] = {"manifest": {"digest"}, "wordings": True, "last_used": True}
 """What no program with the token is told: the digest that approves, others' requests, when others called."""
 
 
