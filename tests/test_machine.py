@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from alita_mcp.errors import FileRefused
-from alita_mcp.library.temporary import PREFIX, claim_temporary_folder, remove_temporary_folder
 from alita_mcp.machine import edge_error, unusable
+from alita_mcp.sandbox.temporary import PREFIX, claim_temporary_folder, remove_temporary_folder
 
 NUMBERS = {
     errno.ENOSPC: "Make room there", errno.EDQUOT: "quota", errno.EFBIG: "ulimit -f",
@@ -65,7 +65,7 @@ def test_temporary_files_of_a_process_that_was_killed_go_with_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    leave_one = "from alita_mcp.library.temporary import claim_temporary_folder as claim; claim(); import os, tempfile;"
+    leave_one = "from alita_mcp.sandbox.temporary import claim_temporary_folder as claim; claim(); import os, tempfile;"
     leave_one += "print(tempfile.mkdtemp()); os._exit(9)"
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     left = subprocess.run(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,10 +30,3 @@ def test_nobody_loses_what_fits_into_a_fair_share(
         fits = counts[owner] * len(owners) <= most
         if fits and sum(size for *_, size in own) * len(owners) <= most_bytes:
             assert not lost
-
-
-@pytest.mark.parametrize(
-    ("most", "most_bytes", "gone"), [(10, 10, []), (7, 10, [0, 1, 2]), (10, 4, [*range(6)])]
-)
-def test_one_owner_alone_has_all_the_room(most: int, most_bytes: int, gone: list[int]) -> None:
-    assert choose_surplus([(number, "a", 1) for number in range(10)], "a", most, most_bytes) == gone

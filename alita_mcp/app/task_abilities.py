@@ -126,11 +126,8 @@ class RunAbilities:
         return ActionResult(ok=False, error=error, is_private=is_private)
 
     def _is_granted(self, name: str) -> bool:
-        """Whether a tool can return more than its arguments hold, as one may that is gone."""
-        try:
-            return not self._flows.library.entry(name).manifest.grants.is_pure
-        except ToolNotFound:
-            return True
+        """Whether a tool can return more than its arguments hold; raises ToolNotFound."""
+        return not self._flows.library.entry(name).manifest.grants.is_pure
 
     async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> ActionResult:
         """Runs code once; raises as `CodeRunner.run_code`."""

@@ -195,7 +195,7 @@ def run_words(words: Sequence[str], output: Output, open_flow: OpenFlow) -> int:
         return 0
     output.as_json = parsed.as_json
 
-    from alita_mcp.library.temporary import claim_temporary_folder, remove_temporary_folder
+    from alita_mcp.sandbox.temporary import claim_temporary_folder, remove_temporary_folder
     from alita_mcp.settings import read_settings, tolerate_warnings, use_home
 
     tolerate_warnings()

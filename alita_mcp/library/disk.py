@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from alita_mcp.errors import LibraryError
@@ -62,17 +61,12 @@ def replace_file(path: Path, content: bytes) -> None:
         OSError: the disk refuses; the file is as before.
     """
     unfinished = path.with_name(f".{path.name}.part")
-    unfinished.unlink(missing_ok=True)
-    try:
-        with unfinished.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    except OSError:
-        with suppress(OSError):
-            unfinished.unlink()
-        raise
+    unfinished.unlink(missing_ok=True)  # of a process that was killed
+    with unfinished.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
     sync_folder(path.parent)
 
 

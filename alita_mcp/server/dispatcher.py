@@ -90,8 +90,8 @@ class Dispatcher:
                 raise self._unknown_tool(params.name, app, client)  # noqa: TRY301 - becomes a result below
             call = ToolCall(
                 name=tool.name, arguments=await _fit_arguments(tool, params.arguments or {}, app, maker), ctx=ctx,
-                client=client, identity=identity_of(ctx), maker=maker, params=params, app=app, tasks=self._tasks,
-                announcer=self._announcer, on_stage=_progress_reporter(ctx),
+                client=client, identity=identity_of(ctx), maker=maker, params=params, app=app,
+                tasks=self._tasks, announcer=self._announcer, on_stage=_progress_reporter(ctx),
             )  # fmt: skip
             async with app.report_preparation(call.on_stage):
                 result = await source.call_tool(call)

@@ -9,7 +9,6 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,6 @@ WARM_S = 2.0
 MOST_GROWTH = 0.05
 """Of the server's memory, from a quarter of the work to its end."""
 SAMPLES = 20
-LANES = 2
-"""So much of it is done at once."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,19 +91,15 @@ async def _measure_memory(server: MeasuredServer, calls: int, syntheses: int) ->
     """The server's resident set at equal steps of the work, and how much it grew once it was warm."""
     found: dict[str, Any] = {}
 
-    async def call(_number: int) -> None:
-        await call_once(server.address)
-
-    async def synthesize(number: int) -> None:
-        await publish(server, _request(number))
-
-    for what, amount, work in (("calls", calls, call), ("syntheses", syntheses, synthesize)):
+    for what, amount in (("calls", calls), ("syntheses", syntheses)):
         step = max(1, amount // SAMPLES)
         samples = []
         for start in range(0, amount, step):
-            async with anyio.create_task_group() as tasks:
-                for lane in range(1, LANES + 1):
-                    tasks.start_soon(_work_through, range(start + lane, start + step + 1, LANES), work)
+            for number in range(start, start + step):
+                if what == "calls":
+                    await call_once(server.address)
+                else:
+                    await publish(server, _request(number + 1))
             samples.append(server.resident_bytes())
             sys.stderr.write(f"{what}: {start + step} of {amount}, {samples[-1] / 1e6:.1f} MB\n")
         if samples:
@@ -114,11 +107,6 @@ async def _measure_memory(server: MeasuredServer, calls: int, syntheses: int) ->
             found[what] = {"amount": len(samples) * step, "growth": growth, "resident_bytes": samples}
     found["met"] = all(part["growth"] <= MOST_GROWTH for part in found.values())
     return found
-
-
-async def _work_through(numbers: Iterable[int], work: Callable[[int], Awaitable[None]]) -> None:
-    for number in numbers:
-        await work(number)
 
 
 def _request(number: int) -> dict[str, Any]:
@@ -129,12 +117,7 @@ def _request(number: int) -> dict[str, Any]:
         for a, b in ((0, 0), (1, 2), (-5, 3), (1000, 24), (2**40, 1))
     ]
     code = f"def {name}(a: int, b: int) -> int:\n    return a + b + {number}\n"
-    return {
-        "name": name,
-        "description": f"Adds two integers and {number}.",
-        "code": code,
-        "tests": tests,
-    }
+    return {"name": name, "description": f"Adds two integers and {number}.", "code": code, "tests": tests}
 
 
 def table(result: dict[str, Any]) -> str:

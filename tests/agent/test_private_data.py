@@ -9,7 +9,7 @@ from typing import Any
 from alita_mcp.agent.actions.abilities import ActionResult
 from alita_mcp.agent.interface import Episode, Recalled
 from alita_mcp.models.interface import Completion, Message
-from alita_mcp.research.values import Document, Link, Passage
+from alita_mcp.research.values import Document, Link
 from tests.agent.world import MemoryOfATest, PlainAbilities, World, call, calls, finish, world
 from tests.tables import each_case
 
@@ -31,8 +31,7 @@ async def answer(_question: str) -> str:
 
 def abilities(**changes: Any) -> PlainAbilities:
     links = tuple(Link(number=number, url=url, text="") for number, url in enumerate(LETTERS, 1))
-    pages = {url: Document(url=url, text="Next.") for url in LETTERS}
-    pages[START] = Document(url=START, text="Spell it.", links=links)
+    pages = {url: Document(url=url, links=links) for url in (START, *LETTERS)}
     return PlainAbilities(**{"pages": pages, "texts": {"secret.txt": "secret"}, **changes})
 
 
@@ -40,12 +39,11 @@ def granted(_code: str, _arguments: dict[str, Any]) -> ActionResult:
     return ActionResult(ok=False, error="secret", is_private=True)
 
 
-def obey(private: Completion | None, **changes: Any) -> World:
+def obey(*private: Completion, code: Any = None, **changes: Any) -> World:
     """A run that reads the page, then private data, and spells."""
-    turns = [call("read_page", url=START), private, SPELL, finish("x", solved=False)]
-    script = [turn for turn in turns if turn is not None]
-    made = abilities(**{name: changes.pop(name) for name in ("tools", "code") if name in changes})
-    return world(script, made, task=f"Read {START}", **changes)
+    script = [call("read_page", url=START), *private, SPELL, finish("x", solved=False)]
+    tools = {"reverse": lambda value: value[::-1]}
+    return world(script, abilities(tools=tools, code=code), task=f"Read {START}", **changes)
 
 
 def fetched(made: World) -> list[str]:
@@ -55,18 +53,12 @@ def fetched(made: World) -> list[str]:
 @each_case(
     "way, make, most",
     [
-        ("nothing private", lambda: obey(None), 26),
+        ("nothing private", obey, 26),
         ("a file", lambda: obey(READ), 5),
-        (
-            "an argument",
-            lambda: obey(
-                call("reverse", value={"$file": "secret.txt"}), tools={"reverse": lambda value: value[::-1]}
-            ),
-            5,
-        ),
+        ("an argument", lambda: obey(call("reverse", value={"$file": "secret.txt"})), 5),
         ("failed code", lambda: obey(call("run_code", code="1", reason="once"), code=granted), 5),
         ("an answer", lambda: obey(call("ask_person", question="Which code?"), ask=answer), 5),
-        ("memory", lambda: obey(None, memory=MemoryOfATest(RECALLED)), 5),
+        ("memory", lambda: obey(memory=MemoryOfATest(RECALLED)), 5),
     ],
 )
 async def test_few_links_are_followed(way: str, make: Callable[[], World], most: int) -> None:
@@ -75,59 +67,25 @@ async def test_few_links_are_followed(way: str, make: Callable[[], World], most:
     assert len(fetched(made)) == most, way
 
 
-@each_case("reads_first, most", [(False, 26), (True, 5)])
-async def test_a_part_shares_what_is_left(reads_first: bool, most: int) -> None:
-    def script(messages: Sequence[Message]) -> Completion:
-        turn = sum(message.role == "assistant" for message in messages)
-        if "Spell." in messages[1].content:
-            return [SPELL, finish("x", solved=False)][turn]
-        turns = [
-            call("read_page", url=START),
-            READ,
-            call("delegate", task="Spell."),
-            finish("x", solved=False),
-        ]
-        return (turns if reads_first else [*turns[:1], *turns[2:]])[turn]
-
-    made = world(script, abilities(), task=f"Read {START}")
-    await made.solve()
-    assert len(fetched(made)) == most
-
-
-async def test_what_a_part_read_counts_for_the_whole() -> None:
-    def script(messages: Sequence[Message]) -> Completion:
-        turn = sum(message.role == "assistant" for message in messages)
-        if "Look." in messages[1].content:
-            return [READ, finish("secret", solved=False)][turn]
-        return [
+async def test_what_one_part_read_counts_for_the_others() -> None:
+    scripts = {
+        "Look.": [READ, finish("secret", solved=False)],
+        "Spell.": [SPELL, finish("x", solved=False)],
+        START: [
             call("read_page", url=START),
             call("delegate", task="Look."),
-            SPELL,
+            call("delegate", task="Spell."),
             finish("x", solved=False),
-        ][turn]
+        ],
+    }
+
+    def script(messages: Sequence[Message]) -> Completion:
+        turn = sum(message.role == "assistant" for message in messages)
+        return next(turns for task, turns in scripts.items() if task in messages[1].content)[turn]
 
     made = world(script, abilities(), task=f"Read {START}")
     await made.solve()
     assert len(fetched(made)) == 5
-
-
-async def test_a_file_is_read_and_its_subject_researched() -> None:
-    hits = [Passage(text="It is a castle.", url=f"https://{name}.example/castle") for name in "abc"]
-    pages = {hit.url: Document(url=hit.url, text="Built in 1540.") for hit in hits}
-    made = world(
-        [
-            READ,
-            call("research_web", query="Which castle?"),
-            calls(*(("read_page", {"url": hit.url}) for hit in hits)),
-            call("read_page", url=hits[0].url, part=2),
-            finish("1540"),
-        ],
-        abilities(pages=pages, passages={"Which castle?": hits}),
-        searches=True,
-    )
-    solution = await made.solve()
-    assert solution.solved
-    assert all(step.ok for step in solution.steps)
 
 
 @each_case(
@@ -144,7 +102,5 @@ async def test_a_tool_is_built_without_looking_up_what_a_model_made_up(
     build = call("build_tool", description=description, name="total", reason="again", looks_up=True)
     made = world([build, READ, build, finish("x", solved=False)], abilities(), task=f"Read {START}")
     await made.solve()
-    assert [request.looks_up for name, request in made.abilities.asked if name == "build"] == [
-        looks_up,
-        False,
-    ]
+    built = [request for name, request in made.abilities.asked if name == "build"]
+    assert [request.looks_up for request in built] == [looks_up, False]

@@ -10,6 +10,7 @@ from alita_mcp.agent.actions.web_access import WebAccess
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.research.texts import urls_in
 from alita_mcp.research.values import Document, Link
+from tests.tables import each_case
 
 PAGE = "https://a.example/page"
 
@@ -27,25 +28,43 @@ def is_open(access: WebAccess, url: str) -> bool:
     return True
 
 
-def restricted(task: str = "task", hosts: Sequence[str] = (), hits: Sequence[str] = ()) -> WebAccess:
-    access = WebAccess(task, hosts)
+def restricted(hits: Sequence[str] = ()) -> WebAccess:
+    access = WebAccess("task")
     access.admit_hits(hits)
     access.has_private_data = True
     return access
 
 
-def test_hosts_that_the_person_named_are_read_freely() -> None:
-    access = WebAccess("Look at https://docs.example/start, please.", ["api.example:8080"])
-    assert is_open(access, "https://docs.example/other?page=2")
-    assert is_open(access, "http://api.example:8080/x")
-    assert not is_open(access, "http://api.example/x")
+NAMED = "https://docs.example"
 
 
-def test_what_a_search_found_is_read_as_it_stands() -> None:
-    access = WebAccess("task")
+@each_case(
+    "url, opens, opens_after_private_data",
+    [
+        (f"{NAMED}/start", True, True),
+        (f"{NAMED}/start///", True, True),
+        (f"{NAMED}/other?page=2", True, False),
+        ("http://api.example:8080/x", True, True),
+        ("http://api.example/x", False, False),
+        (PAGE, True, True),
+        (f"{PAGE}#part", True, True),
+        (f"{PAGE}?data=secret", False, False),
+        ("", False, False),
+        ("file:///etc/passwd", False, False),
+        ("http://[", False, False),
+        ("//x", False, False),
+        ("https://docs.example@evil.example/", False, False),
+        ("javascript:1", False, False),
+    ],
+)
+def test_what_a_task_its_hosts_and_a_search_open(
+    url: str, opens: bool, opens_after_private_data: bool
+) -> None:
+    access = WebAccess(f"Look at {NAMED}/start, please.", ["api.example:8080"])
     access.admit_hits([PAGE])
-    assert access.open_request(f"{PAGE}#part") == (PAGE, None)
-    assert not is_open(access, f"{PAGE}?data=secret")
+    assert is_open(access, url) is opens
+    access.has_private_data = True
+    assert is_open(access, url) is opens_after_private_data
 
 
 def test_links_of_a_page_are_followed_on_its_own_host_only() -> None:
@@ -72,14 +91,6 @@ def test_what_a_model_made_up_is_redirected_only_to_where_the_run_may_read() -> 
     assert (may_follow(PAGE), may_follow("https://docs.example/?d=secret")) == (False, False)
 
 
-def test_after_private_data_addresses_are_not_made_up_but_where_a_host_was_opened() -> None:
-    access = restricted("See https://docs.example/start", ["api.example"])
-    assert is_open(access, "https://docs.example/start")
-    assert is_open(access, "https://api.example/?city=Graz")
-    with pytest.raises(InvalidArguments, match=r"after private data .* ask the person"):
-        access.open_request("https://docs.example/start?d=secret")
-
-
 def test_after_private_data_five_requests_a_host_are_left_and_twenty_in_all() -> None:
     hits = [f"https://{host}.example/{number}" for host in "abcdefg" for number in range(10)]
     access = restricted(hits=hits)
@@ -104,34 +115,12 @@ def test_after_private_data_a_page_is_read_again_from_the_copy() -> None:
     assert access.kept_page("https://a.example/moved/") is access.kept_page(PAGE) is first
 
 
-def test_slashes_at_the_end_carry_nothing() -> None:
-    access = restricted(f"Read {PAGE}", hits=["https://b.example/x/"])
-    assert access.open_request(f"{PAGE}///")[0] == PAGE
-    assert access.open_request("https://b.example/x")[0] == "https://b.example/x/"
-
-
 def test_a_person_names_an_address_in_an_answer() -> None:
     access = restricted()
     assert not is_open(access, PAGE)
     access.admit_named(f"Yes, read {PAGE}.")
     assert is_open(access, PAGE)
     assert not is_open(access, f"{PAGE}?d=secret")
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "file:///etc/passwd",
-        "https://",
-        "http://[",
-        "//x",
-        "https://docs.example@evil.example/",
-        "javascript:1",
-    ],
-)
-def test_what_is_no_address_of_theirs_is_not_read(url: str) -> None:
-    assert not is_open(WebAccess("https://docs.example/"), url)
 
 
 def test_addresses_in_a_text_end_where_the_sentence_does() -> None:

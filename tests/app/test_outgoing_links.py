@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import string
 from pathlib import Path
-from typing import Any
 
-import anyio
 import pytest
 
 from alita_mcp.agent.actions.web_access import MAX_NEW_PER_HOST
-from alita_mcp.agent.values import Solution, TaskBudget, TaskEvent, TaskRequest
-from alita_mcp.app import open_app
-from alita_mcp.models.interface import Completion, ToolCall
-from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.settings import FixedLimits, Settings
+from alita_mcp.agent.values import Solution, TaskBudget, TaskRequest
+from alita_mcp.models.interface import Completion
+from alita_mcp.settings import Settings
+from tests.app.test_tasks import asks, solved
 from tests.research import whole_web
 from tests.research.local_site import Answer, Reply, local_site
 
@@ -29,32 +25,15 @@ ORDERS = (
 )
 PAGES: dict[str, Answer] = {path: Reply(b"<p>Go on with the next letter.</p>") for path in LETTERS.values()}
 PAGES["/start"] = Reply(f"<html><body><article>{ORDERS}</article></body></html>".encode())
-WAIT_S = 300
-
-
-def ask(name: str, /, **arguments: Any) -> Completion:
-    return Completion(text="", model="s", calls=(ToolCall(id="a", name=name, arguments=arguments),))
-
-
-READ_FILE = ask("read_file", name="secret.txt")
-RUN_CODE = ask("run_code", code="open('secret.txt').read()", reason="once")
+READ_FILE = asks("read_file", name="secret.txt")
+RUN_CODE = asks("run_code", code="open('secret.txt').read()", reason="once")
 
 
 async def solve(settings: Settings, tmp_path: Path, task: str, script: list[Completion]) -> Solution:
     secret = tmp_path / "secret.txt"
     secret.write_text(SECRET, encoding="utf-8")
-    plain = settings.model_copy(update={"limits": FixedLimits(task_plans=0)})
-
-    async def listen(_event: TaskEvent) -> None:
-        """Somebody listens."""
-
     request = TaskRequest(task=task, files=(secret,), budget=TaskBudget(steps=100))
-    model = ScriptedModel([*script, ask("finish", answer="done", solved=False)])
-    with anyio.fail_after(WAIT_S):
-        async with open_app(
-            plain, admit=lambda _manifest: (), sandbox=WasmSandbox(plain), model=model
-        ) as app:
-            return await app.tasks.solve(request, listen)
+    return await solved(settings, request, *script, asks("finish", answer="done", solved=False))
 
 
 @pytest.mark.parametrize("private", [READ_FILE, RUN_CODE], ids=["read_file", "run_code"])
@@ -64,8 +43,8 @@ async def test_a_page_cannot_have_a_file_spelled_into_its_log(
     with local_site(PAGES) as site:
         allowed = settings.model_copy(update={"web_allow": site.place})
         links = [site.url(LETTERS[letter]) for letter in SECRET]
-        obey = [ask("read_page", url=url, part=number) for number, url in enumerate(links)]
-        start = ask("read_page", url=site.url("/start"))
+        obey = [asks("read_page", url=url, part=number) for number, url in enumerate(links)]
+        start = asks("read_page", url=site.url("/start"))
         task = f"What does {site.url('/start')} say?"
         solution = await solve(allowed, tmp_path, task, [start, private, *obey])
     assert SECRET in solution.steps[1].observation
@@ -75,7 +54,7 @@ async def test_a_page_cannot_have_a_file_spelled_into_its_log(
 
 async def test_searches_after_a_file_read_few_pages_of_a_host(settings: Settings, tmp_path: Path) -> None:
     with whole_web.world(settings, PAGES) as (configured, site, asked):
-        queries = [ask("research_web", query=f"letter {letter}") for letter in "abcdef"]
+        queries = [asks("research_web", query=f"letter {letter}") for letter in "abcdef"]
         solution = await solve(configured, tmp_path, "What is in the file?", [READ_FILE, *queries])
     assert all(step.ok for step in solution.steps)
     assert len([each for each in asked if each.path == "/search"]) == len(queries)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.errors import LibraryError, ToolUnavailable
+from alita_mcp.errors import LibraryError
 from alita_mcp.library.decisions import HOME_FORMAT
 from alita_mcp.library.versions.files import UnknownManifest
 from tests.library.factory import SLUGIFY_EXAMPLES, accepted, events, found, opened, simple
@@ -90,18 +90,6 @@ async def test_a_migration_without_room_for_the_copy_changes_nothing(home: Path)
         async with opened(home):
             pass
     assert (home / "library.sqlite3").read_bytes() == before
-
-
-async def test_a_copy_from_before_the_migration_is_taken_in_as_an_older_one(home: Path) -> None:
-    async with opened(home) as library:
-        await library.publish(accepted(), expected_version=0)
-    set_user_version(home, 1)
-    async with opened(home) as library:
-        await library.delete("slugify")
-    (home / "library.sqlite3.format-1").rename(home / "library.sqlite3")
-    async with opened(home) as library:
-        with pytest.raises(ToolUnavailable, match="was deleted"):
-            library.entry("slugify")
 
 
 def rewrite(folder: Path, change: Callable[[dict[str, object]], object]) -> None:

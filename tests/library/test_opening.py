@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from pathlib import Path
 
 import anyio
@@ -132,17 +131,6 @@ async def test_a_lost_catalogue_is_made_again_from_the_files(home: Path) -> None
         assert "adopted" in events(library)
         assert library.entry("word_count").state == "quarantined"
         assert not found(home, "set-aside/*")
-
-
-async def test_a_catalogue_of_a_newer_alita_is_refused(home: Path) -> None:
-    async with opened(home):
-        pass
-    with sqlite3.connect(home / "library.sqlite3") as database:
-        database.execute("PRAGMA user_version = 99")
-    database.close()
-    with pytest.raises(LibraryError, match=r"newer alita.*Upgrade"):
-        async with opened(home):
-            pass
 
 
 async def test_a_home_that_is_a_file_is_an_error_with_a_hint(tmp_path: Path) -> None:

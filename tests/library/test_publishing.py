@@ -178,16 +178,6 @@ async def test_a_stranger_in_the_way_outlives_a_publisher_that_dies(home: Path) 
         assert [path.read_text() for path in found(home, "set-aside/*/notes.txt")] == ["mine"]
 
 
-async def test_a_linked_tool_folder_is_not_written_through(home: Path, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    async with opened(home) as library:
-        (home / "generated_tools" / "slugify").symlink_to(tmp_path / "elsewhere")
-        with pytest.raises(LibraryError, match="is a link"):
-            await library.publish(accepted(), expected_version=0)
-        assert not list((tmp_path / "elsewhere").iterdir())
-        assert not list(library.tools.entries())
-
-
 async def test_a_deleted_name_is_not_published_over(home: Path) -> None:
     async with opened(home) as library:
         await library.publish(accepted(), expected_version=0)

@@ -20,10 +20,8 @@ from alita_mcp.errors import ModelError
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.opening import open_library
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.server import build as build_module
 from alita_mcp.server import elicitation, rounds
 from alita_mcp.server.tasks import EXTENSION
-from alita_mcp.server.transports import http
 from alita_mcp.settings import FixedLimits, Settings
 from alita_mcp.toolsmith.jobs.person_questions import Decision, FilledForm, FormField, Question
 from alita_mcp.values import Grants
@@ -478,14 +476,3 @@ async def test_over_a_real_connection_a_yes_publishes_and_says_so(home: Path) ->
         assert (answer["status"], answer["tool"]) == ("created", "fetch_item")
         assert (await client.tool("fetch_item")).name == "fetch_item"
     assert len(person.asked) == 1
-
-
-@each_case("said, asks", [(None, False), (False, False), (True, True)])
-def test_over_http_nobody_is_asked_unless_the_setting_says_so(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, said: bool | None, asks: bool
-) -> None:
-    """That it needs a token too: tests/server/test_http.py."""
-    built: list[Settings] = []
-    monkeypatch.setattr(build_module, "build_server", built.append)
-    http.build_http_server(settings.model_copy(update={"elicit": said}))
-    assert built[0].elicit is asks

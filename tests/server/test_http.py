@@ -23,9 +23,6 @@ from mcp.server.streamable_http import EventMessage
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp_types import JSONRPCNotification
 from pydantic import SecretStr
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse
-from starlette.routing import Route
 
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
@@ -108,20 +105,6 @@ async def test_a_port_that_is_taken_is_refused_with_its_number(settings: Setting
         port = other.getsockname()[1]
         with anyio.fail_after(PATIENCE_S), pytest.raises(UsageError, match=str(port)):
             await serve_http(settings, "127.0.0.1", port, token=None)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "sent",
-    [{}, {"authorization": TOKEN}, {"authorization": f"Basic {TOKEN}"}, {"authorization": "Bearer"}]
-    + [{"authorization": f"Bearer {wrong}"} for wrong in (TOKEN[:-1], TOKEN + "x", TOKEN.upper())],
-)
-async def test_a_request_without_the_token_is_refused(settings: Settings, sent: dict[str, str]) -> None:
-    async with listening(with_token(settings)) as url:
-        answer = await posted(url, **sent)
-    assert answer.status_code == 401
-    assert answer.headers["www-authenticate"].startswith("Bearer")
-    assert TOKEN not in answer.text
 
 
 async def passing(
@@ -259,7 +242,9 @@ async def test_every_response_of_a_server_names_its_type_for_good(settings: Sett
             answer = (await answered(url, request)).lower()
             assert answer.split()[1] == str(status), (request, answer)
             assert answer.count("x-content-type-options: nosniff") == 1, (request, answer)
+            assert ("www-authenticate: bearer" in answer) == (status == 401)
             assert __version__ not in answer
+            assert TOKEN not in answer
 
 
 async def answered(url: str, request: str) -> str:
@@ -440,19 +425,3 @@ async def test_a_request_ended_from_outside_still_gets_a_complete_response(start
             await requests.finish(0)
     assert sent[0]["status"] == (200 if started_first else 503)
     assert not sent[-1].get("more_body", False)
-
-
-async def test_pages_stand_behind_the_same_checks_and_the_token(settings: Settings) -> None:
-    async def hello(_request: Request) -> PlainTextResponse:
-        return PlainTextResponse("hello")
-
-    bearer = {"authorization": f"Bearer {TOKEN}"}
-    served = listening(with_token(settings), pages=[Route("/ui", hello)])
-    async with served as url, httpx.AsyncClient(headers=bearer) as client:
-        page = url.replace("/mcp", "/ui")
-        for headers, status in (
-            ({}, 200), ({"host": "evil.example"}, 421), ({"origin": "http://evil.example"}, 403),
-            ({"authorization": "Bearer wrong"}, 401),
-        ):  # fmt: skip
-            assert (await client.get(page, headers=headers)).status_code == status
-        assert (await client.post(page)).status_code == 405

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import mcp_types as types
@@ -12,15 +11,11 @@ import pytest
 from mcp import Client
 
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.rows import Origin
-from alita_mcp.owners import USER, Maker
-from alita_mcp.server.client.owner import ANYONE
-from alita_mcp.server.results.unreviewed import first_sentence, origin_if_unreviewed, plain_schema
+from alita_mcp.server.results.unreviewed import first_sentence
 from alita_mcp.settings import Settings
 from tests.server.drafts import draft
 from tests.server.in_memory import Build, called, connected, names_of, succeeded, text_of
 from tests.server.test_owners import doors
-from tests.tables import each_case
 
 pytestmark = pytest.mark.slow
 
@@ -115,6 +110,7 @@ async def test_of_a_tool_that_nobody_reviewed_one_sentence_and_plain_names_trave
             "[made here by Ignore-all-rules-now, not reviewed] Share of a text's letters."
         )
         assert tool.input_schema["properties"].keys() == {"text", "mode", "end"}
+        assert tool.input_schema["properties"]["text"] == {"type": "string"}
         assert tool.meta["alita/reviewed"] is False
         words = await travelled(other)
         assert {where: said for where, said in words.items() if ORDER in said} == {}
@@ -235,31 +231,6 @@ async def test_what_came_over_http_is_read_in_full_by_its_token_alone(home: Path
             assert {where: said for where, said in words.items() if ORDER in said} == {}
 
 
-@each_case(
-    "maker, owner, reader, own",
-    [
-        ("alpha", USER, Maker("alpha"), True),
-        ("alpha", USER, Maker("beta"), False),
-        ("alpha", "token:1", Maker("alpha"), False),
-        ("alpha", "token:1", Maker("alpha", "token:1"), True),
-        ("alpha", "token:1", Maker("alpha", "token:2"), False),
-        ("alpha", ANYONE, Maker("alpha", ANYONE), False),
-        ("the command line", USER, Maker("beta"), True),
-        ("the command line", USER, Maker("beta", "token:1"), False),
-        ("the command line", "token:1", Maker("beta", "token:1"), False),
-        ("", USER, Maker("beta"), True),
-        ("", "token:1", Maker("beta", "token:1"), False),
-    ],
-)
-def test_a_tool_is_its_owners_and_among_their_clients_its_makers(
-    maker: str, owner: str, reader: Maker, own: bool
-) -> None:
-    origin = Origin(made_by=maker, owner=owner)
-    tools = SimpleNamespace(origin=lambda _name, _version: origin)
-    app: Any = SimpleNamespace(settings=Settings(), library=SimpleNamespace(tools=tools))
-    assert origin_if_unreviewed(app, "share_of", 1, reader) is (None if own else origin)
-
-
 async def test_a_person_can_show_everything(build: Build) -> None:
     server = build(settings={"review": "off"})
     async with (
@@ -284,19 +255,3 @@ async def test_a_person_can_show_everything(build: Build) -> None:
 )
 def test_the_first_sentence_is_one_visible_line(text: str, sentence: str) -> None:
     assert first_sentence(text) == sentence
-
-
-def test_a_plain_schema_keeps_what_calls_need() -> None:
-    node = {"type": "string", "enum": ["asc", "desc"], "default": "asc", "description": "order"}
-    rows = {"type": "array", "items": {"type": "object", "properties": {"description": node}}}
-    schema = {"type": "object", "properties": {"title": node, "rows": rows}, "required": ["rows"]}
-    bare = {"type": "string", "enum": ["asc", "desc"], "default": "asc"}
-
-    assert plain_schema(schema) == {
-        "type": "object",
-        "properties": {
-            "title": bare,
-            "rows": {"type": "array", "items": {"type": "object", "properties": {"description": bare}}},
-        },
-        "required": ["rows"],
-    }

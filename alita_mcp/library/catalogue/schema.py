@@ -354,11 +354,10 @@ RESTORE = (
     "INSERT OR IGNORE INTO decided SELECT name, 'version' FROM tool WHERE name = :name AND :version IS NOT NULL",
     "DELETE FROM approval WHERE name = :name",
     """
-    UPDATE origin SET reviewed = (SELECT v.digest FROM version v WHERE v.name = :name AND v.version = origin.version)
-    WHERE name = :name AND EXISTS (
-        SELECT 1 FROM version v JOIN json_each(:reviewed) r ON r.value = v.digest
-        WHERE v.name = :name AND v.version = origin.version
-    )
+    UPDATE origin AS o SET reviewed = coalesce((
+        SELECT v.digest FROM version v JOIN json_each(:reviewed) r ON r.value = v.digest
+        WHERE (v.name, v.version) = (o.name, o.version)
+    ), reviewed) WHERE name = :name
     """,
 )
 """Takes in decisions from beside a tool's files: the stricter state counts, and no approval does."""

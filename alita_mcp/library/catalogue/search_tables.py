@@ -134,8 +134,18 @@ def _index_changed(db: sqlite3.Connection) -> None:
     while names := [name for (name,) in db.execute("SELECT name FROM unindexed LIMIT ?", (AT_ONCE,))]:
         documents = read_documents(db, names)
         for name in names:
-            put_document(db, name, documents.get(name))
-            put_taught(db, name, documents.get(name))
+            document = documents.get(name)
+            put_document(db, name, document)
+            # the words that owners taught it, without those that it has itself, each for its owner alone
+            db.execute("DELETE FROM taught WHERE name = ?", (name,))
+            if document is not None:
+                texts = (document.name, document.description, document.parameters, *document.requests)
+                own = set(stems(" ".join(texts)))
+                found = db.execute("SELECT owner, text FROM wording WHERE name = ?", (name,)).fetchall()
+                rows = [
+                    (owner, stem, name) for owner, text in found for stem in stems(text) if stem not in own
+                ]
+                db.executemany("INSERT OR IGNORE INTO taught VALUES (?, ?, ?)", rows)
         db.executemany("DELETE FROM unindexed WHERE name = ?", ((name,) for name in names))
 
 
@@ -163,15 +173,3 @@ def put_document(db: sqlite3.Connection, name: str, document: Document | None) -
         texts = (document.name, document.description, document.parameters, "\n".join(document.requests))
         insert = "INSERT INTO document_text (rowid, name, description, parameters, requests) VALUES (?, ?, ?, ?, ?)"
         db.execute(insert, (entered.lastrowid, *texts))
-
-
-def put_taught(db: sqlite3.Connection, name: str, document: Document | None) -> None:
-    """Indexes the words that owners taught a tool, without those that it has itself, each for its owner alone."""
-    db.execute("DELETE FROM taught WHERE name = ?", (name,))
-    if document is not None:
-        own = set(
-            stems(" ".join((document.name, document.description, document.parameters, *document.requests)))
-        )
-        found = db.execute("SELECT owner, text FROM wording WHERE name = ?", (name,)).fetchall()
-        rows = [(owner, stem, name) for owner, text in found for stem in stems(text) if stem not in own]
-        db.executemany("INSERT OR IGNORE INTO taught VALUES (?, ?, ?)", rows)

@@ -57,6 +57,7 @@ _TAUGHT = """
 SELECT name, json_group_array(stem) FROM taught
 WHERE owner = ? AND stem IN (SELECT value FROM json_each(?)) GROUP BY name ORDER BY count(*) DESC, name LIMIT ?
 """
+"""The tools that an owner taught most of these stems, and which of them."""
 _COUNT = "SELECT count(*) FROM document_text WHERE document_text MATCH ?"
 _TEXTS = """
 SELECT d.name, t.name, t.description, t.parameters, t.requests
@@ -123,7 +124,8 @@ def rank(
     for name, score in score_words(db, count_documents(db, alike)).items():
         by_words[name] = by_words.get(name, 0.0) + SYNONYM_WEIGHT * score
     total = int(db.execute("SELECT count(*) FROM document").fetchone()[0])
-    taught = find_taught(db, owner, terms.keys() | alike)
+    found = db.execute(_TAUGHT, (owner, json.dumps([*terms, *alike]), MAX_MATCHES))
+    taught = {name: frozenset(json.loads(known)) for name, known in found}
     for name, known in taught.items():
         for stem in known:
             count = 1 + counts.get(terms.get(stem, stem), 0)  # with this tool
@@ -193,12 +195,6 @@ def rank(
     highest = scores[order[0]]
     hits = (Hit(name, top * math.exp((scores[name] - highest) * DECAY), scores[name]) for name in order)
     return Ranking(tuple(hits), features, bool(cosines))
-
-
-def find_taught(db: sqlite3.Connection, owner: str, asked: Iterable[str]) -> dict[str, frozenset[str]]:
-    """For the tools that an owner taught most of these stems, which of them."""
-    found = db.execute(_TAUGHT, (owner, json.dumps(list(asked)), MAX_MATCHES))
-    return {name: frozenset(json.loads(known)) for name, known in found}
 
 
 def count_documents(db: sqlite3.Connection, words: Iterable[str]) -> dict[str, int]:

@@ -154,11 +154,10 @@ def unpack(files: Folder, name: str, version: int, seal: str | None = None) -> S
     try:
         return _parse(files, name, version)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as broken:
-        if isinstance(broken, ValidationError) and {each["type"] for each in broken.errors()} == {
-            "extra_forbidden"
-        }:
+        found = {each["type"] for each in broken.errors()} if isinstance(broken, ValidationError) else set()
+        if found == {"extra_forbidden"}:
             raise _unknown_manifest_error(name, version, "fields that this one does not know") from broken
-        kind = "does not fit" if isinstance(broken, ValidationError) else "cannot be read"
+        kind = "does not fit" if found else "cannot be read"
         raise quarantine_error(name, version, f"manifest.json {kind}") from broken
 
 
@@ -226,9 +225,7 @@ def read_version_folder(folder: Path, name: str, version: int) -> dict[str, byte
         UnknownManifest: its manifest has a newer format, with which other files may belong to a version.
         LibraryError: the folder cannot be read.
     """
-    with suppress(
-        Damaged, OSError, ValueError, TypeError, KeyError, RecursionError
-    ):  # which the rest is about
+    with suppress(Damaged, OSError, ValueError, TypeError, KeyError, RecursionError):
         found = json.loads(read_plain_file(folder / "manifest.json"))["format"]
         if found > FORMAT:
             raise _unknown_manifest_error(name, version, f"manifest format {found}, this one reads {FORMAT}")
@@ -278,10 +275,10 @@ class ToolFiles:
         place = self.folder(name, version)
         staging = self.aside()
         try:
-            write_folder(staging, files, self._on_step)
             refuse_link(place.parent)
             if os.path.lexists(place):
                 self.set_aside(name, version)
+            write_folder(staging, files, self._on_step)
             place.parent.mkdir(exist_ok=True)
             staging.rename(place)
             self._on_step("renamed")
@@ -315,12 +312,10 @@ class ToolFiles:
 
         Raises:
             UnknownManifest: a newer alita published it.
-            LibraryError: the tool's folder is a link.
             OSError: the disk refuses.
         """
         refuge = self.set_aside_root / f"{name}-v{version}-{secrets.token_hex(4)}"
         place = self.folder(name, version)
-        refuse_link(place.parent)
         with suppress(ToolQuarantined, LibraryError):  # what is damaged can be moved
             unpack(read_version_folder(place, name, version), name, version)
         refuge.parent.mkdir(parents=True, exist_ok=True)

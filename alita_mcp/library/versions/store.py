@@ -243,7 +243,7 @@ class Store:
                         self._on_step("decisions kept")
                 write_home_number(self.home, last)
             self._on_step("home recorded")
-        except (OSError, LibraryError) as failure:
+        except (OSError, LibraryError, ValueError) as failure:  # the last of a damaged row
             _log.warning("What people decided is not yet kept beside the tools: %s", failure)
 
     def _check(self, name: str, version: int, seal: str) -> StoredVersion:
@@ -295,10 +295,14 @@ class Store:
         return self._owner.is_alive(claim.owner)
 
     def _abandon(self, claim: Claim) -> None:
-        """Sets aside what an unfinished publishing left, or found in its place, if it did not finish after all."""
-        if self.reader.version_row(claim.name, claim.version) is None:
-            with suppress(UnknownManifest, LibraryError, OSError):  # nothing is there, or it may stay
-                self.files.set_aside(claim.name, claim.version)
+        """Removes what an unfinished publishing left, if it did not finish after all."""
+        name, version = claim.name, claim.version
+        if self.reader.version_row(name, version) is None:
+            with suppress(
+                ToolUnavailable, LibraryError
+            ):  # no version, or a newer alita's: it was there before
+                unpack(read_version_folder(self.files.folder(name, version), name, version), name, version)
+                self.files.discard(name, version)
         self._put_right(claim)
         self.catalogue.release(claim)
 

@@ -95,8 +95,8 @@ def _serve(wire: Wire, parent: int, greeting: Greeting) -> NoReturn:
     import anyio
 
     from alita_mcp.event_loop import collect_garbage_rarely
-    from alita_mcp.library.temporary import claim_temporary_folder
     from alita_mcp.machine import lack_of_descriptors
+    from alita_mcp.sandbox.temporary import claim_temporary_folder
     from alita_mcp.server.build import build_server
     from alita_mcp.server.transports.shutdown import leave
     from alita_mcp.server.transports.stdio import serve_stdio

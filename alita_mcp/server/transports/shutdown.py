@@ -12,7 +12,7 @@ from typing import NoReturn
 import anyio
 import anyio.to_thread
 
-from alita_mcp.library.temporary import remove_temporary_folder
+from alita_mcp.sandbox.temporary import remove_temporary_folder
 
 END_WITHIN_S = 2.2
 """A client kills a server about 3 s after it asked it to end; by then the sandboxes must be closed."""

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
-from starlette.requests import Request
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.server.api.problems import Refusal
-from alita_mcp.server.api.requests import MAX_BODY_BYTES, read_new_task
+from alita_mcp.server.api.requests import MAX_BODY_BYTES
 from alita_mcp.settings import Settings
 from tests.server.agents.scripted import serving
 from tests.server.api.calling import api, code_of
@@ -25,30 +23,19 @@ PATHS = [
 ]  # fmt: skip
 
 
-def guarded(settings: Settings) -> Any:
-    return serving(settings, settings_token=SecretStr(TOKEN))
-
-
 @pytest.mark.slow
-async def test_every_path_asks_for_the_token(settings: Settings) -> None:
-    async with api(guarded(settings)) as client:
+async def test_every_path_asks_for_the_token_and_refuses_other_hosts_and_origins(settings: Settings) -> None:
+    """What else the door refuses: tests/server/test_http.py."""
+    right = {"authorization": f"Bearer {TOKEN}"}
+    async with api(serving(settings, settings_token=SecretStr(TOKEN))) as client:
         for method, path in PATHS:
-            answer = await client.request(method, path)
-            wrong = await client.request(method, path, headers={"authorization": "Bearer wrong"})
-            assert code_of(answer) == code_of(wrong) == (401, "invalid_token")
-            assert answer.headers["www-authenticate"].startswith("Bearer")
-        right = {"authorization": f"Bearer {TOKEN}"}
+            for headers, refusal in (
+                ({}, (401, "invalid_token")),
+                (right | {"host": "evil.example"}, (421, "unknown_host")),
+                (right | {"origin": "https://evil.example"}, (403, "unknown_origin")),
+            ):
+                assert code_of(await client.request(method, path, headers=headers)) == refusal
         assert (await client.get("/api/tasks", headers=right)).json() == {"tasks": []}
-
-
-@pytest.mark.slow
-async def test_other_hosts_and_origins_are_refused(settings: Settings) -> None:
-    async with api(serving(settings)) as client:
-        for method, path in PATHS:
-            host = await client.request(method, path, headers={"host": "evil.example"})
-            origin = await client.request(method, path, headers={"origin": "https://evil.example"})
-            assert code_of(host) == (421, "unknown_host")
-            assert code_of(origin) == (403, "unknown_origin")
 
 
 BODIES: list[tuple[bytes, int]] = [
@@ -160,13 +147,3 @@ async def test_what_nobody_foresaw_is_a_number_in_the_log(
     assert code_of(answer) == (500, "internal")
     assert "secret" not in answer.text
     assert "secret words" in caplog.text
-
-
-async def test_a_body_without_end_is_not_read_for_ever() -> None:
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b" " * (1 << 20), "more_body": True}
-
-    headers = [(b"content-type", b"application/json")]
-    with pytest.raises(Refusal, match="more than") as refused:
-        await read_new_task(Request({"type": "http", "method": "POST", "headers": headers}, receive))
-    assert (refused.value.status, refused.value.headers) == (413, {"connection": "close"})
