@@ -60,7 +60,7 @@ class CodeRights:
         """Finds out, and asks the person at the client, why code may not run yet; None when it may.
 
         Raises:
-            InvalidArguments: it hides characters, or asks for hosts without naming them.
+            InvalidArguments: it hides characters, asks for hosts without naming them, or is a step of a session.
             ToolUnavailable: it cannot be granted here.
         """
         # Case 1: it asks for nothing. Case 2: no person could read it as it is, or nobody could grant it.
@@ -86,6 +86,11 @@ class CodeRights:
         # Case 3: the policy grants it. Case 4: a person approved this very code before.
         if self._settings.policy == "auto":
             return None
+        if request.session:  # what earlier steps left decides what it does, and no person sees that
+            raise InvalidArguments(
+                "A person approves the code that is shown, not what earlier steps of a session left.",
+                hint="Run code with `needs` without `session`.",
+            )
         asked = AskedCode(
             code=request.code,
             packages=request.packages,
@@ -132,7 +137,7 @@ def question_about(asked: AskedCode, number: str, home: str) -> str | None:
     listing = "\n".join(["```", *code_listing(asked.code), "```"])
     text = (
         f"Allow this code to run once with these rights? An agent wrote it; it was not verified.\n{rights}\n"
-        f"Packages: {', '.join(asked.packages) or 'none'}. Library: {home}. Once approved, the same code may run again "
-        f"(`alita revoke --code {number}` ends that). All {lines:,} lines of it:\n\n{listing}"
+        f"Packages: {', '.join(asked.packages) or 'none'}. Library: {home}. Once approved, the same code may run "
+        f"again, with any arguments (`alita revoke --code {number}` ends that). All {lines:,} lines of it:\n\n{listing}"
     )
     return text if len(text) <= MAX_QUESTION else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import anyio
 from starlette.requests import Request
@@ -16,6 +17,8 @@ from alita_mcp.web.page import CONTENT_SECURITY_POLICY, library_page
 EVENTS = 50
 TOOLS = 500
 """So many tools stand on one page."""
+_PRIVATE: Mapping[str, Any] = {"manifest": {"digest"}, "wordings": True, "last_used": True}
+"""What no program with the token is told: the digest that approves, others' requests, when others called."""
 
 
 def library_routes(library: Library, per_page: int = TOOLS) -> list[Route]:
@@ -44,5 +47,5 @@ def _page(library: Library, after: str, per_page: int) -> str:
 def _json_array(entries: Iterator[CatalogueEntry]) -> Iterator[str]:
     yield "["
     for number, entry in enumerate(entries):
-        yield f"{',' if number else ''}{entry.model_dump_json()}"
+        yield f"{',' if number else ''}{entry.model_dump_json(exclude=_PRIVATE)}"
     yield "]"

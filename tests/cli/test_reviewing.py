@@ -7,10 +7,13 @@ import os
 import re
 from pathlib import Path
 
+import anyio
 import pytest
 
+from alita_mcp.owners import Maker
 from tests.cli.conftest import Alita
 from tests.cli.terminal import on_terminal
+from tests.library.factory import accepted, opened
 
 pytestmark = pytest.mark.slow
 
@@ -51,6 +54,16 @@ def test_what_nobody_reviewed_is_listed_with_who_made_it(alita: Alita, made: str
     assert made.startswith("sha256:")
     assert waiting(alita) == [{"name": "halve_all", "version": 1, "made_by": "the command line"}]
     assert "made by the command line" in alita("review").out
+
+
+def test_the_name_of_a_client_forges_no_line_of_the_list(alita: Alita, home: Path) -> None:
+    async def publish() -> None:
+        made = accepted().model_copy(update={"made_by": Maker("client\ncalculate  v9  reviewed")})
+        async with opened(home) as library:
+            await library.publish(made, expected_version=0)
+
+    anyio.run(publish)
+    assert alita("review").out == "slugify  v1  made by client calculate v9 reviewed\n"
 
 
 def test_without_a_terminal_it_is_shown_as_data_and_marked_by_its_digest_only(

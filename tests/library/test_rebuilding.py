@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -291,6 +293,18 @@ async def test_what_an_older_alita_decides_in_the_same_catalogue_is_kept_later(h
     assert not decisions_file(home).exists()
     async with opened(home):
         assert json.loads(decisions_file(home).read_text())["state"] == "disabled"
+
+
+async def test_a_damaged_row_of_the_catalogue_stops_no_decision(home: Path) -> None:
+    async with opened(home) as library:
+        await library.publish(accepted(), expected_version=0)
+        await library.publish(simple("plain_tool"), expected_version=0)
+        await library.pin("plain_tool")
+    with closing(sqlite3.connect(home / "library.sqlite3")) as database, database:
+        database.execute("PRAGMA foreign_keys = OFF")
+        database.execute("UPDATE tool SET name = 'Plain tool' WHERE name = 'plain_tool'")
+    async with opened(home) as library:
+        assert (await library.disable("slugify")).state == "disabled"
 
 
 async def test_a_home_without_its_record_gets_another_and_nothing_changes(home: Path) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -191,6 +192,31 @@ async def test_a_table_takes_vectors_of_its_length_only_and_errors_are_the_libra
     table.close()
     with pytest.raises(LibraryError):
         await table.nearest([1.0, 0.0, 0.0, 0.0], 1)
+
+
+async def test_what_earlier_versions_were_made_of_is_not_kept_in_memory(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import lancedb
+
+    sessions: list[Any] = []
+
+    async def connect(*place: Any, session: Any = None, **options: Any) -> lancedb.AsyncConnection:
+        session = session or lancedb.Session.default()
+        sessions.append(session)
+        return await connected(*place, session=session, **options)
+
+    connected = lancedb.connect_async
+    monkeypatch.setattr(lancedb, "connect_async", connect)
+    table = VectorTable(home / "vectors.lance", "grows", 4)
+    await table.open()
+    for number in range(5):
+        await table.write_vectors([(f"tool_{number}", "", unit([1.0] * 4))])
+        assert len(await table.read_hashes()) == number + 1
+        assert len(await table.nearest([1.0, 0.0, 0.0, 0.0], 9)) == number + 1
+    table.close()
+    (session,) = sessions
+    assert (session.approx_num_items, session.size_bytes < 10_000) == (0, True)  # else 50,000 for each write
 
 
 @pytest.mark.parametrize(

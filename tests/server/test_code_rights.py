@@ -107,6 +107,21 @@ async def test_a_person_at_the_client_sees_the_code_and_decides(
     assert "workspace read" in yes.asked[0].message
 
 
+async def test_approved_code_runs_in_no_session_whose_earlier_steps_change_what_it_does(
+    build: Build, workspace: Path
+) -> None:
+    person = Person(YES)
+    shown = {"code": "import alita_tool\nlen(alita_tool.read_text('a.txt'))", "needs": NEEDS}
+    first = {"code": "def len(text):\n    return text", "needs": NEEDS}
+    settings = {"workspace": workspace}
+    async with connected(build(settings=settings), "legacy", elicitation_callback=person) as client:
+        assert (await succeeded(client, "run_code", **shown))["result"] == 12
+        for step in (first, shown):
+            assert "earlier steps of a session" in await refused(client, "run_code", **step, session="a")
+    (asked,) = person.asked
+    assert "the same code may run again, with any arguments" in asked.message
+
+
 async def test_code_that_is_too_long_for_a_form_is_approved_by_the_command_alone(
     build: Build, workspace: Path
 ) -> None:

@@ -127,7 +127,9 @@ async def approve_code(number: str, digest: str | None, part: Grants | None, out
             output.note(list_code(asked.code))
             require_terminal(f"Run `alita approve --code {number} DIGEST` once you have read it.")
             lines = asked.code.count("\n") + 1
-            await require_consent(f"Approve this code, word for word, all {lines:,} lines above?", output)
+            await require_consent(
+                f"Approve this code, word for word, all {lines:,} lines above, with any arguments?", output
+            )
         approvals.approve(number, digest or asked.digest)
         origin = {"from": "terminal" if digest is None else "digest", "digest": asked.digest}
         await library.record("code approved", None, origin)

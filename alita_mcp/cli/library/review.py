@@ -18,6 +18,7 @@ from alita_mcp.cli.output import (
 )
 from alita_mcp.cli.parameters import Version
 from alita_mcp.errors import ToolUnavailable
+from alita_mcp.texts import one_line
 
 if TYPE_CHECKING:
     from alita_mcp.library.library import Library
@@ -103,6 +104,6 @@ def list_unreviewed(library: Library, output: Output) -> None:
         origin = library.tools.origin(entry.name, version)
         if not origin.reviewed:
             values.append({"name": entry.name, "version": version, "made_by": origin.made_by})
-            rows.append((entry.name, f"v{version}", f"made by {origin.made_by or 'a client'}"))
+            rows.append((entry.name, f"v{version}", f"made by {one_line(origin.made_by) or 'a client'}"))
     output.print_result(values, columns(rows))
     output.hint(f"{len(rows)} unreviewed tools")

@@ -61,7 +61,11 @@ class VectorTable:
         """
         with self._translate_errors():
             lancedb = await anyio.to_thread.run_sync(_import_lancedb)
-            self._db = await lancedb.connect_async(self.folder, read_consistency_interval=timedelta(0))
+            # LanceDB's caches would keep up to 7 GB of earlier versions, one for each write, that nothing asks for.
+            no_caches = lancedb.Session(index_cache_size_bytes=0, metadata_cache_size_bytes=0)
+            self._db = await lancedb.connect_async(
+                self.folder, read_consistency_interval=timedelta(0), session=no_caches
+            )
             async with AsyncExitStack() as stack:
                 try:
                     (await self._db.open_table(self.name)).close()

@@ -243,7 +243,7 @@ class Store:
                         self._on_step("decisions kept")
                 write_home_number(self.home, last)
             self._on_step("home recorded")
-        except (OSError, LibraryError) as failure:
+        except (OSError, LibraryError, ValueError) as failure:  # the last of a damaged row
             _log.warning("What people decided is not yet kept beside the tools: %s", failure)
 
     def _check(self, name: str, version: int, seal: str) -> StoredVersion:
@@ -300,7 +300,7 @@ class Store:
         if self.reader.version_row(name, version) is None:
             with suppress(
                 ToolUnavailable, LibraryError
-            ):  # what is no version, or a newer alita's, was there before
+            ):  # no version, or a newer alita's: it was there before
                 unpack(read_version_folder(self.files.folder(name, version), name, version), name, version)
                 self.files.discard(name, version)
         self._put_right(claim)

@@ -128,8 +128,7 @@ def build_http_server(settings: Settings) -> Server[Any]:
     """A server for clients that share a port: forms need ALITA_ELICIT and a token."""
     from alita_mcp.server.build import build_server
 
-    over_http = {"review": settings.review or "describe", "elicit": settings.elicit is True}
-    return build_server(settings.model_copy(update=over_http))
+    return build_server(settings.model_copy(update={"elicit": settings.elicit is True}))
 
 
 class OpenRequests:
