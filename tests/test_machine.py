@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -51,14 +50,6 @@ def test_a_refused_temporary_file_is_said_with_its_variable(
 )
 def test_a_defect_stays_one(raised: BaseException) -> None:
     assert edge_error(raised) is raised
-
-
-def test_what_sqlite_calls_an_io_error_is_said_as_what_the_folder_refuses(tmp_path: Path) -> None:
-    refused = unusable(tmp_path / "none" / "library.sqlite3", sqlite3.OperationalError("disk I/O error"))
-    assert (
-        refused.message
-        == f"{tmp_path / 'none' / 'library.sqlite3'} cannot be used: No such file or directory."
-    )
 
 
 def test_the_next_process_removes_temporary_files_of_a_killed_one_and_nothing_else(

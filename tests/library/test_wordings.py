@@ -68,22 +68,6 @@ async def test_the_digest_of_the_version_stays_and_a_new_version_keeps_the_words
     assert stocked.entry("alpha").wordings == ("groom a zebra",)
 
 
-async def test_words_lead_their_owner_alone_to_a_tool(stocked: Library) -> None:
-    words = ("groom a zebra", "feed the herd at dawn")
-    before = [(await stocked.search(each, 5, "token:a")).model_dump() for each in words]
-    await stocked.learn_wording("beta", words[0])
-    await stocked.learn_wording("beta", words[1], from_use=True, owner="token:b")
-    for owner, found in ((USER, words[0]), ("token:b", words[1])):
-        assert [await stocked.similar(each, owner=owner) for each in words] == [
-            ("beta",) if each == found else () for each in words
-        ]
-    assert [(await stocked.search(each, 5, "token:a")).model_dump() for each in words] == before
-    assert [each.owner for each in stocked.tools.wordings("beta")] == [USER, "token:b"]
-    assert [row.detail for row in stocked.journal(2)] == [
-        {"text": words[1], "owner": "token:b"}, {"text": words[0]},
-    ]  # fmt: skip
-
-
 async def test_two_owners_teach_a_tool_the_same_words_and_nobody_displaces_another(stocked: Library) -> None:
     await stocked.learn_wording("beta", "groom a zebra")
     for number in range(30):

@@ -13,17 +13,7 @@ import anyio
 import psutil
 import pytest
 
-from tests.server.processes import (
-    ENTRY,
-    INITIALIZE,
-    PATIENCE_S,
-    SERVE_HTTP,
-    TINY,
-    Peer,
-    environment,
-    gone,
-    started,
-)
+from tests.server.processes import ENTRY, INITIALIZE, PATIENCE_S, TINY, Peer, environment, gone, started
 
 pytestmark = [
     pytest.mark.process,
@@ -223,19 +213,11 @@ def test_a_home_of_a_newer_alita_ends_the_start_with_status_7_and_the_version_th
     tmp_path: Path,
 ) -> None:
     (tmp_path / "home.json").write_text('{"format": 3, "alita": "2.4.0", "number": 1}')
-    for command in (ENTRY, SERVE_HTTP):
-        ran = subprocess.run(
-            command,
-            env=environment(home=tmp_path),
-            input=b"",
-            capture_output=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-        assert ran.returncode == 7
-        assert ran.stdout == b""
-        assert "Upgrade alita-mcp-server 2.4.0 or later" in ran.stderr.decode()
-        assert "Traceback" not in ran.stderr.decode()
+    env = environment(home=tmp_path)
+    ran = subprocess.run(ENTRY, env=env, input=b"", capture_output=True, timeout=PATIENCE_S, check=False)
+    assert (ran.returncode, ran.stdout) == (7, b"")
+    assert "Upgrade alita-mcp-server 2.4.0 or later" in ran.stderr.decode()
+    assert "Traceback" not in ran.stderr.decode()
     assert [path.name for path in tmp_path.iterdir()] == ["home.json"]
 
 
