@@ -28,7 +28,7 @@ from alita_mcp import __version__
 from alita_mcp.errors import UsageError
 from alita_mcp.server.client.owner import read_owner
 from alita_mcp.server.transports.guard import Guard, host_names, is_loopback
-from alita_mcp.server.transports.http import MAX_BODY_BYTES, serve_http
+from alita_mcp.server.transports.http import MAX_BODY_BYTES, OpenRequests, serve_http
 from alita_mcp.server.transports.sessions import RecentEvents
 from alita_mcp.settings import Settings
 from tests.server.processes import INITIALIZE, PATIENCE_S, TINY, environment, started
@@ -389,3 +389,27 @@ async def test_a_modern_listener_is_told_that_its_stream_ends(settings: Settings
                 tasks.start_soon(listen)
                 await subscribed.wait()
             await ended.wait()
+
+
+@pytest.mark.parametrize("started_first", [False, True])
+async def test_a_request_ended_from_outside_still_gets_a_complete_response(started_first: bool) -> None:
+    sent: list[Any] = []
+    running = anyio.Event()
+
+    async def endless(_scope: Any, _receive: Any, send: Any) -> None:
+        if started_first:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        running.set()
+        await anyio.sleep_forever()
+
+    async def keep(message: Any) -> None:
+        sent.append(message)
+
+    requests = OpenRequests(endless)
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(requests, {"type": "http", "path": "/mcp", "headers": []}, keep, keep)
+            await running.wait()
+            await requests.finish(0)
+    assert sent[0]["status"] == (200 if started_first else 503)
+    assert not sent[-1].get("more_body", False)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -82,6 +83,21 @@ async def trickled(stream: anyio.abc.SocketStream) -> None:
             await anyio.sleep(0.05)
     except anyio.BrokenResourceError:
         return
+
+
+@posix
+@pytest.mark.process
+async def test_half_open_connections_do_not_shut_out_a_client_with_the_token(
+    tmp_path: Path, many_descriptors: None
+) -> None:
+    async with started(limited("-n 512"), environment(token=TOKEN), tmp_path) as peer:
+        url = (await peer.says("serving MCP at")).split()[-1]
+        with ExitStack() as flood:
+            for _ in range(FLOOD):
+                flood.enter_context(socket.create_connection(address(url))).sendall(HALF_A_HEAD)
+            assert (await posted(url, **BEARER)).status_code == 200
+        assert "Traceback" not in peer.stderr
+        assert "out of system resource" not in peer.stderr
 
 
 @posix
