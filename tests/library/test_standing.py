@@ -93,7 +93,7 @@ async def test_a_tombstone_older_than_thirty_days_is_cleared_away_at_the_next_st
     async with opened(home) as library:
         with pytest.raises(ToolNotFound):
             library.entry("slugify")
-        assert not (home / "generated_tools" / "slugify").exists()
+        assert not (home / "generated_tools" / "slugify" / "v1").exists()
         assert (home / "generated_tools" / "word_count" / "v1").exists()
         assert (await library.enable("word_count")).callable_now
         assert (await library.publish(accepted(), expected_version=0)).version == 1

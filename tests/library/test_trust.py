@@ -102,9 +102,10 @@ async def test_a_lost_catalogue_brings_no_false_claim_in(
     write_version_folder(folder, thin)
     forge(folder, manifest=manifest, report=said)
     async with opened(home) as library:
-        assert not list(library.tools.entries())
-        (refused,) = [row for row in library.journal(20) if row.event == "refused"]
-        assert why in refused.detail["reason"]
+        (entry,) = library.tools.entries()
+        assert entry.state == "quarantined"
+        with pytest.raises(ToolQuarantined, match=why):
+            await library.read("slugify")
 
 
 async def test_what_claims_more_than_its_checks_show_is_not_published(home: Path) -> None:

@@ -93,11 +93,11 @@ async def test_a_flood_of_runs_is_answered_busy_and_leaves_room_for_tools(build:
             for number in range(200):
                 tasks.start_soon(ask, number)
             await until(lambda: len(told) + box.waiting == 200)
-            assert box.waiting == 37  # five at once, and half of the queue of 64
+            assert box.waiting == 133  # five at once, and half of the queue of 256
             assert {each.structured_content["status"] for each in told} == {"busy"}
             assert all("under way" in text_of(each) for each in told)
             box.may_end.set()
-        assert sum(not each.is_error for each in told) == 37
+        assert sum(not each.is_error for each in told) == 133
 
 
 async def test_jobs_of_runs_are_bounded_and_forgotten_once_heard() -> None:
