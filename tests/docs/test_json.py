@@ -19,8 +19,7 @@ from tests.docs.documents import DOCUMENTS, README, fences
 
 LAUNCH = Launch("alita-mcp-server", (), {})
 """How a client starts the installed server."""
-OVER_HTTP = {"mcpServers": {"alita": {"type": "http", "url": "http://127.0.0.1:8765/mcp"}}}
-REMOTE = Remote(OVER_HTTP["mcpServers"]["alita"]["url"], "TOKEN")
+REMOTE = Remote("http://127.0.0.1:8765/mcp", "TOKEN")
 BLOCKS = [
     pytest.param(text, id=f"{document.name}-{number}")
     for document in DOCUMENTS
@@ -38,7 +37,7 @@ def test_json_is_what_its_reader_takes(text: str, tmp_path: Path) -> None:
     value = json.loads(text)
     if {"mcpServers", "servers", "mcp", "context_servers"} & value.keys():
         entries = [client.document(LAUNCH) for client in CLIENTS.values()]
-        assert value in [OVER_HTTP, CLIENTS["gemini-cli"].document(REMOTE), *entries]
+        assert value in [CLIENTS["gemini-cli"].document(REMOTE), *entries]
     elif "hidden" in value:
         ToolRequest.model_validate_json(text)
     elif {"code", "from_run"} & value.keys():
