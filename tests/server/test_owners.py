@@ -117,9 +117,9 @@ async def reached(door: Door, traces: Traces) -> list[str]:
 
 
 async def scores(door: Door, query: str) -> dict[str, float]:
-    """What a search answers."""
+    """What a search finds, without the tools that fill an answer up: their order tells of everybody's use."""
     found = await succeeded(door.client, "search_capabilities", query=query)
-    return {hit["name"]: hit["score"] for hit in found["results"]}
+    return {hit["name"]: hit["score"] for hit in found["results"] if hit["score"]}
 
 
 @pytest.mark.process
@@ -159,8 +159,8 @@ async def test_a_word_that_one_teaches_a_tool_changes_what_nobody_else_finds(hom
         query = f"compute an arithmetic expression for {WORDS}"
         assert (await scores(opened["bob"], query))["calculate"] > 0.5
         await succeeded(opened["bob"].client, "run_tool", name="calculate", arguments={"expression": "6*7"})
-        while (found := await scores(opened["bob"], WORDS)) == before["bob"]:  # noqa: ASYNC110 - learned in the background
+        assert "calculate" not in before["bob"]
+        while "calculate" not in await scores(opened["bob"], WORDS):  # noqa: ASYNC110 - learned in the background
             await anyio.sleep(0.05)
-        assert found["calculate"] > before["bob"].get("calculate", 0.0)
         for name in ("user", "ann"):
             assert await scores(opened[name], WORDS) == before[name]
