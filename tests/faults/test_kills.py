@@ -12,10 +12,9 @@ from tests.faults.kills import AT_ONCE, try_kills
 
 KILLS, ROUNDS = 2_000, 10
 
-pytestmark = [pytest.mark.process, pytest.mark.xdist_group("kills")]
+pytestmark = [pytest.mark.exhaustive, pytest.mark.process, pytest.mark.xdist_group("kills")]
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("part", range(KILLS // ROUNDS // AT_ONCE))
 def test_kills(part: int, pristine: Path, warm: Warm, tmp_path: Path) -> None:
     problems = warm.run(try_kills, pristine, tmp_path, f"{SEED}-{part}", ROUNDS)
