@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 
 from alita_mcp.errors import NameTaken
+from alita_mcp.library.versions.files import VERSION_FILES
 from alita_mcp.values import Example
 from tests.forked import Forked
 from tests.library.factory import accepted, opened, simple
@@ -46,6 +47,22 @@ async def publish_and_die(home: Path, step: str, version: str) -> None:
     async with opened(home, die) as library:
         die.is_armed = True
         await library.publish(accepted(), expected_version=int(version) - 1)
+
+
+async def sweep_and_die(home: Path) -> None:
+    """Opens a home in which a publisher died, and kills itself while it removes what that one left."""
+    left = 2
+
+    def count_removal(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal left
+        if event == "os.remove" and str(arguments[0]).endswith(VERSION_FILES):
+            left -= 1
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(count_removal)
+    async with opened(home):
+        pass
 
 
 async def race(home: Path, name: str) -> None:
@@ -121,6 +138,7 @@ async def raise_trust(home: Path, number: str) -> None:
 PROGRAMS = {
     "decide": decide_and_die,
     "die": publish_and_die,
+    "sweep": sweep_and_die,
     "race": race,
     "raise": raise_trust,
     "raise_and_die": raise_and_die,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import pytest
 
 from alita_mcp.errors import LibraryError, ToolNotFound, ToolQuarantined
@@ -220,6 +222,20 @@ async def test_an_opening_after_no_death_looks_at_no_tool_folder_and_reindex_loo
         assert not stranger.exists()
         assert found(home, "set-aside/by_hand-v1-*")
         assert (await library.read("slugify")).manifest.version == 1
+
+
+@pytest.mark.process
+async def test_who_is_killed_while_it_sweeps_leaves_nothing_to_the_one_after_the_next(home: Path) -> None:
+    status, _ = await anyio.to_thread.run_sync(finish, start("die", str(home), "in place", "1"))
+    assert status == -signal.SIGKILL
+    assert found(home, "generated_tools/slugify/v1")
+    status, _ = await anyio.to_thread.run_sync(finish, start("sweep", str(home)))
+    assert status == -signal.SIGKILL
+    async with opened(home) as library:
+        assert not found(home, "generated_tools/slugify/v1")
+        assert not found(home, "generated_tools/.staging-*")
+        assert (await library.publish(accepted(), expected_version=0)).version == 1
+    assert not found(home, "set-aside/*")
 
 
 async def test_a_publishing_of_the_living_is_not_swept(home: Path) -> None:

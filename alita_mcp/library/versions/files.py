@@ -303,7 +303,9 @@ class ToolFiles:
         place = self.folder(name, version)
         if place.parent.is_symlink():
             return
-        shutil.rmtree(place, ignore_errors=True)
+        with suppress(OSError):
+            place.rename(gone := self.aside())  # in one step: half of it would be taken for somebody else's
+            shutil.rmtree(gone, ignore_errors=True)
         with suppress(OSError):  # other versions keep the folder
             place.parent.rmdir()
 

@@ -298,9 +298,8 @@ class Store:
         """Removes what an unfinished publishing left, if it did not finish after all."""
         name, version = claim.name, claim.version
         if self.reader.version_row(name, version) is None:
-            with suppress(
-                ToolUnavailable, LibraryError
-            ):  # no version, or a newer alita's: it was there before
+            # What is no version, or a newer alita's, was there before.
+            with suppress(ToolUnavailable, LibraryError):
                 unpack(read_version_folder(self.files.folder(name, version), name, version), name, version)
                 self.files.discard(name, version)
         self._put_right(claim)
