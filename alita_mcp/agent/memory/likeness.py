@@ -97,7 +97,9 @@ def task_similarity(task: str, other: str) -> float:
     one, two = _words(task), _words(other)
     whole = _weight(one) + _weight(two)
     alike = 2 * _weight(one & two) / whole if whole else 0.0
-    wanted, other_wanted = (frozenset(word for word in each if word.startswith("operation ")) for each in (one, two))
+    wanted, other_wanted = (
+        frozenset(word for word in each if word.startswith("operation ")) for each in (one, two)
+    )
     if not wanted & other_wanted and wanted != other_wanted:
         alike *= OTHER_OPERATION if wanted and other_wanted else ONE_OPERATION
     return round(alike, 4)

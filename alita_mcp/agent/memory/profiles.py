@@ -1,4 +1,4 @@
-"""Profiles of files by their content: columns with kinds, units and odd values; keys of JSON; the beginning of a text."""
+"""Profiles of files by their content: columns with kinds, units and odd values, keys of JSON, or how a text begins."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ _MOSTLY = 0.8
 _NUMBER = re.compile(
     r"(?P<before>[^\d\s+-]{1,3}\s?)?[+-]?(?P<digits>\d[\d.,' \u00a0\u202f]{0,30}\d|\d)(?:\s?(?P<after>[^\d\s.,]{1,8}))?"
 )
+_DECIMAL_COMMA = re.compile(r",\d{1,2}$|,\d{4,}$")
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?(?:[T ][\d:.Z+-]*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 
 
@@ -56,40 +57,42 @@ def file_digest(path: Path) -> str:
 
 
 def plain_text(path: Path, most: int = LARGEST_FILE) -> str:
-    """The text of a file that is UTF-8 and not longer than so many bytes, else nothing."""
+    """The text of a file that is UTF-8 and has at most so many bytes, else nothing."""
     try:
         return path.read_text(encoding="utf-8-sig") if path.stat().st_size <= most else ""
     except (OSError, UnicodeDecodeError):
         return ""
 
 
-def describe_text(name: str, text: str) -> str:
-    """A profile in a few lines, of a file's text or the text that was extracted from it; nothing without a text."""
-    if not text.strip():
-        return ""
+def profile_file(name: str, path: Path, extracted: str = "") -> FileProfile:
+    """The profile of a file by its own text, or else by the text that a reader extracted from it."""
+    text = plain_text(path)
+    profile = clip(_describe(name, text or extracted), LONGEST) if text or extracted else ""
+    return FileProfile(digest=file_digest(path), name=name, profile=profile, text="" if text else extracted)
+
+
+def _describe(name: str, text: str) -> str:
     if name.lower().endswith((".json", ".geojson")):
         try:
-            return clip(f"JSON: {_shape(json.loads(text))}", LONGEST)
+            return f"JSON: {_shape(json.loads(text))}"
         except (ValueError, RecursionError):
             return f"invalid JSON, {len(text):,} characters"
     # Sheets of a workbook are tables under headings.
     sheets = re.split(r"^# Sheet (.{1,100})\n", text, flags=re.MULTILINE)
     if len(sheets) > 1:
         pairs = zip(sheets[1::2], sheets[2::2], strict=True)
-        return clip("; ".join(f"sheet {title!r}: {_describe_table(table, ',')}" for title, table in pairs), LONGEST)
+        return "; ".join(f"sheet {title!r}: {_describe_table(table)}" for title, table in pairs)
     if name.lower().endswith((".csv", ".tsv")):
-        return clip(_describe_table(text, _delimiter(text)), LONGEST)
-    return f"{len(text):,} characters, {text.count(chr(10)) + 1:,} lines, beginning: {one_line(text[:400], 200)}"
+        return _describe_table(text)
+    return (
+        f"{len(text):,} characters, {text.count(chr(10)) + 1:,} lines, beginning: {one_line(text[:400], 200)}"
+    )
 
 
-def _delimiter(text: str) -> str:
-    head = text[:4_000].splitlines()[:10]
-    counts = {sign: min((line.count(sign) for line in head), default=0) for sign in ",;\t|"}
-    return max(counts, key=lambda sign: counts[sign])
-
-
-def _describe_table(text: str, delimiter: str) -> str:
+def _describe_table(text: str) -> str:
     """The columns of a table whose first row names them."""
+    head = text[:4_000].splitlines()[:10]
+    delimiter = max(",;\t|", key=lambda sign: min((line.count(sign) for line in head), default=0))
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
         rows = list(islice(lines, MOST_ROWS))
@@ -110,35 +113,38 @@ def _describe_table(text: str, delimiter: str) -> str:
 
 
 def _describe_column(values: Sequence[str]) -> str:
-    """The kind of a column's values, their unit or range, and those that do not fit."""
+    """The kind of a column's values, their units, and those that do not fit."""
     filled = [value for value in values if value]
-    blanks = [f"{len(values) - len(filled):,} blank"] if len(filled) < len(values) else []
-    if not filled:
-        return "blank"
+    blank = len(values) - len(filled)
     for kind, pattern in (("date", _DATE), ("number", _NUMBER)):
-        fitting = [(value, match) for value in filled if (match := pattern.fullmatch(value))]
-        if len(fitting) < _MOSTLY * len(filled):
+        matches = [match for value in filled if (match := pattern.fullmatch(value))]
+        if not matches or len(matches) < _MOSTLY * len(filled):
             continue
-        odd = Counter(value for value in filled if not pattern.fullmatch(value))
-        said = [f"{kind}s such as {fitting[0][0]}"]
+        said = [f"{kind}s such as {matches[0][0]}"]
         if kind == "number":
-            units = Counter(match["before"] or match["after"] or "" for _, match in fitting)
-            said += [f"unit {unit.strip()!r} in {count:,}" for unit, count in units.most_common(3) if unit.strip()]
-            commas = sum(bool(re.search(r",\d{1,2}$|,\d{4,}$", match["digits"])) for _, match in fitting)
+            units = Counter((match["before"] or match["after"] or "").strip() for match in matches)
+            said += [f"unit {unit!r} in {count:,}" for unit, count in units.most_common(3) if unit]
+            commas = sum(bool(_DECIMAL_COMMA.search(match["digits"])) for match in matches)
             said += [f"decimal commas in {commas:,}"] if commas else []
-        said += [f"{sum(odd.values()):,} odd: {', '.join(repr(clip(each, 20)) for each, _ in odd.most_common(3))}"] * bool(odd)
-        return "; ".join([*said, *blanks])
-    different = Counter(filled)
-    shown = ", ".join(clip(value, 20) for value, _ in different.most_common(5))
-    said = [f"{len(different):,} texts: {shown}" if len(different) <= 5 else f"texts such as {clip(filled[0], 30)!r}"]
-    return "; ".join([*said, *blanks])
+        odd = Counter(value for value in filled if not pattern.fullmatch(value))
+        shown = ", ".join(repr(clip(each, 20)) for each, _ in odd.most_common(3))
+        said += [f"{odd.total():,} odd: {shown}"] if odd else []
+        break
+    else:
+        different = Counter(filled)
+        shown = ", ".join(repr(clip(value, 20)) for value, _ in different.most_common(5))
+        said = [f"{len(different):,} texts: {shown}{', …' if len(different) > 5 else ''}"] if filled else []
+    return "; ".join([*said, *([f"{blank:,} blank"] if blank else [])])
 
 
 def _shape(value: Any, depth: int = 0) -> str:
     """The keys and kinds of a JSON value."""
+    if depth > 3:
+        return "…"
     if isinstance(value, dict):
-        keys = [f"{one_line(key, 30)}: {_shape(part, depth + 1)}" for key, part in islice(value.items(), 8 - 2 * depth)]
-        return f"{{{', '.join(keys)}{', …' if len(value) > len(keys) else ''}}} of {len(value):,} keys" if depth < 3 else "{…}"
+        some = islice(value.items(), 8 - 2 * depth)
+        keys = ", ".join(f"{one_line(key, 30)}: {_shape(part, depth + 1)}" for key, part in some)
+        return f"{{{keys}}} of {len(value):,} keys"
     if isinstance(value, list):
-        return f"list of {len(value):,}" + (f", each {_shape(value[0], depth + 1)}" if value and depth < 3 else "")
+        return f"list of {len(value):,}" + (f", each {_shape(value[0], depth + 1)}" if value else "")
     return one_line(json.dumps(value, ensure_ascii=False), 30)

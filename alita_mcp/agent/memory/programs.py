@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pydantic import Field
+
 from alita_mcp.agent.interface import FinishedRun, Program, ToolProposal
 from alita_mcp.agent.memory.likeness import task_similarity
 from alita_mcp.library.words.stems import stems
@@ -39,17 +41,18 @@ class ProgramRun(Value):
     run: str
     task: str
     at: str
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = Field(default_factory=dict)
     output: Any = None
     """What `run_code` gave: `result`, and `stdout` where it printed; None where that was too long to keep."""
-    files: dict[str, str] = {}
+    files: dict[str, str] = Field(default_factory=dict)
     """Texts of the files that it read, where they are short."""
 
     @property
     def general_task(self) -> str:
         """The task without the values of the arguments."""
         said = sorted((text for each in self.arguments.values() if (text := _plain_text(each))), key=len)
-        return re.sub("|".join(map(_as_words, reversed(said))), " ", self.task, flags=re.IGNORECASE) if said else self.task
+        pattern = "|".join(map(_as_words, reversed(said)))
+        return re.sub(pattern, " ", self.task, flags=re.IGNORECASE) if said else self.task
 
 
 class KeptProgram(Value):
@@ -79,34 +82,44 @@ def parametrise(task: str, program: Program) -> Program:
     found = program_of(program.code)
     if found is None or "__future__" in program.code:
         return program
-    # Keys of dictionaries name what comes out, not what goes in.
-    tree = ast.walk(ast.Module([*found.body], []))
-    keys = {key.id for node in tree if isinstance(node, ast.Dict) for key in node.keys if isinstance(key, ast.Name)}
+    keys: set[str] = set()
+    hints = {slot_name(number): slot.hint for number, slot in enumerate(found.slots)}
+    taken = {*dir(builtins), *program.arguments}
+    for node in ast.walk(ast.Module([*found.body], [])):
+        taken.update(str(getattr(node, field, "")) for field in ("id", "arg", "name", "asname"))
+        match node:
+            case ast.Dict():  # its keys name what comes out, not what goes in
+                keys |= {key.id for key in node.keys if isinstance(key, ast.Name)}
+            case ast.Subscript(slice=ast.Name(id=name)) if name in hints:
+                hints[name] = "column"
+            case ast.Compare(left=ast.Subscript(slice=ast.Name(id=key)), comparators=[ast.Name(id=name)]):
+                if key in hints and name in hints:
+                    hints[name] = str(found.slots[int(key[1:])].value)
     lines = [line.encode() for line in program.code.split("\n")]
-    taken = {*re.findall(r"\w+", program.code), *dir(builtins), *program.arguments}
-    arguments: dict[str, Any] = {}
     names: dict[str, str] = {}
-    for number, slot in reversed(list(enumerate(found.slots))):
-        node, value = slot.node, slot.value
-        text = _plain_text(value)
+    arguments: dict[str, Any] = {}
+    places: list[tuple[int, int, int, str]] = []
+    for number, slot in enumerate(found.slots):
+        node, value, text = slot.node, slot.value, _plain_text(slot.value)
         is_said = text and value not in _COMMON_NUMBERS and re.search(_as_words(text), task, re.IGNORECASE)
         if not is_said or slot_name(number) in keys or node.lineno != node.end_lineno:
             continue
-        line = lines[node.lineno - 1]
+        source = lines[node.lineno - 1][node.col_offset : node.end_col_offset]
         try:  # the place of a text inside an f-string is not that of a literal
-            if ast.literal_eval(line[node.col_offset : node.end_col_offset].decode()) != value:
+            if ast.literal_eval(source.decode()) != value:
                 continue
         except (SyntaxError, ValueError):
             continue
         mark = json.dumps(value)
         if mark not in names:
-            names[mark] = _free_name(value, slot.hint, taken)
+            names[mark] = _free_name(value, hints[slot_name(number)], taken)
             taken.add(names[mark])
             arguments[names[mark]] = value
-        lines[node.lineno - 1] = line[: node.col_offset] + names[mark].encode() + line[node.end_col_offset :]
+        places.append((node.lineno - 1, node.col_offset, node.end_col_offset or 0, names[mark]))
+    for at, start, end, name in sorted(places, reverse=True):
+        lines[at] = lines[at][:start] + name.encode() + lines[at][end:]
     code = b"\n".join(lines).decode()
-    ordered = dict(reversed(arguments.items()))
-    return program.model_copy(update={"code": code, "arguments": {**ordered, **program.arguments}})
+    return program.model_copy(update={"code": code, "arguments": {**arguments, **program.arguments}})
 
 
 def learn(
@@ -120,7 +133,11 @@ def learn(
     # A known one that was called by its name has its parameters already.
     if all(each.code != program.code for each in programs):
         program = parametrise(finished.task, program)
-    read = {name: text for name, text in files.items() if name in program.code or name in program.arguments.values()}
+    read = {
+        name: text
+        for name, text in files.items()
+        if name in program.code or name in program.arguments.values()
+    }
     if sum(map(len, read.values())) > FILE_CHARACTERS:
         read = {}
     last = ProgramRun(
@@ -140,7 +157,11 @@ def propose_tool(program: KeptProgram) -> ToolProposal | None:
 
     A tool has no files: it takes the text of each file that the program reads, and writes it where the program looks.
     """
-    if len(program.runs) < PROPOSED_AFTER or program.packages or any(run.output is None for run in program.runs):
+    if (
+        len(program.runs) < PROPOSED_AFTER
+        or program.packages
+        or any(run.output is None for run in program.runs)
+    ):
         return None
     first = program.runs[0]
     readers = [name for name, value in first.arguments.items() if value in first.files]
@@ -173,8 +194,13 @@ def _tool_name(program: KeptProgram) -> str:
     """A name of the words that all tasks of a program share."""
     tasks = [set(stems(run.general_task)) for run in program.runs]
     words = re.findall(r"[a-z]{3,20}", program.runs[-1].general_task.lower())
-    shared = [word for word in dict.fromkeys(words) if {*stems(word)} and all({*stems(word)} <= each for each in tasks)]
-    return "_".join(shared[:4]) or "answer_like_tasks"
+    shared = [
+        word
+        for word in dict.fromkeys(words)
+        if {*stems(word)} and all({*stems(word)} <= each for each in tasks)
+    ]
+    name = "_".join(shared[:4]) or "like_tasks"
+    return f"answer_{name}" if re.search(rf"\b{name}\b", program.code) or keyword.iskeyword(name) else name
 
 
 def _plain_text(value: Any) -> str:
@@ -192,8 +218,10 @@ def _as_words(text: str) -> str:
 
 
 def _free_name(value: Any, hint: str, taken: set[str]) -> str:
-    is_file = isinstance(value, str) and re.search(r"\w\.[A-Za-z]\w{0,6}$", value)
-    plain = re.sub(r"\W+", "_", hint).strip("_").lower()
-    wanted = "file" if is_file else plain if re.match("[a-z]", plain) else "text" if isinstance(value, str) else "number"
+    wanted = re.sub(r"\W+", "_", hint).strip("_").lower()
+    if isinstance(value, str) and re.search(r"\w\.[A-Za-z]\w{0,6}$", value):
+        wanted = "file_name"
+    elif not re.match("[a-z]", wanted):
+        wanted = "text" if isinstance(value, str) else "number"
     names = (wanted, f"{wanted}_value", *(f"{wanted}_{number}" for number in range(2, 1_000)))
     return next(name for name in names if name not in taken and not keyword.iskeyword(name))

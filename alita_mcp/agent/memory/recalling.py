@@ -16,6 +16,7 @@ from alita_mcp.texts import clip, one_line
 MOST_BYTES = 1_300
 """About 400 tokens of code and fewer of prose; a letter beyond ASCII counts for two or three."""
 LEAST_SNIPPET = 100
+MOST_FILES = 5
 
 
 def render(
@@ -36,12 +37,14 @@ def render(
     if program is not None:
         last = program.runs[-1]
         value: dict[str, Any] = {"code": program.code, "arguments": last.arguments}
-        arguments = {name: clip(text, 60) if isinstance(text, str) else text for name, text in last.arguments.items()}
+        arguments = {
+            name: clip(text, 60) if isinstance(text, str) else text for name, text in last.arguments.items()
+        }
         packages = f", packages={json.dumps(program.packages)}" if program.packages else ""
         call = f'run_code(code={{"$ref": "m1/code"}}, arguments={json.dumps(arguments, ensure_ascii=False)}{packages})'
         lines.append(
-            f"m1 is a program that answered {one_line(last.task, 150)!r}. If this task is of that kind, call it at once "
-            f"with the values of this task: {_cut(call, 350)}"
+            f"m1 is a program that answered {one_line(last.task, 150)!r}. If this task is of that kind, call it at "
+            f"once with the values of this task: {_cut(call, 350)}"
         )
         tool = propose_tool(program) if len(program.runs) >= PROPOSED_AFTER else None
         if tool is not None:
@@ -52,13 +55,14 @@ def render(
             )
         values.append(RecalledValue(name="m1", value=value))
     # 2. The files of this content, with what was found in them.
-    for name, file in list(files.items())[:5]:
-        said = [f"{name}: {file.profile}"] if file.profile else [f"{name}:"]
+    for name, file in list(files.items())[:MOST_FILES]:
+        said = [file.profile] if file.profile else []
         said += [f"Noted before: {'; '.join(file.notes)}"] if file.notes else []
         if file.text:
-            values.append(RecalledValue(name=f"m{len(values) + 2}", value=file.text, source=Source(url=f"file:{name}")))
+            source = Source(url=f"file:{name}")
+            values.append(RecalledValue(name=f"m{len(values) + 1}", value=file.text, source=source))
             said.append(f"Its text is {values[-1].name}, which says: {_best_lines(file.text, task)}")
-        lines.append(_cut(" ".join(said), min(500, room())))
+        lines += [_cut(f"{name}: {' '.join(said)}", min(500, room()))] if said else []
     # 3. What pages said.
     lines += [_cut(f"Read before at {fact.source.url}: {fact.text}", min(300, room())) for fact in facts]
     # 4. The code itself.

@@ -7,7 +7,6 @@ help, not a truth.
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import shutil
@@ -24,10 +23,17 @@ from alita_mcp.agent.interface import Fact, FinishedRun, Recalled, ToolProposal
 from alita_mcp.agent.memory.instructions import gives_orders, overrides_instructions
 from alita_mcp.agent.memory.likeness import coverage
 from alita_mcp.agent.memory.privacy import Privacy
-from alita_mcp.agent.memory.profiles import FileProfile, describe_text, file_digest, plain_text
-from alita_mcp.agent.memory.programs import FILE_CHARACTERS, LONGEST_CODE, PROPOSED_AFTER, KeptProgram, learn, propose_tool
+from alita_mcp.agent.memory.profiles import FileProfile, file_digest, plain_text, profile_file
+from alita_mcp.agent.memory.programs import (
+    FILE_CHARACTERS,
+    LONGEST_CODE,
+    PROPOSED_AFTER,
+    KeptProgram,
+    learn,
+    propose_tool,
+)
 from alita_mcp.agent.memory.recalling import render
-from alita_mcp.errors import LibraryError, ToolNotFound
+from alita_mcp.errors import ToolNotFound
 from alita_mcp.library.bounded_folder import BoundedFolder
 from alita_mcp.library.words.stems import stems
 from alita_mcp.machine import unusable
@@ -46,13 +52,10 @@ ABOUT_FROM = 0.6
 """So much of a fact's subject the task must mention."""
 MOST_FACTS = 3
 MOST_NOTES, LONGEST_NOTE = 10, 300
-_EARLIER = ("memory.sqlite3", "memory.sqlite3-journal")
-"""Files of earlier versions, whose recipes hold no whole program; removed."""
 MemoryKind = Literal["program", "fact", "file"]
+Memorable = KeptProgram | Fact | FileProfile
 T = TypeVar("T", KeptProgram, Fact, FileProfile)
-_CLASSES: Mapping[str, type[KeptProgram] | type[Fact] | type[FileProfile]] = {
-    "program": KeptProgram, "fact": Fact, "file": FileProfile,
-}  # fmt: skip
+_KINDS: Mapping[type[Memorable], MemoryKind] = {KeptProgram: "program", Fact: "fact", FileProfile: "file"}
 _log = logging.getLogger(__name__)
 
 
@@ -74,11 +77,18 @@ class StoredMemory:
     """The memory of one home: an owner recalls its own alone, a person may see all; reads nothing before it is used."""
 
     def __init__(
-        self, home: Path, secrets: Callable[[], Iterable[str]] = tuple, most: int = MOST_KEPT, *, owner: str = USER
+        self,
+        home: Path,
+        secrets: Callable[[], Iterable[str]] = tuple,
+        most: int = MOST_KEPT,
+        *,
+        owner: str = USER,
     ) -> None:
         """`secrets` gives the values that must never be stored, besides keys of the environment."""
         self._home = home
-        self._folders = {kind: BoundedFolder(home / FOLDER / kind, most, MOST_BYTES) for kind in _CLASSES}
+        self._folders: Mapping[str, BoundedFolder] = {
+            kind: BoundedFolder(home / FOLDER / kind, most, MOST_BYTES) for kind in _KINDS.values()
+        }
         self._most = most
         self._secrets = secrets
         self._owner = owner
@@ -111,7 +121,8 @@ class StoredMemory:
         return [
             entry
             for entry in sorted(found, key=lambda each: (each.at, each.id), reverse=True)
-            if kind in (None, entry.kind) and all(word in f"{entry.text} {entry.value}".lower() for word in words)
+            if kind in (None, entry.kind)
+            and all(word in f"{entry.text} {entry.value}".lower() for word in words)
         ]
 
     async def show(self, memory_id: str) -> MemoryEntry:
@@ -147,129 +158,113 @@ class StoredMemory:
 
         return await anyio.to_thread.run_sync(remove)
 
-    async def export(self, path: Path, kind: MemoryKind | None = None) -> int:
-        """Writes all memories, one JSON object a line; returns their number.
-
-        Raises:
-            LibraryError: they cannot be read, or the file not be written.
-        """
-        entries = await self.list(kind)
-        lines = "".join(f"{entry.model_dump_json()}\n" for entry in entries)
-        try:
-            await anyio.Path(path).write_text(lines, encoding="utf-8")
-        except OSError as failure:
-            raise LibraryError(f"Cannot write {path}: {failure.strerror}.") from failure
-        return len(entries)
-
     def _recall(self, task: str, files: Mapping[str, Path]) -> Recalled:
-        if not task.strip():
-            return Recalled()
-        scored = [(value.similarity(task), entry.id, value) for entry, value in self._own(KeptProgram)]
-        best = max((each for each in scored if each[0] >= ALIKE_FROM), key=lambda each: each[:2], default=None)
-        about = [(coverage(value.subject, task), entry.id, value) for entry, value in self._own(Fact)]
-        about = sorted((each for each in about if each[0] >= ABOUT_FROM), key=lambda each: each[:2])[-MOST_FACTS:]
-        known = {value.digest: (entry.id, value) for entry, value in self._own(FileProfile)}
+        programs = self._find(KeptProgram, lambda kept: kept.similarity(task), ALIKE_FROM)[:1]
+        facts = self._find(Fact, lambda fact: coverage(fact.subject, task), ABOUT_FROM)[:MOST_FACTS]
+        names = {file_digest(path): name for name, path in files.items()}
+        seen = self._find(FileProfile, lambda profile: float(profile.digest in names), 1.0)
         # A file that no run has seen is described at once.
-        digests = {name: file_digest(path) for name, path in files.items()}
-        profiles = {name: known[digest] for name, digest in digests.items() if digest in known}
-        new = {name: describe_text(name, plain_text(path)) for name, path in files.items() if name not in profiles}
-        ids = [*([best[1]] if best else ()), *(each[1] for each in about), *(each for each, _ in profiles.values())]
-        self._touch(ids)
-        described = {name: profile for name, (_, profile) in profiles.items()}
-        described |= {name: FileProfile(digest="", name=name, profile=said) for name, said in new.items() if said}
-        return render(task, best[2] if best else None, [each[2] for each in about[::-1]], described, ids)
+        profiles = {name: profile_file(name, path) for name, path in files.items()}
+        profiles |= {names[profile.digest]: profile for _, profile in seen}
+        ids = [each for each, _ in (*programs, *facts, *seen)]
+        for each in ids:  # what is used stays when others make room
+            kind, _, mark = each.partition("-")
+            with suppress(OSError):
+                os.utime(self._folders[kind].find(f"{mark}.json", self._owner) or "")
+        program = programs[0][1] if programs else None
+        return render(task, program, [fact for _, fact in facts], profiles, ids)
 
     def _remember(self, finished: FinishedRun) -> ToolProposal | None:
         self._remove_earlier()
         privacy = Privacy(self._secrets())
+
+        def is_unfit(text: str) -> bool:
+            return gives_orders(text) or privacy.is_private(text)
+
         # 1. What a page says is kept with its address, what a file says with the profile of the file.
-        notes: dict[str, list[str]] = {}
+        found: dict[str, list[str]] = {}
         for fact in finished.facts:
-            said = " ".join(HIDDEN.sub(" ", fact.text).strip().strip("“”").split())[:998]
-            if not said or gives_orders(said) or gives_orders(fact.subject):
+            said = " ".join(HIDDEN.sub(" ", fact.text).split()).strip("“”")[:998]
+            kept = fact.model_copy(update={"text": f"“{said}”"})
+            line, name = f"{fact.subject}: {kept.text}", fact.source.url.removeprefix("file:")
+            if not said or is_unfit(line) or gives_orders(fact.text):
                 continue
-            fact = fact.model_copy(update={"text": f"“{said}”"})
-            name = fact.source.url.removeprefix("file:")
             if name != fact.source.url:
-                notes.setdefault(name, []).append(f"{one_line(fact.subject, 150)}: {fact.text}")
-            elif not privacy.is_private(fact.model_dump()):
-                line = f"{fact.subject}: {fact.text} ({fact.source.url})"
-                self._write("fact", " ".join(sorted({*stems(fact.subject)})) or fact.subject, fact, finished.at, line)
-        # 2. The files of the task.
+                found.setdefault(name, []).append(line)
+            elif not privacy.is_private(fact.source.url):
+                subject = " ".join(sorted({*stems(fact.subject)})) or fact.subject
+                self._write(kept, subject, finished.at, f"{line} ({fact.source.url})")
+        # 2. The files of the task, with what they were found to say.
         for file in finished.files:
-            if not (digest := file_digest(file.path)):
-                continue
-            known = next((value for _, value in self._own(FileProfile) if value.digest == digest), None)
-            new_notes = [one_line(note, LONGEST_NOTE) for note in (*notes.get(file.name, ()), *finished.notes)]
-            new_notes = [each for each in new_notes if not gives_orders(each) and not privacy.is_private(each)]
-            profile = FileProfile(
-                digest=digest,
-                name=file.name,
-                profile=describe_text(file.name, plain_text(file.path) or file.text),
-                notes=tuple(dict.fromkeys((*new_notes, *(known.notes if known else ()))))[:MOST_NOTES],
-                text=file.text or (known.text if known else ""),
+            profile = profile_file(file.name, file.path, file.text)
+            known = [value for _, value in self._find(FileProfile) if value.digest == profile.digest]
+            notes = [note for note in (*found.get(file.name, ()), *finished.notes) if not is_unfit(note)]
+            notes = [one_line(note, LONGEST_NOTE) for note in notes] + [
+                note for old in known for note in old.notes
+            ]
+            profile = profile.model_copy(
+                update={
+                    "notes": tuple(dict.fromkeys(notes))[:MOST_NOTES],
+                    "text": "" if privacy.is_private(profile.text) else profile.text,
+                    "profile": "" if is_unfit(profile.profile) else profile.profile,
+                }
             )
-            for field in ("text", "profile"):
-                if privacy.is_private(getattr(profile, field)):
-                    profile = profile.model_copy(update={field: ""})
-            line = f"{file.name}: {profile.profile or 'no profile'}"
-            self._write("file", digest, profile, finished.at, line)
+            if profile.digest:
+                self._write(profile, profile.digest, finished.at, f"{file.name}: {profile.profile}")
         # 3. The program that the answer rests on.
         proposal = None
         for program in finished.programs[-1:]:
-            if len(program.code) > LONGEST_CODE or overrides_instructions(program.code):
+            texts = {file.name: plain_text(file.path, FILE_CHARACTERS) for file in finished.files}
+            learnt = learn(finished, program, [value for _, value in self._find(KeptProgram)], texts)
+            values = learnt.model_dump(exclude={"code"})["runs"][-1] | {"run": ""}
+            is_private = privacy.is_private(values, code=learnt.code)
+            if (
+                is_private
+                or len(learnt.code) > LONGEST_CODE
+                or overrides_instructions(f"{learnt.code} {values}")
+            ):
                 continue
-            texts = {file.name: text for file in finished.files if (text := plain_text(file.path, FILE_CHARACTERS))}
-            kept = learn(finished, program, [value for _, value in self._own(KeptProgram)], texts)
-            values = [run.model_dump(exclude={"run"}) for run in kept.runs]
-            if privacy.is_private(values, code=kept.code) or overrides_instructions(json.dumps(values[-1])):
-                continue
-            line = f"{kept.runs[-1].task} ({len(kept.runs)} runs)"
-            self._write("program", kept.key, kept, finished.at, line)
-            proposal = propose_tool(kept) if len(kept.runs) == PROPOSED_AFTER else None
+            many = len(learnt.runs)
+            self._write(
+                learnt, learnt.key, finished.at, f"{finished.task} (a program that answered {many} tasks)"
+            )
+            proposal = propose_tool(learnt) if many == PROPOSED_AFTER else None
         return proposal
 
-    def _own(self, kind: type[T]) -> list[tuple[MemoryEntry, T]]:
-        """The owner's memories of a kind."""
-        name = next(each for each, known in _CLASSES.items() if known is kind)
-        places = self._folders[name].newest("*.json", self._most, self._owner)
-        entries = filter(None, map(_read_entry, places))
-        return [(entry, kind.model_validate(entry.value)) for entry in entries if entry.owner == self._owner]
+    def _find(
+        self, kind: type[T], score: Callable[[T], float] = lambda _: 0.0, least: float = 0.0
+    ) -> Sequence[tuple[str, T]]:
+        """The owner's memories of a kind with their ids, the best first; of equal ones the newest."""
+        places = self._folders[_KINDS[kind]].newest("*.json", self._most, self._owner)[::-1]
+        entries = [entry for place in places if (entry := _read_entry(place)) and entry.owner == self._owner]
+        values = [(entry.id, kind.model_validate(entry.value)) for entry in entries]
+        scored = [(score(value), name, value) for name, value in values]
+        return [each[1:] for each in sorted(scored, key=lambda each: -each[0]) if each[0] >= least]
 
-    def _entries(self) -> list[tuple[Path, MemoryEntry]]:
+    def _entries(self) -> Sequence[tuple[Path, MemoryEntry]]:
         places = sorted((self._home / FOLDER).glob("*/*.json"))
         return [(place, entry) for place in places if (entry := _read_entry(place))]
 
-    def _write(self, kind: MemoryKind, key: str, value: Value, at: str, text: str) -> None:
+    def _write(self, value: Memorable, key: str, at: str, text: str) -> None:
+        kind = _KINDS[type(value)]
         mark = hashlib.sha256(f"{self._owner} {key}".encode("utf-8", "replace")).hexdigest()[:12]
         entry = MemoryEntry(
-            id=f"{kind}-{mark}", kind=kind, at=at, text=one_line(HIDDEN.sub(" ", text)),
-            value=value.model_dump(mode="json"), owner=self._owner,
+            id=f"{kind}-{mark}", kind=kind, at=at, text=one_line(HIDDEN.sub(" ", text)), owner=self._owner,
+            value=value.model_dump(mode="json"),
         )  # fmt: skip
         self._folders[kind].write_file(f"{mark}.json", entry.model_dump_json().encode(), self._owner)
 
-    def _touch(self, ids: Iterable[str]) -> None:
-        """Keeps memories that were used when others make room."""
-        for each in ids:
-            kind, _, mark = each.partition("-")
-            place = self._folders[kind].find(f"{mark}.json", self._owner)
-            with suppress(OSError):
-                os.utime(place or "")
-
     def _remove_earlier(self) -> None:
-        for name in _EARLIER:
-            (self._home / name).unlink(missing_ok=True)
+        """Removes what earlier versions remembered: their recipes hold no whole program."""
+        (self._home / "memory.sqlite3").unlink(missing_ok=True)
         shutil.rmtree(self._home / "memory.damaged", ignore_errors=True)
 
 
 def _read_entry(place: Path) -> MemoryEntry | None:
-    """A memory; None for a damaged one, or one of a later version."""
+    """A memory; None for one that is damaged, or gone meanwhile."""
     try:
         entry = MemoryEntry.model_validate_json(place.read_bytes())
-        _CLASSES[entry.kind].model_validate(entry.value)
-    except FileNotFoundError:  # another process removed it
-        return None
-    except (ValidationError, KeyError):
-        _log.warning("%s is damaged and is not used.", place)
+        next(each for each, kind in _KINDS.items() if kind == entry.kind).model_validate(entry.value)
+    except (FileNotFoundError, ValidationError):
         return None
     return entry
