@@ -36,7 +36,7 @@ KEPT = f"kept until {MAX_RUNS} newer results, or {MAX_BYTES >> 20} MB of them, r
 MAX_IN_BOTH = 2_000
 """Characters of a result that go out in both forms, whatever the model reads."""
 READ_STRUCTURED = ("claude-code", "cline", "codex", "github-copilot", "qwen-cli-mcp-client")
-"""Beginnings of the names of clients whose models read structured content, alone or beside text; see docs/clients.md."""
+"""Beginnings of names of clients whose models read structured content, alone or beside text; see docs/clients.md."""
 READ_TEXT = ("continue-cli-client", "gemini-cli-mcp-client", "opencode")
 _LIMITED = {"timeout", "memory", "output_flood", "crashed"}
 
