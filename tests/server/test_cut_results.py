@@ -63,7 +63,8 @@ async def test_a_cut_result_says_so_to_every_reader(build: Build, era: str) -> N
             total, uri = len(document), str(link_of(result).uri)
             assert text_of(result).startswith(
                 f"The call succeeded, but its result is over {LIMIT:,} characters: "
-                f"{total - len(begins):,} of {total:,} are left out. Whole result: resources/read {uri} (parts: {uri}?offset="
+                f"{total - len(begins):,} of {total:,} are left out. "
+                f"Whole result: resources/read {uri} (parts: {uri}?offset="
             )
             assert f"kept until {MAX_RUNS} newer results" in text_of(result)
             assert document.startswith(begins)

@@ -32,7 +32,9 @@ async def test_a_large_result_is_sent_as_the_model_reads_it(
         direct = await called(client, "repeat_rows", **LARGE)
         through = await called(client, "run_tool", name="repeat_rows", arguments=LARGE)
         assert not direct.is_error
-        assert direct.structured_content == {"result": WHOLE}, "clients refuse a result without what was declared"
+        assert direct.structured_content == {"result": WHOLE}, (
+            "clients refuse a result without what was declared"
+        )
         assert ("structured" in reads) == (through.structured_content == {"result": WHOLE})
         assert ("structured" in reads) == (through.structured_content is not None)
         for result in (direct, through):

@@ -146,7 +146,9 @@ def _measure(
         content = json_document(dumped)
         document = content if structured is None else json_document(structured)
     except UnicodeEncodeError:
-        raise ValueError("The result contains half of a surrogate pair, which JSON text cannot carry.") from None
+        raise ValueError(
+            "The result contains half of a surrogate pair, which JSON text cannot carry."
+        ) from None
     except ValueError:
         raise ValueError("The result is not JSON: it contains a number that is not finite.") from None
     # Of what is said in both forms one goes out, where it is large and known what the model reads; of an error every
@@ -158,7 +160,9 @@ def _measure(
     form = "" if result.is_error or structured is None else form_read_by(client)
     length, text_length = len(document.decode()), sum(len(block.text) for block in texts)
     if form == "structured" and text_length > MAX_IN_BOTH:
-        note = types.TextContent(text=f"The result is the structured content ({length:,} characters of JSON).")
+        note = types.TextContent(
+            text=f"The result is the structured content ({length:,} characters of JSON)."
+        )
         others = [block for block in result.content if block not in texts]
         return result.model_copy(update={"content": [note, *others]}), document, length
     if form == "text" and length > MAX_IN_BOTH and tool.output_schema is None:
@@ -193,4 +197,6 @@ def _cut(result: types.CallToolResult, document: bytes, uri: str, limit: int) ->
 
     room = limit - len(text_with(Part("", 0, len(document), len(document))))
     text = types.TextContent(text=text_with(part_of(document, room)))
-    return types.CallToolResult(content=[text, link, *beside], _meta={**(result.meta or {}), "alita/cut": True})
+    return types.CallToolResult(
+        content=[text, link, *beside], _meta={**(result.meta or {}), "alita/cut": True}
+    )
