@@ -43,6 +43,8 @@ MAX_CHARACTERS = 160_000
 KEPT_WHOLE = 6
 """The last observations, which are never cut."""
 CUT_TO = 300
+MAX_NOTES, MAX_NOTE = 5, 300
+"""For later tasks, and characters of one."""
 
 
 @dataclass(frozen=True)
@@ -224,6 +226,8 @@ class Agent:
             if text:
                 self._run.draft = self._run.draft if agent else text
                 await self._run.emit("answer", text[:300], agent)
+            if not agent and isinstance(notes := said.get("notes"), list):
+                self._run.notes = tuple(str(note)[:MAX_NOTE] for note in notes[:MAX_NOTES])
             if said.get("solved") is False:
                 why = said.get("reason") or "The model said that it could not be solved."
                 return Ended(answer, False, why=str(why)[:500])

@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from alita_mcp.agent import prompts
 from alita_mcp.agent.actions import tools
 from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundTool
-from alita_mcp.agent.actions.observations import Observation, excerpt, part_of, resolve_references
+from alita_mcp.agent.actions.observations import Observation, as_text, excerpt, part_of, resolve_references
+from alita_mcp.agent.interface import Program
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Decision, Step
 from alita_mcp.errors import AlitaError, BudgetSpent, InvalidArguments
@@ -26,7 +27,7 @@ PART_CHARACTERS = 6_000
 MAX_ALIKE = 2
 """How often the same call is made; one more is refused."""
 MAX_LOGGED = 2_000
-"""Characters of one argument in the log."""
+"""Characters of one argument in the log, and of one that memory gets."""
 MAX_QUESTION = 1_000
 
 Delegate = Callable[[dict[str, Any]], Awaitable[ActionResult]]
@@ -149,7 +150,9 @@ class Steps:
         while len(self.offered) > tools.MAX_OFFERED:
             del self.offered[next(iter(self.offered))]
 
-    async def _keep_result(self, result: ActionResult, *, is_data: bool = True) -> Observation:
+    async def _keep_result(
+        self, result: ActionResult, *, is_data: bool = True, program: Program | None = None
+    ) -> Observation:
         """Keeps what an action gave.
 
         Raises:
@@ -157,7 +160,7 @@ class Steps:
         """
         self._run.access.has_private_data |= result.is_private
         if result.ok:
-            return await self._run.observations.keep_value(result.value, is_data=is_data)
+            return await self._run.observations.keep_value(result.value, is_data=is_data, program=program)
         kept = None
         if result.value is not None:
             kept = await self._run.observations.keep_value(result.value, is_data=False)
@@ -174,16 +177,30 @@ class Steps:
         return await self._run.observations.keep_value({"fit": found.fit, "tools": rows}, is_data=False)
 
     async def _run_code(self, said: dict[str, Any]) -> Observation:
-        arguments = said.get("arguments") or {}
-        if not isinstance(arguments, dict):
+        given = said.get("arguments") or {}
+        if not isinstance(given, dict):
             raise InvalidArguments("arguments must be an object.")
         packages = [str(each) for each in said.get("packages") or ()]
-        code = _require_text(said, "code")
-        result = await self._run.parts.abilities.run_code(code, self._resolve(arguments), packages)
+        resolved = self._resolve({"code": said.get("code"), "arguments": given})
+        code, arguments = _require_text(resolved, "code"), resolved["arguments"]
+        result = await self._run.parts.abilities.run_code(code, arguments, packages)
         self._run.record_use(result.used)
-        return await self._keep_result(result)
+
+        def is_short(value: Any) -> bool:
+            return len(as_text(value)) <= MAX_LOGGED
+
+        computed = result.value.get("result") if isinstance(result.value, dict) else None
+        program = Program(
+            code=code,
+            arguments={name: value if is_short(value) else given[name] for name, value in arguments.items()},
+            packages=tuple(packages),
+            result=computed if is_short(computed) else None,
+            tools=result.used,
+        )
+        return await self._keep_result(result, program=program)
 
     async def _build(self, said: dict[str, Any]) -> Observation:
+        said = self._resolve(said)
         try:
             request = BuildRequest.model_validate(
                 {name: said[name] for name in BuildRequest.model_fields if said.get(name) is not None}

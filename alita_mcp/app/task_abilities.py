@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
@@ -198,6 +199,10 @@ class RunAbilities:
     def files(self) -> tuple[str, ...]:
         """Names of the files of the run."""
         return self._workspace.names
+
+    def given_files(self) -> Mapping[str, Path]:
+        """The files that the person gave: where each can be read, by its name."""
+        return self._workspace.given_files()
 
     def file_text(self, name: str) -> str:
         """A file as it is."""

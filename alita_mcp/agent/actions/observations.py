@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from alita_mcp.agent.interface import TaskRuns
+from alita_mcp.agent.interface import Program, TaskRuns
 from alita_mcp.errors import InvalidArguments, LibraryError, UsageError
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.research.values import Source
@@ -42,6 +42,8 @@ class Observation:
     sources: tuple[Source, ...] = ()
     is_data: bool = True
     """Whether an answer may rest on it; an error or a list of tools says nothing about the task."""
+    program: Program | None = None
+    """What computed it."""
 
 
 class Observations:
@@ -59,7 +61,12 @@ class Observations:
         return iter(tuple(self._kept.values()))
 
     async def keep_value(
-        self, value: Any, *, sources: tuple[Source, ...] = (), is_data: bool = True
+        self,
+        value: Any,
+        *,
+        sources: tuple[Source, ...] = (),
+        is_data: bool = True,
+        program: Program | None = None,
     ) -> Observation:
         """Stores a value under a new name.
 
@@ -75,7 +82,9 @@ class Observations:
             )
         self._bytes += len(data)
         name = f"{self._prefix}{next(self._numbers)}"
-        observation = Observation(name, f"alita://tasks/{self._run}/{name}", value, text, sources, is_data)
+        observation = Observation(
+            name, f"alita://tasks/{self._run}/{name}", value, text, sources, is_data, program
+        )
         self._kept[name] = observation
         with suppress(LibraryError, UsageError):  # a store that is full ends no task: the value is in memory
             await self._runs.keep_value(self._run, name, data)

@@ -49,6 +49,10 @@ class Workspace:
             names.append(name)
         self.names, self._given, self._bytes = tuple(names), frozenset(names), size
 
+    def given_files(self) -> dict[str, Path]:
+        """The person's own files: where each can be read, by its name."""
+        return {name: self.folder / name for name in self.names if name in self._given}
+
     def add(self, name: str, data: bytes) -> bool:
         """Adds a file that code wrote; False where its name or size does not allow it."""
         target = (self.folder / name).resolve()
