@@ -50,9 +50,8 @@ class ProgramRun(Value):
     @property
     def general_task(self) -> str:
         """The task without the values of the arguments."""
-        said = sorted((text for each in self.arguments.values() if (text := _plain_text(each))), key=len)
-        pattern = "|".join(map(_as_words, reversed(said)))
-        return re.sub(pattern, " ", self.task, flags=re.IGNORECASE) if said else self.task
+        said = sorted(filter(None, map(_pattern, self.arguments.values())), key=len, reverse=True)
+        return re.sub("|".join(said), " ", self.task, flags=re.IGNORECASE) if said else self.task
 
 
 class KeptProgram(Value):
@@ -100,8 +99,8 @@ def parametrise(task: str, program: Program) -> Program:
     arguments: dict[str, Any] = {}
     places: list[tuple[int, int, int, str]] = []
     for number, slot in enumerate(found.slots):
-        node, value, text = slot.node, slot.value, _plain_text(slot.value)
-        is_said = text and value not in _COMMON_NUMBERS and re.search(_as_words(text), task, re.IGNORECASE)
+        node, value, pattern = slot.node, slot.value, _pattern(slot.value)
+        is_said = pattern and value not in _COMMON_NUMBERS and re.search(pattern, task, re.IGNORECASE)
         if not is_said or slot_name(number) in keys or node.lineno != node.end_lineno:
             continue
         source = lines[node.lineno - 1][node.col_offset : node.end_col_offset]
@@ -203,18 +202,19 @@ def _tool_name(program: KeptProgram) -> str:
     return f"answer_{name}" if re.search(rf"\b{name}\b", program.code) or keyword.iskeyword(name) else name
 
 
-def _plain_text(value: Any) -> str:
-    """What a task would call a value; empty for what it cannot name."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+def _pattern(value: Any) -> str:
+    """A pattern of what a task would call a value, which neither begins nor ends within a word; empty for none."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or not stems(str(value)):
         return ""
-    text = str(value)
-    return text if len(text) <= LONGEST_VALUE and stems(text) else ""
-
-
-def _as_words(text: str) -> str:
-    """A pattern of a text that neither begins nor ends within a word."""
-    before = r"(?<![\w.])" if re.match(r"\w", text) else ""
-    return f"{before}{re.escape(text)}" + (r"(?!\w)" if re.search(r"\w\Z", text) else "")
+    text = value if isinstance(value, str) else f"{value:,}"
+    if len(text) > LONGEST_VALUE:
+        return ""
+    before, after = (
+        (r"(?<![\w.])" if re.match(r"\w", text) else ""),
+        (r"(?!\w)" if re.search(r"\w\Z", text) else ""),
+    )
+    escaped = re.escape(text)
+    return f"{before}{escaped if isinstance(value, str) else escaped.replace(',', ',?')}{after}"
 
 
 def _free_name(value: Any, hint: str, taken: set[str]) -> str:
