@@ -126,7 +126,7 @@ async def test_a_program_or_fact_with_a_secret_is_not_written(home: Path, place:
     run = {
         "task": summed(task=f"{SUM} {said}"), "code": summed(code=f"{CODE}# {said}"),
         "arguments": summed(arguments={"door": said}), "result": summed(result=[said]),
-        "fact": summed(programs=(), facts=(stated(said), stated("5", said), stated("5", url=f"https://u:{SECRET}@e.org/"))),
+        "fact": summed(programs=(), facts=(stated(said), stated("5", said), stated("5", url=f"https://e.org/{SECRET}"))),
     }[place]  # fmt: skip
     memory = StoredMemory(home, secrets=lambda: [SECRET])
     await memory.remember(run)
