@@ -26,7 +26,7 @@ from alita_mcp.sandbox.packages.builder import (
     BUILD_SCRATCH_BYTES,
     BUILD_SECONDS,
     MAX_RESULT_BYTES,
-    BuilderFailed,
+    build_failure,
 )
 from alita_mcp.sandbox.packages.uv_binary import own_uv
 from alita_mcp.sandbox.wasm.build import PYTHON
@@ -119,13 +119,13 @@ async def _run(work: Path, request: dict[str, Any], on_line: Progress) -> bytes:
                 tasks.start_soon(read_complaints, process.stderr)
             status = await process.wait()
     if status is None:
-        raise BuilderFailed(f"The build took more than {BUILD_SECONDS:g} s.", lacks_room=True)
+        raise build_failure(f"The build took more than {BUILD_SECONDS:g} s.", lacks_room=True)
     if status:
         last = complaints.decode("utf-8", "replace").strip().rpartition("\n")[2]
         lacks_room = status < 0 or "No space left" in last
-        raise BuilderFailed(f"The build failed: {last or f'status {status}'}.", lacks_room=lacks_room)
+        raise build_failure(f"The build failed: {last or f'status {status}'}.", lacks_room=lacks_room)
     if answered.stat().st_size > MAX_RESULT_BYTES:
-        raise BuilderFailed("They take more room than an environment may have.", lacks_room=True)
+        raise build_failure("They take more room than an environment may have.", lacks_room=True)
     return await to_thread.run_sync(answered.read_bytes)
 
 
