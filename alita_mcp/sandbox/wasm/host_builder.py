@@ -71,7 +71,7 @@ class HostBuilder:
         async def answer(stream: ByteStream) -> None:
             with suppress(*_GONE):
                 async with stream:
-                    await serve(_Client(stream), policy)
+                    await serve(stream, policy)
 
         # uv reaches the index alone: through this proxy on loopback, which ends with the build
         with (
@@ -152,22 +152,3 @@ class _Bounded:
 
     async def open(self, host: str, port: int) -> ByteStream:
         return MeteredStream(await self._allowed.open(host, port), self._budget, lambda _stream: None)
-
-
-class _Client:
-    """A connection of uv's, as the proxy takes it."""
-
-    def __init__(self, stream: ByteStream) -> None:
-        self._stream = stream
-
-    async def receive(self) -> bytes:
-        try:
-            return await self._stream.receive()
-        except (anyio.EndOfStream, *_GONE):
-            return b""
-
-    async def send(self, data: bytes) -> None:
-        await self._stream.send(data)
-
-    async def end(self) -> None:
-        await self._stream.send_eof()
