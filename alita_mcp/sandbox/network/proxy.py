@@ -202,11 +202,16 @@ def _within(seconds: float, what: str) -> Iterator[None]:
         raise EgressRefused(408, f"{what} within {seconds:g} s") from late
 
 
-async def _refuse(client: ByteStream, refusal: EgressRefused, clocks: Clocks) -> bool:
+def refusal_response(refusal: EgressRefused) -> bytes:
+    """The HTTP response that tells a program of a refusal."""
     reason = re.sub(r"[^\x20-\x7e]", "?", refusal.reason)[:300]
     body = f"{reason}\n".encode()
     head = f"HTTP/1.1 {refusal.status} {reason}\r\nContent-Type: text/plain\r\nConnection: close\r\n"
-    await client.send(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def _refuse(client: ByteStream, refusal: EgressRefused, clocks: Clocks) -> bool:
+    await client.send(refusal_response(refusal))
     await client.send_eof()
     return await _discard_rest(client, clocks)
 
