@@ -95,7 +95,7 @@ class Dispatcher:
             async with app.report_preparation(call.on_stage):
                 result = await source.call_tool(call)
             if isinstance(result, types.CallToolResult):
-                result = await limit_result(result, app, tool, call.identity.owner)
+                result = await limit_result(result, app, tool, call.identity)
         except Exception as raised:  # noqa: BLE001 - the outermost edge of every tool
             if isinstance(raised, AlitaError) and self._shared.current is not None:
                 raised.hint = spell_commands(raised.hint, self._shared.current.alita)
