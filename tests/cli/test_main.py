@@ -265,14 +265,12 @@ def test_serve_refuses_an_address_that_is_none(alita: Alita) -> None:
             for origin in (
                 "*",
                 "null",
-                "app.example.org",
-                "https://app.example.org/",
-                "https://app.example.org:443",
-                "http://[::1",
-                "HTTPS://app.example.org",
+                "example.org",
+                "https://a.b/",
+                "https://a.b:443",
+                "HTTPS://a.b",
                 "://a",
-                "https://a@b",
-            )  # fmt: skip
+            )
         ),
         (
             ["--http", "0", "--no-token", "--allow-origin", "https://app.example.org"],

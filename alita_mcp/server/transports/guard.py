@@ -25,9 +25,6 @@ PAGE_PATH = "/ui"
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - recognised here, not bound to
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:(?P<port>[0-9]{1,5}))?")
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
-EXPOSED = ("Mcp-Session-Id", "WWW-Authenticate", "Retry-After")
-"""Headers of responses that a page of another origin may read."""
 
 
 def is_loopback(host: str) -> bool:
@@ -91,9 +88,9 @@ def read_host(authority: str) -> str | None:
 def is_origin(text: str) -> bool:
     """Whether a text is an origin as browsers send it: scheme, host and, where it is not the usual one, the port."""
     scheme, _, authority = text.partition("://")
-    usual = {"http": ":80", "https": ":443"}.get(scheme, ":")
-    named = text == text.lower() and _SCHEME.fullmatch(scheme) and read_host(authority)
-    return bool(named) and not authority.endswith(usual)
+    usual_port = {"http": ":80", "https": ":443"}.get(scheme, ":")
+    is_lower = re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) is not None and authority == authority.lower()
+    return is_lower and read_host(authority) is not None and not authority.endswith(usual_port)
 
 
 def in_brackets(host: str) -> str:
@@ -125,7 +122,7 @@ class Guard:
                 allow_methods=("GET", "POST", "DELETE"),
                 allow_headers=("*",),
                 allow_private_network=True,
-                expose_headers=EXPOSED,
+                expose_headers=("Mcp-Session-Id", "WWW-Authenticate"),
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
