@@ -28,7 +28,7 @@ from alita_mcp.research.reading.readers import Readers
 from alita_mcp.research.values import Document, Researched
 from alita_mcp.runs.code_run import CodeRequest
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Rejected
-from alita_mcp.toolsmith.requests.request import read_request
+from alita_mcp.toolsmith.requests.request import read_request, strip_fence
 from alita_mcp.toolsmith.toolsmith import Toolsmith
 from alita_mcp.values import Grants
 
@@ -131,6 +131,7 @@ class RunAbilities:
 
     async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> ActionResult:
         """Runs code once; raises as `CodeRunner.run_code`."""
+        code = strip_fence(code)
         # 1. The code gets the files of the task that it names, and may read others by `alita_tool`.
         named = tuple(name for name in self._workspace.names if name in code)
         reads = bool(named) or (bool(self._workspace.names) and "alita_tool" in code)

@@ -55,7 +55,8 @@ class WarmTool:
         self._oom_before: int | None = None
         """How often the kernel had killed for want of memory when the last order came."""
         self._kept = {1: bytearray(), 2: bytearray()}
-        self._written = 0
+        self._written = {1: 0, 2: 0}
+        """Bytes on each stream; more than are kept."""
         self._asked = 0
         self._unanswered = 0
 
@@ -76,7 +77,8 @@ class WarmTool:
         self._arguments = arguments
         self._replaced = 0
         self._oom_before = oom_kills()
-        self._asked = self._unanswered = self._written = 0
+        self._asked = self._unanswered = 0
+        self._written = {1: 0, 2: 0}
         self._kept = {1: bytearray(), 2: bytearray()}
         if self._tunnel is not None:
             self._tunnel.admits = True
@@ -193,8 +195,8 @@ class WarmTool:
     def _on_output(self, child: ChildProcess, stream: int, data: bytes) -> None:
         kept, limit = self._kept[stream], self._order["output_bytes"]
         kept += data[: max(0, limit - len(kept))]
-        self._written += len(data)
-        if self._written <= 16 * limit or child is not self._child:
+        self._written[stream] += len(data)
+        if sum(self._written.values()) <= 16 * limit or child is not self._child:
             return
         if not self._running:
             self._on_zygote_lost()
@@ -275,7 +277,8 @@ class WarmTool:
         self._queue_output(self._kept)
         for piece in pieces(result):
             self._link.queue(Kind.CHUNK, 0, piece)
-        self._link.send_json(Kind.RESULT, head | {"seconds": seconds})
+        written = [self._written[1], self._written[2]]
+        self._link.send_json(Kind.RESULT, head | {"seconds": seconds, "written": written})
         self._clean()
 
     def _queue_output(self, kept: dict[int, bytearray]) -> None:

@@ -41,19 +41,19 @@ class Output:
     def __init__(self, kept_bytes: int, on_flood: Callable[[], None]) -> None:
         self.kept = {1: bytearray(), 2: bytearray()}
         self._limit = kept_bytes
-        self._written = 0
+        self.written = {1: 0, 2: 0}
         self._on_flood = on_flood
 
     @property
     def is_flood(self) -> bool:
         """Whether more was written than may be."""
-        return self._written > FLOOD * self._limit
+        return sum(self.written.values()) > FLOOD * self._limit
 
     def add(self, stream: int, data: bytes) -> None:
         """Takes a piece; ends the call when it is too much."""
         kept = self.kept[stream]
         kept += data[: max(0, self._limit - len(kept))]
-        self._written += len(data)
+        self.written[stream] += len(data)
         if self.is_flood:
             self._on_flood()
 
@@ -61,7 +61,7 @@ class Output:
         """Forgets what was written so far."""
         for kept in self.kept.values():
             kept.clear()
-        self._written = 0
+        self.written = {1: 0, 2: 0}
 
 
 class Ready(NamedTuple):
@@ -182,7 +182,8 @@ class Worker:
                 "message": f"the interpreter gave {len(result)} bytes, more than the limit of {largest}",
             }
         self._send_output()
-        self._link.send_json(Kind.RESULT, {**head, "seconds": seconds})
+        written = [self._output.written[1], self._output.written[2]]
+        self._link.send_json(Kind.RESULT, {**head, "seconds": seconds, "written": written})
         ready.store.close()
         # the instance of the next call is made while the caller reads
         is_clean = self._order["once"] or self._make_ready()["status"] == "ok"
