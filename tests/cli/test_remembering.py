@@ -24,7 +24,7 @@ class Person(io.StringIO):
 
 @pytest.fixture
 def remembered(home: Path) -> None:
-    anyio.run(StoredMemory(home).remember, summed(), [stated("Lyon has 522,250 inhabitants.")])
+    anyio.run(StoredMemory(home).remember_episode, summed(), [stated("Lyon has 522,250 inhabitants.")])
 
 
 def test_a_new_library_remembers_nothing(alita: Alita) -> None:

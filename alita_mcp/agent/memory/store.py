@@ -5,10 +5,11 @@ Neither `recall` nor `remember` raises, and a recall does not wait long: it is a
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from alita_mcp.agent.interface import Episode, Fact, Recalled, RecipeStep
+from alita_mcp.agent.interface import Episode, Fact, FinishedRun, Recalled, Recipe, RecipeStep, ToolProposal
 from alita_mcp.agent.memory import facts as kept
 from alita_mcp.agent.memory.database import (
     MemoryDatabase,
@@ -37,6 +38,8 @@ from alita_mcp.agent.memory.wording.likeness import coverage, task_similarity
 from alita_mcp.agent.memory.wording.literals import SMALL_WORDS
 from alita_mcp.errors import LibraryError, ToolNotFound
 from alita_mcp.owners import USER
+from alita_mcp.texts import clip
+from alita_mcp.values import Value
 
 RECALL_WITHIN_S = 1.0
 CANDIDATES = 60
@@ -49,7 +52,20 @@ ABOUT_FROM = 0.6
 """So much of a fact's subject the task must mention."""
 MOST_RECIPES, MOST_FACTS, MOST_EPISODES = 3, 8, 3
 LEFT_OUT = "[left out]"
+MOST_CHARACTERS = 1_600
+"""Of what the model reads of memory, about 400 tokens."""
 _log = logging.getLogger(__name__)
+
+
+class Found(Value):
+    """Recalled recipes, facts and runs that bear on a task, most similar first."""
+
+    recipes: tuple[tuple[Recipe, float], ...] = ()
+    """Each with how alike its task is, 0 to 1."""
+    facts: tuple[tuple[Fact, str], ...] = ()
+    """Each with its ISO 8601 date."""
+    episodes: tuple[tuple[Episode, float], ...] = ()
+    ids: tuple[str, ...] = ()
 
 
 class StoredMemory:
@@ -69,19 +85,38 @@ class StoredMemory:
         self._most = most
         self._owner = owner
 
-    async def recall(self, task: str) -> Recalled:
+    async def recall(self, task: str, files: Mapping[str, Path]) -> Recalled:  # noqa: ARG002
+        """Finds what the owner's earlier runs have for a task; empty when out of time."""
+        found = await self.find(task)
+        return Recalled(text=clip(memory_lines(found), MOST_CHARACTERS), ids=found.ids)
+
+    async def find(self, task: str) -> Found:
         """Finds the owner's recipes, facts and runs that bear on a task, most similar first; empty when out of time."""
         if not self._database.exists or not task.strip():
-            return Recalled()
+            return Found()
         try:
             with anyio.move_on_after(RECALL_WITHIN_S):
                 work = partial(recall_from, owner=self._owner, task=task)
                 return await anyio.to_thread.run_sync(self._database.transact, work, abandon_on_cancel=True)
         except Exception as failure:  # noqa: BLE001 - duty of the interface: a memory that fails stops no run
             _log.warning("Cannot recall earlier tasks: %s", failure)
-        return Recalled()
+        return Found()
 
-    async def remember(self, episode: Episode, facts: Sequence[Fact] = ()) -> None:
+    async def remember(self, finished: FinishedRun) -> ToolProposal | None:
+        """Stores a run, its facts, and the recipe that its programs make, without secrets."""
+        steps = (
+            RecipeStep(
+                tool="run_code", need="compute the answer", arguments={"code": each.code, **each.arguments}
+            )
+            for each in finished.programs
+        )
+        same = finished.model_dump(
+            include={"run", "task", "solved", "answer", "at", "tools_used", "tools_made"}
+        )
+        await self.remember_episode(Episode(**same, steps=tuple(steps)), finished.facts)
+        return None
+
+    async def remember_episode(self, episode: Episode, facts: Sequence[Fact] = ()) -> None:
         """Stores a run, its facts, and the recipe that its steps make, without secrets."""
         try:
             await anyio.to_thread.run_sync(self._remember, episode, facts)
@@ -179,7 +214,25 @@ class StoredMemory:
         self._database.transact(write)
 
 
-def recall_from(db: sqlite3.Connection, owner: str, task: str) -> Recalled:
+def memory_lines(found: Found) -> str:
+    """Memories of earlier runs, as lines."""
+    lines = []
+    for recipe, likeness in found.recipes:
+        steps = "; ".join(
+            f"{step.tool}({clip(json.dumps(step.arguments, ensure_ascii=False), 300)}) for {step.need}"
+            for step in recipe.steps
+        )
+        worked = f"worked {recipe.successes} times, failed {recipe.failures}"
+        lines.append(f"- A like task ({likeness:.0%} alike, {worked}): {recipe.task} Steps: {steps}")
+    for fact, date in found.facts:
+        lines.append(f"- {fact.kind} of {date[:10]}, from {fact.source.url or 'an earlier run'}: {fact.text}")
+    for episode, likeness in found.episodes[:2]:
+        end = "solved" if episode.solved else "not solved"
+        lines.append(f"- {episode.at[:10]}, {end} ({likeness:.0%} alike): {episode.task[:300]}")
+    return "\n".join(lines)
+
+
+def recall_from(db: sqlite3.Connection, owner: str, task: str) -> Found:
     """Recalls an owner's recipes, facts and runs that bear on a task and share its words, most alike first."""
 
     def score(value: Memorable) -> float:
@@ -202,7 +255,7 @@ def recall_from(db: sqlite3.Connection, owner: str, task: str) -> Recalled:
 
     recipes, facts = best("procedural", MOST_RECIPES), best("semantic", MOST_FACTS)
     episodes = best("episodic", MOST_EPISODES)
-    found = Recalled(
+    found = Found(
         recipes=tuple((value.recipe, alike) for alike, _, value in recipes if isinstance(value, KeptRecipe)),
         facts=tuple((value, row.at) for _, row, value in facts if isinstance(value, Fact)),
         episodes=tuple((value, alike) for alike, _, value in episodes if isinstance(value, Episode)),
