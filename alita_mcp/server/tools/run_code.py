@@ -110,16 +110,16 @@ def run_fields(done: CodeRunResult) -> dict[str, Any]:
     ]
     optional: dict[str, Any] = {
         "trace": "" if run.ok else run.trace,
-        "stdout": run.stdout,
-        "stderr": run.stderr,
+        "notes": list(run.notes),
         "figures": len(run.figures),
         "files": files,
-        "notes": list(run.notes),
+        "keep": done.keep,
     }
-    fields |= {name: value for name, value in optional.items() if value}
+    fields |= {name: value for name, value in optional.items() if value} | {"seconds": round(run.seconds, 4)}
     fields |= {"session": done.session, "step": run.step} if run.step else {}
-    fields |= {"keep": done.keep} if done.keep else {}
-    return fields | {"seconds": round(run.seconds, 4)}
+    # What may be long stands last: of a result that is too large a client reads the beginning.
+    printed = {"stderr": run.stderr, "stdout": run.stdout}
+    return fields | {name: text for name, text in printed.items() if text}
 
 
 def run_text(fields: dict[str, Any]) -> str:
