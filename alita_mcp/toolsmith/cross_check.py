@@ -16,6 +16,7 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import AlitaError, ModelError, SandboxError
+from alita_mcp.library.versions.files import mark_of
 from alita_mcp.models.roles import Models
 from alita_mcp.progress import ReportStage
 from alita_mcp.texts import clip
@@ -120,7 +121,8 @@ class BlindResults:
     def agreement(self) -> Agreement:
         """The same as a report keeps it: one candidate, which is the caller's."""
         tests, checks = [each.test for each in self.results], [each.check for each in self.results]
-        return agreement_of_one(tests, checks, suites=self.suites)
+        blind = tuple(mark_of(test) for test in tests)
+        return agreement_of_one(tests, checks, suites=self.suites, blind=blind)
 
     def questions(self) -> tuple[str, ...]:
         """A line for each call whose outcome a tester expects otherwise, the most doubted first."""

@@ -27,9 +27,7 @@ DISTRIBUTIONS = ("alita-mcp-server", "mcp", "wasmtime", "docker")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The benchmark's own options."""
-    parser.add_argument(
-        "--requests", metavar="FILE", type=Path, help="JSON lines, one request each"
-    )
+    parser.add_argument("--requests", metavar="FILE", type=Path, help="JSON lines, one request each")
     parser.add_argument(
         "--recorded",
         metavar="FILE",

@@ -1,4 +1,4 @@
-"""Recorded answers of a model to the toolsmith's prompts, and an OpenAI-compatible server on loopback that gives them."""
+"""Recorded answers of a model to the toolsmith's prompts, and an OpenAI-compatible server that gives them."""
 
 from __future__ import annotations
 
