@@ -65,7 +65,7 @@ class FixedLimits(Value):
 
     answer_within_s: float = 45.0
     """A synthesis or task that takes longer goes on as a job."""
-    result_bytes: int = 256_000
+    result_characters: int = 40_000
     """Larger results come back cut, with a link to the whole."""
     synthesis_calls: int = 100
     """How many answers of models one synthesis may ask for; here and below, 0 lifts a limit."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from pydantic import ConfigDict, Field
@@ -70,15 +71,78 @@ class Recipe(Value):
     failures: int = 0
 
 
-class Recalled(Value):
-    """Recalled recipes, facts and runs that bear on a task, most similar first."""
+class RecalledValue(Value):
+    """A value of an earlier run that calls can name."""
 
-    recipes: tuple[tuple[Recipe, float], ...] = ()
-    """Each with how alike its task is, 0 to 1."""
-    facts: tuple[tuple[Fact, str], ...] = ()
-    """Each with its ISO 8601 date."""
-    episodes: tuple[tuple[Episode, float], ...] = ()
+    name: str
+    """`m1`, `m2`, …"""
+    value: Any
+    source: Source | None = None
+    """Where an answer may rest on the value: the file whose text it is. None: an answer may not."""
+
+
+class Recalled(Value):
+    """What memory has for a task."""
+
+    text: str = ""
+    """All that the model reads of it."""
+    values: tuple[RecalledValue, ...] = ()
+    """What the text names."""
+    urls: tuple[str, ...] = ()
+    """Addresses that the text names, and that an earlier run of this owner read."""
     ids: tuple[str, ...] = ()
+    """Of the memories."""
+
+
+class Program(Value):
+    """A program that the answer of a run rests on."""
+
+    code: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """With references in place of long values."""
+    packages: tuple[str, ...] = ()
+    result: Any = None
+    """None too where it is long."""
+    tools: tuple[str, ...] = ()
+    """Library tools that it called."""
+
+
+class FileSeen(Value):
+    """A file of a task."""
+
+    name: str
+    path: Path
+    """Where it can be read until the run ends."""
+    text: str = ""
+    """Extracted text, where the run read it."""
+
+
+class FinishedRun(Value):
+    """A run that came to its end, as memory gets it: without steps that failed or that the answer does not need."""
+
+    run: str
+    task: str
+    solved: bool
+    answer: str
+    at: str
+    programs: tuple[Program, ...] = ()
+    """What the answer rests on, the last step last; none where the task was not solved."""
+    files: tuple[FileSeen, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a later task on these files should know."""
+    tools_used: tuple[str, ...] = ()
+    tools_made: tuple[str, ...] = ()
+
+
+class ToolProposal(Value):
+    """A tool made of a program that answered several tasks."""
+
+    name: str
+    description: str
+    code: str
+    examples: tuple[dict[str, Any], ...] = ()
+    """Each `{"arguments": …, "expected": …}`, as it was observed."""
 
 
 class Memory(Protocol):
@@ -88,12 +152,12 @@ class Memory(Protocol):
     for a memory that cannot be read or written: it is a help, not a truth.
     """
 
-    async def recall(self, task: str) -> Recalled:
-        """Finds what bears on a task."""
+    async def recall(self, task: str, files: Mapping[str, Path]) -> Recalled:
+        """Finds what bears on a task and its files, which can be read at these paths by their names."""
         ...
 
-    async def remember(self, episode: Episode, facts: Sequence[Fact] = ()) -> None:
-        """Stores a run, its facts, and, where it was solved, the recipe that its steps make."""
+    async def remember(self, finished: FinishedRun) -> ToolProposal | None:
+        """Stores what is worth keeping of a run; a proposal where its program answered a like task before."""
         ...
 
 

@@ -17,7 +17,6 @@ from alita_mcp.agent.planning.choice import (
     Tried,
     blame,
     choose,
-    records_of,
 )
 from alita_mcp.agent.planning.plans import (
     AGENT_TOOLS,
@@ -26,15 +25,12 @@ from alita_mcp.agent.planning.plans import (
     PlansAnswer,
     PlanStep,
     plans_from,
-    recipe_plan,
 )
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Step
 from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.models.structured.typed_answers import ask_model
 
-KNOWN = 0.75
-"""A recipe of a task so much alike is followed without asking for other plans."""
 MAX_ASKED = 2
 """How often the planner is asked for candidates in one run."""
 TOOLS_SHOWN = 8
@@ -59,19 +55,7 @@ class PlanKeeper:
 
     async def make_plan(self) -> None:
         """Has candidate plans made, where they are wanted, and chooses one."""
-        recipes = [(recipe, likeness) for recipe, likeness in self._recalled.recipes if recipe.steps]
-        known = [recipe_plan(recipe, likeness) for recipe, likeness in recipes if likeness >= KNOWN]
-        self._plans = tuple(plan for plan in known if plan is not None)
-        self._records = records_of(
-            [episode for episode, _ in self._recalled.episodes], [recipe for recipe, _ in recipes]
-        )
-        named = [step.tool for plan in self._plans for step in plan.steps if step.tool]
-        self.tools = tuple(dict.fromkeys(named))
-        found = [await self._run.parts.abilities.find_tool(name) for name in self.tools]
-        self._note_outcomes(tool for tool in found if tool is not None)
-        if not self._run.parts.plans:  # plain ReAct
-            self._plans = ()
-        elif not self._plans:
+        if self._run.parts.plans:  # else plain ReAct
             await self._ask_for_plans("")
         if self._plans:
             await self._choose()
@@ -113,7 +97,7 @@ class PlanKeeper:
             run.request.task,
             tools=[(tool.signature, tool.summary) for tool in found.tools],
             files=run.parts.abilities.files(),
-            recalled=prompts.memory_lines(self._recalled),
+            recalled=self._recalled.text,
             failed=failed,
         )
         asked = prompts.plans(known, run.parts.plans, PLANS_SHAPE)

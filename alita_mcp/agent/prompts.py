@@ -6,14 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from alita_mcp.agent.interface import Recalled
 from alita_mcp.agent.planning.plans import Plan
 from alita_mcp.agent.values import Claim
 from alita_mcp.models.interface import Message
 from alita_mcp.research.reading.fencing import escape_fence
-from alita_mcp.texts import clip
 
-MAX_RECALLED = 5
 MAX_ASIDE = 3_000
 
 RULES = """You solve a task with tools, step by step.
@@ -150,21 +147,3 @@ def ask_judge(answer: str, excerpts: Sequence[tuple[str, str]]) -> list[Message]
     shown = "\n".join(observation(name, text) for name, text in excerpts)
     asked = f"<answer>\n{escape_fence(answer, 'answer')}\n</answer>\n{shown}"
     return [Message(role="system", content=_JUDGE), Message(role="user", content=asked)]
-
-
-def memory_lines(recalled: Recalled) -> str:
-    """Memories of earlier runs, as lines."""
-    lines = []
-    for recipe, likeness in recalled.recipes[:MAX_RECALLED]:
-        steps = "; ".join(
-            f"{step.tool}({clip(json.dumps(step.arguments, ensure_ascii=False), 300)}) for {step.need}"
-            for step in recipe.steps
-        )
-        worked = f"worked {recipe.successes} times, failed {recipe.failures}"
-        lines.append(f"- A like task ({likeness:.0%} alike, {worked}): {recipe.task} Steps: {steps}")
-    for fact, date in recalled.facts[:MAX_RECALLED]:
-        lines.append(f"- {fact.kind} of {date[:10]}, from {fact.source.url or 'an earlier run'}: {fact.text}")
-    for episode, likeness in recalled.episodes[:2]:
-        end = "solved" if episode.solved else "not solved"
-        lines.append(f"- {episode.at[:10]}, {end} ({likeness:.0%} alike): {episode.task[:300]}")
-    return "\n".join(lines)

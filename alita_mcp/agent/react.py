@@ -43,6 +43,8 @@ MAX_CHARACTERS = 160_000
 KEPT_WHOLE = 6
 """The last observations, which are never cut."""
 CUT_TO = 300
+MAX_NOTES, MAX_NOTE = 5, 300
+"""For later tasks, and characters of one."""
 
 
 @dataclass(frozen=True)
@@ -199,10 +201,10 @@ class Agent:
         steps: list[Step] = []
         spent: list[BudgetSpent] = []
 
-        async def take(call: ToolCall) -> None:
+        async def take(call: ToolCall, number: int) -> None:
             async with places:
                 try:
-                    step, texts[call.id] = await self.steps.take_step(call, thought)
+                    step, texts[call.id] = await self.steps.take_step(call, number, thought)
                 except BudgetSpent as failure:
                     spent.append(failure)
                     return
@@ -210,7 +212,7 @@ class Agent:
 
         async with anyio.create_task_group() as group:
             for call in allowed:
-                group.start_soon(take, call)
+                group.start_soon(take, call, self._run.reserve_step())
         if spent:
             raise spent[0]
         return texts, sorted(steps, key=lambda step: step.number)
@@ -224,6 +226,8 @@ class Agent:
             if text:
                 self._run.draft = self._run.draft if agent else text
                 await self._run.emit("answer", text[:300], agent)
+            if not agent and isinstance(notes := said.get("notes"), list):
+                self._run.notes = tuple(str(note)[:MAX_NOTE] for note in notes[:MAX_NOTES])
             if said.get("solved") is False:
                 why = said.get("reason") or "The model said that it could not be solved."
                 return Ended(answer, False, why=str(why)[:500])

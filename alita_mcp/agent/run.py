@@ -59,6 +59,8 @@ class Run:
         self.observations = Observations(run, request.task, parts.runs, prefix)
         self.draft = ""
         """The best answer so far."""
+        self.notes: tuple[str, ...] = ()
+        """What the model says that a later task on the same files should know."""
         self.outer = outer
         self._taken = 0
         # A part writes what it did, saw and made into the whole.

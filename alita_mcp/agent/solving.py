@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import anyio
 
-from alita_mcp.agent import prompts
-from alita_mcp.agent.actions import tools
-from alita_mcp.agent.actions.observations import as_text
-from alita_mcp.agent.interface import Episode, Fact, Recalled, RecipeStep
+from alita_mcp.agent.actions.observations import Observation, as_text
+from alita_mcp.agent.interface import Fact, FileSeen, FinishedRun, Program, Recalled
 from alita_mcp.agent.plan_keeper import PlanKeeper
 from alita_mcp.agent.react import Agent, Brief, Delegation, Ended
 from alita_mcp.agent.run import Run
-from alita_mcp.agent.values import Claim, Solution, Step, Stopped
+from alita_mcp.agent.values import Solution, Stopped
 from alita_mcp.library.clock import now
-from alita_mcp.research.values import Source
 
 CLOSING_S = 0.8
 """How long a run that was stopped may take to write down how far it came."""
 MAX_SUBJECT = 200
 MAX_FACT = 1_000
-_NO_RECIPE_STEPS = frozenset((
-    tools.SEARCH, tools.LIST_FILES, tools.READ_VALUE, tools.ASK_PERSON, tools.BUILD, tools.DELEGATE, tools.FINISH,
-))  # fmt: skip
-"""Looks and talks: a later run of a like task does not need them. What was built is called by a step of its own."""
+MAX_FILE_TEXT = 40_000
+MAX_PROGRAMS = 3
 
 
 async def solve(run: Run) -> Solution:
@@ -60,18 +53,23 @@ async def solve(run: Run) -> Solution:
 async def _recall(run: Run) -> Recalled:
     if run.parts.memory is None or not run.request.memory:
         return Recalled()
-    found = await run.parts.memory.recall(run.request.task)
-    if found.ids:
+    found = await run.parts.memory.recall(run.request.task, run.parts.abilities.given_files())
+    if found.text:
         run.access.has_private_data = True
-        text = f"{len(found.recipes)} recipes, {len(found.facts)} facts, {len(found.episodes)} earlier runs"
-        await run.emit("recalled", text, data={"ids": list(found.ids)})
+        run.access.admit_hits(found.urls)
+        for each in found.values:
+            sources = () if each.source is None else (each.source,)
+            run.observations.adopt(
+                Observation(each.name, "", each.value, as_text(each.value), sources, is_data=bool(sources))
+            )
+        await run.emit("recalled", f"{len(found.ids)} memories", data={"ids": list(found.ids)})
     return found
 
 
 async def _work(run: Run, recalled: Recalled) -> Ended:
     plan = PlanKeeper(run, recalled)
     await plan.make_plan()
-    brief = Brief(task=run.request.task, recalled=prompts.memory_lines(recalled))
+    brief = Brief(task=run.request.task, recalled=recalled.text)
     agent = Agent(run, brief, plan, Delegation(run))
     for name in plan.tools:
         tool = await run.parts.abilities.find_tool(name)
@@ -105,64 +103,48 @@ async def _end(run: Run, ended: Ended, recalled: Recalled, *, remembers: bool = 
     if ended.stopped:
         await run.emit("stopped", ended.why[:300])
     if remembers and run.parts.memory is not None and run.request.memory:
-        facts = facts_of(run, ended.claims, solution.steps)
-        await run.parts.memory.remember(episode_of(run, solution), facts)
+        proposal = await run.parts.memory.remember(finished_run(run, solution))
+        if proposal is not None:
+            tool = proposal.model_dump(mode="json", include={"name", "description", "code"})
+            tool["tests"] = list(proposal.examples)
+            solution = solution.model_copy(update={"proposal": tool})
     await run.emit("finished", (solution.answer or "no answer")[:300], data=solution.model_dump(mode="json"))
     return solution
 
 
-def episode_of(run: Run, solution: Solution) -> Episode:
-    """The episode of a run, for the memory."""
-    steps = [
-        RecipeStep(
-            tool=step.tool,
-            need=(step.decision.reason[:300] if step.decision else "") or step.tool,
-            arguments=step.arguments,
-        )
-        for step in solution.steps
-        if step.ok and not step.agent and step.tool not in _NO_RECIPE_STEPS
-    ]
-    failed = dict.fromkeys(step.tool for step in solution.steps if not step.ok)
-    return Episode(
+def finished_run(run: Run, solution: Solution) -> FinishedRun:
+    """What memory gets of a run: the programs, files and facts that its answer rests on."""
+    known = {each.reference: each for each in run.observations}
+    programs, facts = list[Program](), []
+    for claim in solution.claims:
+        observation, text, quote = known.get(claim.reference), claim.claim.strip(), claim.quote.strip()
+        if observation is None:
+            continue
+        if observation.program is not None and observation.program not in programs:
+            programs.append(observation.program)
+        if observation.sources and text:
+            text = f"{text} ({quote})" if quote else text
+            subject = run.request.task[:MAX_SUBJECT]
+            facts.append(Fact(text=text[:MAX_FACT], subject=subject, source=observation.sources[0]))
+    texts = {
+        source.url: observation.value["text"][:MAX_FILE_TEXT]
+        for observation in known.values()
+        for source in observation.sources
+        if source.url.startswith("file:") and isinstance(observation.value, dict)  # not a recalled text
+    }
+    return FinishedRun(
         run=run.id,
         task=run.request.task,
         solved=solution.solved,
         answer=solution.answer[:MAX_FACT],
         at=now(),
+        programs=tuple(programs[-MAX_PROGRAMS:]) if solution.solved else (),
+        files=tuple(
+            FileSeen(name=name, path=path, text=texts.get(f"file:{name}", ""))
+            for name, path in run.parts.abilities.given_files().items()
+        ),
+        facts=tuple(facts),
+        notes=run.notes,
         tools_used=solution.tools_used,
         tools_made=solution.tools_made,
-        steps=tuple(steps),
-        failed=tuple(failed),
-        calls=solution.calls,
-        cost_usd=solution.cost,
-        seconds=solution.seconds,
     )
-
-
-def facts_of(run: Run, claims: Sequence[Claim], steps: Sequence[Step]) -> tuple[Fact, ...]:
-    """Facts of a run: claims that a source supports, and corrections of failed calls."""
-    known = {each.reference: each for each in run.observations}
-    facts = []
-    for claim in claims:
-        observation, text, quote = known.get(claim.reference), claim.claim.strip(), claim.quote.strip()
-        if observation is not None and observation.sources and text:
-            text = f"{text} ({quote})" if quote else text
-            subject = run.request.task[:MAX_SUBJECT]
-            facts.append(Fact(text=text[:MAX_FACT], subject=subject, source=observation.sources[0]))
-    # For each tool of the library whose call failed and then worked: both calls, once.
-    failed: dict[str, Step] = {}
-    lessons: dict[str, Fact] = {}
-    for step in steps:
-        if step.tool in tools.AGENT_TOOLS:
-            continue
-        if not step.ok:
-            failed.setdefault(step.tool, step)
-        elif step.tool in failed and step.tool not in lessons:
-            text = f"{step.tool}: {failed[step.tool].arguments} failed, {step.arguments} worked"
-            lessons[step.tool] = Fact(
-                text=text[:MAX_FACT],
-                subject=f"calls of {step.tool}",
-                kind="lesson",
-                source=Source(url=f"run:{run.id}", retrieved_at=now()),
-            )
-    return (*facts, *lessons.values())

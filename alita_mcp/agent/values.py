@@ -107,6 +107,8 @@ class Solution(Value):
     sources: tuple[Source, ...] = ()
     recalled: tuple[str, ...] = ()
     """Ids of memories that the run began with."""
+    proposal: dict[str, Any] | None = None
+    """Arguments of `synthesize_tool` for a tool that would serve tasks like this one."""
     tools: tuple[dict[str, Any], ...] = ()
     """Where no model is configured: tools for the connected agent that is to solve the task itself."""
     prompt: str = ""

@@ -129,7 +129,7 @@ class Calls:
 
         # 2. Check the arguments.
         fits = partial(validate_arguments, manifest.input_schema, arguments)
-        await off_loop(fits, large=is_large(arguments))
+        arguments = await off_loop(fits, large=is_large(arguments))
 
         # 3. Run. Whatever ends the call is journalled.
         call = _Call(stored, arguments, chain, identity, kind_of_calls(self.sandbox))

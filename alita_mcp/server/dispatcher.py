@@ -23,7 +23,6 @@ from alita_mcp.server.results.ranges import json_document
 from alita_mcp.server.results.unreviewed import visible_manifest
 from alita_mcp.server.results.visibility import name_nearest
 from alita_mcp.server.sources import ToolCall
-from alita_mcp.server.tools.repair import repair_arguments
 from alita_mcp.verification.json_schema import SEE_SCHEMA, validate_arguments
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class Dispatcher:
             async with app.report_preparation(call.on_stage):
                 result = await source.call_tool(call)
             if isinstance(result, types.CallToolResult):
-                result = await limit_result(result, app, tool, call.identity.owner)
+                result = await limit_result(result, app, tool, call.identity)
         except Exception as raised:  # noqa: BLE001 - the outermost edge of every tool
             if isinstance(raised, AlitaError) and self._shared.current is not None:
                 raised.hint = spell_commands(raised.hint, self._shared.current.alita)
@@ -149,21 +148,13 @@ async def _fit_arguments(
     """
 
     def fit() -> dict[str, Any]:
-        if is_deeper_than(arguments, MAX_DEPTH):
-            raise InvalidArguments("The arguments are nested too deeply.", hint="Send fewer levels.")
-        try:
-            size = len(json_document(arguments))
-        except UnicodeEncodeError:
-            problem = "The arguments contain half of a surrogate pair."
-            raise InvalidArguments(problem, hint="Send valid Unicode text.") from None
-        except ValueError:
-            problem = "The arguments are not JSON: a number is not finite."
-            raise InvalidArguments(problem, hint="Send finite numbers.") from None
-        if size > MAX_ARGUMENT_BYTES:
-            problem = f"The arguments have {size:,} bytes; the limit is {MAX_ARGUMENT_BYTES:,}."
-            raise InvalidArguments(problem, hint="Send less at once.")
-        meant = repair_arguments(tool.name, arguments)
-        validate_arguments(tool.input_schema, meant)
+        _refuse_unfit_for_json(arguments)
+        sent = arguments
+        if tool.name == "synthesize_tool" and isinstance(run := sent.get("from_run"), str) and "[" not in run:
+            sent = {**sent, "from_run": [run]}
+        meant = validate_arguments(tool.input_schema, sent)
+        if meant is not sent:  # text in it was parsed
+            _refuse_unfit_for_json(meant)
         return meant
 
     try:
@@ -175,3 +166,19 @@ async def _fit_arguments(
         with suppress(AlitaError):  # one of the server's own has no manifest
             called = visible_manifest(app, app.library.entry(tool.name).manifest, reader)
         raise with_signature(wrong, called) from None
+
+
+def _refuse_unfit_for_json(arguments: dict[str, Any]) -> None:
+    if is_deeper_than(arguments, MAX_DEPTH):
+        raise InvalidArguments("The arguments are nested too deeply.", hint="Send fewer levels.")
+    try:
+        size = len(json_document(arguments))
+    except UnicodeEncodeError:
+        problem = "The arguments contain half of a surrogate pair."
+        raise InvalidArguments(problem, hint="Send valid Unicode text.") from None
+    except ValueError:
+        problem = "The arguments are not JSON: a number is not finite."
+        raise InvalidArguments(problem, hint="Send finite numbers.") from None
+    if size > MAX_ARGUMENT_BYTES:
+        problem = f"The arguments have {size:,} bytes; the limit is {MAX_ARGUMENT_BYTES:,}."
+        raise InvalidArguments(problem, hint="Send less at once.")

@@ -135,7 +135,7 @@ class Resources:
 
     async def _find_resource(self, uri: str, reader: Maker) -> types.ReadResourceResult | None:
         app, owner = await self._shared.get(), reader.owner
-        limit = app.settings.limits.result_bytes
+        limit = app.settings.limits.result_characters
         if uri == CATALOGUE_URI:
             return text_resource(uri, JSON, await anyio.to_thread.run_sync(_catalogue, app, reader))
         if version := _match(_VERSION, uri):

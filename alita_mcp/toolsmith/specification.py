@@ -27,6 +27,7 @@ from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import TOOL_NAME, Example, ToolContract, Value, VerificationReport, WrittenFrom
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.examples.conditions import read_condition
+from alita_mcp.verification.examples.suite import fit_examples
 from alita_mcp.verification.findings import ContractError
 from alita_mcp.verification.json_schema import validate_arguments
 
@@ -244,7 +245,7 @@ class Suite(Written):
 
     def tests_that_fit(self, contract: ToolContract) -> tuple[Example, ...]:
         """The tests whose arguments the signature takes."""
-        return tuple(test for test in self.tests if fits(test.arguments, contract))
+        return fit_examples(self.tests, contract.input_schema)
 
     @classmethod
     def schema_for(cls, contract: ToolContract) -> dict[str, Any]:

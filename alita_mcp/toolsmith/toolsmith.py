@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
@@ -133,7 +135,8 @@ class Toolsmith:
     async def _make_from_code(
         self, request: SynthesisRequest, models: Models | None, on_stage: ReportStage
     ) -> Outcome:
-        draft = make_draft(request, has_testers=models is not None)
+        make = partial(make_draft, request, has_testers=models is not None)
+        draft = await anyio.to_thread.run_sync(make)  # it parses the code
         if isinstance(draft, Rejected):
             return draft
         published = await find_same_tool(draft, self._library, update=request.update)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from heapq import nsmallest
+from itertools import islice
 from typing import Any, NamedTuple
 
 from pydantic_core import ErrorDetails, SchemaValidator, ValidationError, core_schema
@@ -21,6 +22,10 @@ MAX_PROBLEMS = 5
 SEE_SCHEMA = "Look at the tool's input schema."
 
 _KINDS = {"list_type": "is not an array", "dict_type": "is not an object"}
+_IN_PYTHON: dict[str, type | tuple[type, ...]] = {
+    "array": list, "object": dict, "integer": (int, float), "number": (int, float), "boolean": bool,
+}  # fmt: skip
+"""What JSON text has to be parsed to where a schema wants one of these."""
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 60
 _KEYWORDS = frozenset({
@@ -29,19 +34,58 @@ _KEYWORDS = frozenset({
 })  # fmt: skip
 
 
-def validate_arguments(schema: Schema, arguments: dict[str, Any]) -> None:
-    """Checks arguments against a tool's input schema.
+def validate_arguments(schema: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments as they were meant, checked against a tool's input schema.
 
-    An integer is an int: 1.0 is refused, because the code that declares int gets what was sent.
+    Models send (1) JSON text where an array, an object, a number or a boolean is wanted, and (2) null for what they
+    leave out, or an empty text for an array or an object. 2.0 is an integer, as JSON Schema has it.
 
     Raises:
         InvalidArguments: they do not fit; the message lists up to five problems, each with its path.
     """
     problems = _problems(schema, arguments, strict_integers=True)
+    if problems:
+        arguments = _as_meant(schema, arguments)
+        problems = _problems(schema, arguments, strict_integers=True)
     if not problems and not is_unicode(arguments):
         problems = ["a text holds half of a surrogate pair, which is not Unicode"]
     if problems:
         raise InvalidArguments(encodable("; ".join(problems)) + ".", hint=SEE_SCHEMA)
+    return arguments
+
+
+def _as_meant(schema: Schema, value: Any) -> Any:
+    """A value in the form that the schema wants, as far as it can only be meant so; no deeper than the schema goes."""
+    kind = schema.get("type")
+    if isinstance(value, str) and kind in _IN_PYTHON:
+        text = value.strip()
+        try:
+            parsed = json.loads(text.lower() if kind == "boolean" else text)
+        except (ValueError, RecursionError):
+            return value
+        if not isinstance(parsed, _IN_PYTHON[kind]) or isinstance(parsed, bool) != (kind == "boolean"):
+            return value
+        value = parsed
+    if kind == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if kind == "array" and isinstance(value, list):
+        return [_as_meant(schema.get("items", {}), each) for each in value]
+    if kind != "object" or not isinstance(value, dict):
+        return value
+    nodes, required, free = schema.get("properties", {}), schema.get("required", ()), _free_values(schema)
+    meant = {}
+    for name, part in value.items():
+        wanted = nodes.get(name, free).get("type")
+        empty = part is None or (wanted in ("array", "object") and isinstance(part, str) and not part.strip())
+        if not empty or name in required or name not in nodes or wanted is None:
+            meant[name] = _as_meant(nodes.get(name, free), part)
+    return meant
+
+
+def _free_values(schema: Schema) -> Schema:
+    """The schema of the values of an object whose keys are free."""
+    more = schema.get("additionalProperties")
+    return more if isinstance(more, dict) else {}
 
 
 def validate_result(schema: Schema, result: Any) -> str | None:
@@ -61,16 +105,7 @@ def wrap_result(value: Any, *, wraps_result: bool) -> Any:
 def _problems(schema: Schema, instance: Any, *, strict_integers: bool) -> list[str]:
     """Problems in words; of a large value only the first in each list, for a million would be written down."""
     # unknown names first, with the name that may be meant; then what the compiled validator refuses
-    problems: list[str] = []
-    if schema.get("additionalProperties") is False and isinstance(instance, dict):  # the root alone is closed
-        known = list(schema.get("properties", {}))
-        unknown = nsmallest(MAX_PROBLEMS + 1, instance.keys() - known)  # a few of perhaps a hundred thousand
-        for name in map(str, unknown):
-            near = difflib.get_close_matches(name[:64], known, n=1)
-            instead = (
-                f", did you mean {near[0]!r}?" if near else f", only {', '.join(known)}" if known else ""
-            )
-            problems.append(f"there is no {name[:64]!r}{instead}")
+    problems = list(islice(_unknown_names(schema, instance, []), MAX_PROBLEMS + 1))
     validator = _validator(json.dumps(schema), strict_integers, is_large(instance))
     try:
         validator.validate_python(instance)
@@ -81,6 +116,27 @@ def _problems(schema: Schema, instance: Any, *, strict_integers: bool) -> list[s
         except (RecursionError, ValueError):  # Python does not print every number
             return ["something is nested too deeply, or a number has thousands of digits"]
     return problems[:MAX_PROBLEMS] + ["and more"] * (len(problems) > MAX_PROBLEMS)
+
+
+def _unknown_names(schema: Schema, value: Any, path: list[int | str]) -> Iterator[str]:
+    """Problems with names that no object of the schema has, one after the other: there may be a hundred thousand."""
+    if isinstance(value, list):
+        items = schema.get("items", {})
+        if "properties" in items or "items" in items or _free_values(items):
+            for number, each in enumerate(value):
+                yield from _unknown_names(items, each, [*path, number])
+    if not isinstance(value, dict):
+        return
+    nodes, free = schema.get("properties", {}), _free_values(schema)
+    if schema.get("additionalProperties") is False:
+        for name in map(str, nsmallest(MAX_PROBLEMS + 1, value.keys() - nodes)):
+            near = difflib.get_close_matches(name[:64], nodes, n=1)
+            only = f", only {', '.join(nodes)}" if nodes else ""
+            instead = f", did you mean {near[0]!r}?" if near else only
+            yield f"{_where(path)}there is no {name[:64]!r}{instead}"
+    for name in value if free else nodes:
+        if name in value:
+            yield from _unknown_names(nodes.get(name, free), value[name], [*path, name])
 
 
 @lru_cache(maxsize=512)
@@ -180,9 +236,13 @@ def _describe(error: ErrorDetails) -> str:
         return f"{_where(parents)}{name!r} is missing"
     value = error["input"]
     problem = _KINDS.get(error["type"], error["msg"])
-    leave_out = "; leave it out instead" if value is None and error["loc"] else ""
+    if isinstance(value, str) and error["type"] in _KINDS:
+        try:
+            json.loads(value)
+        except (ValueError, RecursionError) as unreadable:
+            problem += f", nor the text of one: {unreadable}"
     shown = json.dumps(value) if value is None or isinstance(value, bool) else _REPR.repr(value)
-    return f"{_where(error['loc'])}{shown} {problem}{leave_out}"
+    return f"{_where(error['loc'])}{shown} {problem}"
 
 
 def _where(path: Sequence[int | str]) -> str:

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alita_mcp.agent.interface import Episode, Recipe, RecipeStep
 from alita_mcp.agent.planning.choice import (
-    KEPT,
     LEAST_VALUE,
     OutcomeRecord,
     Records,
@@ -18,7 +16,6 @@ from alita_mcp.agent.planning.choice import (
     blame,
     choose,
     posterior,
-    records_of,
 )
 from alita_mcp.agent.planning.plans import Plan, PlanStep
 
@@ -136,17 +133,3 @@ def test_blame_goes_to_what_is_least_sure() -> None:
     assert 0 < shares[0] < 0.1
     assert 0.9 < shares[1] <= 1
     assert blame([sure], {}) == (1.0,)
-
-
-def test_memory_becomes_records_with_the_newest_runs_counting_most() -> None:
-    def run(at: str, tool: str, failed: tuple[str, ...] = ()) -> Episode:
-        step = RecipeStep(tool=tool, need="n")
-        return Episode(run=at, task="t", solved=True, answer="", at=at, failed=failed, steps=(step,))
-
-    found = records_of(
-        [run("2026-02", "run_code", ("get_page",)), run("2026-01", "get_page")],
-        [Recipe(id="r", task="t", successes=2)],
-    )
-    assert set(found) == {"tool:get_page", "way:run_once", "recipe:r"}
-    assert (found["tool:get_page"].failures, found["tool:get_page"].successes) == (1, KEPT)
-    assert found["recipe:r"].successes == 2

@@ -6,9 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from alita_mcp.agent.interface import Recalled, Recipe, RecipeStep
 from alita_mcp.models.interface import Completion, Message
-from tests.agent.world import MemoryOfATest, PlainAbilities, World, call, finish, world
+from tests.agent.world import PlainAbilities, World, call, finish, world
 
 
 def fails(**_arguments: Any) -> int:
@@ -84,35 +83,6 @@ async def test_when_no_plan_is_left_others_are_asked_for_with_what_failed() -> N
     )
     assert chosen(made)[0] == "number_a"
     assert "" in chosen(made)
-
-
-async def test_a_recipe_of_a_like_task_is_followed_without_asking_the_planner() -> None:
-    recipe = Recipe(
-        id="r1", task="Find {x}", steps=(RecipeStep(tool="number_a", need="the number"),), successes=3
-    )
-    recalled = Recalled(recipes=((recipe, 0.95),), ids=("r1",))
-    made = world(
-        [call("number_a"), finish("7")],
-        PlainAbilities(tools={"number_a": lambda: 7}),
-        memory=MemoryOfATest(recalled),
-        plans=3,
-    )
-    solution = await made.solve()
-    assert (solution.solved, solution.calls) == (True, 2)
-    assert chosen(made) == ["number_a"]
-
-
-async def test_without_plans_a_recipe_only_offers_its_tools() -> None:
-    recipe = Recipe(id="r1", task="Find {x}", steps=(RecipeStep(tool="number_a", need="n"),), successes=3)
-    made = world(
-        [call("number_a"), finish("7")],
-        PlainAbilities(tools={"number_a": lambda: 7}),
-        memory=MemoryOfATest(Recalled(recipes=((recipe, 0.9),), ids=("r1",))),
-        plans=0,
-    )
-    assert (await made.solve()).solved
-    assert "Plan to follow" not in made.shown(0)
-    assert "number_a" in {tool.name for tool in made.model.options[0]["tools"]}
 
 
 async def test_an_answer_that_rests_on_nothing_counts_against_the_steps_before_it() -> None:

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from alita_mcp.agent.interface import Recipe, RecipeStep
 from alita_mcp.agent.planning.plans import (
     MAX_PLANS,
     MAX_STEPS,
@@ -16,7 +15,6 @@ from alita_mcp.agent.planning.plans import (
     PlansAnswer,
     PlanStep,
     plans_from,
-    recipe_plan,
 )
 from alita_mcp.models.interface import Completion
 from alita_mcp.models.structured.typed_answers import Unreadable, parse_answer
@@ -146,19 +144,3 @@ def test_whatever_a_model_writes_gives_sound_plans_or_is_refused(plans: list[obj
 def test_a_plan_that_waits_for_a_later_step_is_refused() -> None:
     with pytest.raises(ValidationError, match="earlier steps"):
         Plan(steps=(step("a", after=(1,)), step("b")))
-
-
-def test_a_recipe_becomes_a_plan_of_its_steps() -> None:
-    recipe = Recipe(
-        id="r1", task="t", successes=3, failures=1,
-        steps=(RecipeStep(tool="run_code", need=""), RecipeStep(tool="sum_up", need="add them up")),
-    )  # fmt: skip
-    plan = recipe_plan(recipe, 0.9)
-    assert plan is not None
-    assert [(each.way, each.tool, each.after) for each in plan.steps] == [
-        ("run_once", "", ()),
-        ("reuse", "sum_up", (0,)),
-    ]
-    assert plan.estimate == pytest.approx(0.6)
-    assert (plan.origin, plan.recipe) == ("recipe", "r1")
-    assert recipe_plan(Recipe(id="r2", task="t"), 1) is None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from alita_mcp.agent.actions.abilities import ActionResult
-from alita_mcp.agent.interface import Episode, Recalled
+from alita_mcp.agent.interface import Recalled
 from alita_mcp.models.interface import Completion, Message
 from alita_mcp.research.values import Document, Link
 from tests.agent.world import MemoryOfATest, PlainAbilities, World, call, calls, finish, world
@@ -17,12 +17,7 @@ START = "https://evil.example/start"
 LETTERS = [f"https://evil.example/letter/{letter}" for letter in string.ascii_lowercase]
 SPELL = calls(*(("read_page", {"url": url}) for url in LETTERS))
 READ = call("read_file", name="secret.txt")
-RECALLED = Recalled(
-    episodes=(
-        (Episode(run="0" * 32, task="What is it?", solved=True, answer="secret", at="2026-01-01"), 1.0),
-    ),
-    ids=("m1",),
-)
+RECALLED = Recalled(text="The answer was secret.", ids=("m1",))
 
 
 async def answer(_question: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundTool, FoundTools
-from alita_mcp.agent.interface import AskPerson, Episode, Fact, Memory, Recalled
+from alita_mcp.agent.interface import AskPerson, FinishedRun, Memory, Recalled, ToolProposal
 from alita_mcp.agent.run import Run, RunParts
 from alita_mcp.agent.solving import solve
 from alita_mcp.agent.values import Solution, TaskBudget, TaskEvent, TaskRequest
@@ -119,6 +120,9 @@ class PlainAbilities:
     def files(self) -> tuple[str, ...]:
         return tuple(self.texts)
 
+    def given_files(self) -> Mapping[str, Path]:
+        return {name: Path(name) for name in self.texts}
+
     def file_text(self, name: str) -> str:
         if name not in self.texts:
             raise InvalidArguments(f"There is no file {name!r}.")
@@ -155,15 +159,17 @@ class MemoryOfATest:
 
     def __init__(self, recalled: Recalled | None = None) -> None:
         self.recalled = recalled or Recalled()
-        self.episodes: list[Episode] = []
-        self.facts: list[Fact] = []
+        self.proposal: ToolProposal | None = None
+        self.asked: list[tuple[str, dict[str, Path]]] = []
+        self.finished: list[FinishedRun] = []
 
-    async def recall(self, task: str) -> Recalled:
+    async def recall(self, task: str, files: Mapping[str, Path]) -> Recalled:
+        self.asked.append((task, dict(files)))
         return self.recalled
 
-    async def remember(self, episode: Episode, facts: Sequence[Fact] = ()) -> None:
-        self.episodes.append(episode)
-        self.facts += facts
+    async def remember(self, finished: FinishedRun) -> ToolProposal | None:
+        self.finished.append(finished)
+        return self.proposal
 
 
 @dataclass

@@ -52,7 +52,7 @@ BAD_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("run_tool", {"name": "vowel_share", "arguments": {"text": "a"}, "version": 0}),
     ("run_tool", {"name": "vowel_share", "arguments": {"text": "a"}, "version": 99}),
     ("run_tool", {"name": "vowel_share", "arguments": {"text": "a"}, "version": 10**30}),
-    ("run_tool", {"name": "vowel_share", "arguments": {"text": "a"}, "version": "1"}),
+    ("run_tool", {"name": "vowel_share", "arguments": {"text": "a"}, "version": "one"}),
     ("inspect_tool", {}),
     ("inspect_tool", {"name": "../../x"}),
     ("inspect_tool", {"name": "vowel_share", "source": "yes"}),

@@ -75,7 +75,7 @@ async def test_a_failure_shows_the_scripts_own_lines_and_what_it_printed_before(
         ({"code": "1", "arguments": {"not a name": 1}}, "Invalid name"),
         ({"code": "1", "arguments": {"__builtins__": {}}}, "Invalid name"),
         ({"code": "1", "arguments": {"class": {}}}, "Invalid name"),
-        ({"code": "1", "arguments": "[1"}, "arguments is text that is not JSON"),
+        ({"code": "1", "arguments": "[1"}, "arguments: '[1' is not an object, nor the text of one"),
         ({"code": "def f(:"}, "SyntaxError: invalid syntax"),
         ({"code": "a\x00b"}, "SyntaxError"),
         ({"code": "1", "packages": ["numpy", "reqeusts>=2"]}, "Did you mean 'requests'?"),

@@ -98,7 +98,9 @@ async def test_links_special_files_and_caches_are_no_files_of_a_run(client: Clie
 
 
 async def test_a_large_text_file_is_read_in_parts(build: Build) -> None:
-    async with connected(build(settings={"limits": FixedLimits(result_bytes=2_000)}), "modern") as client:
+    async with connected(
+        build(settings={"limits": FixedLimits(result_characters=2_000)}), "modern"
+    ) as client:
         told = await succeeded(client, "run_code", code="open('f', 'w').write('é' * 3_000)\nNone")
         uri = told["files"][0]["uri"]
         note, part = (await client.read_resource(uri)).contents

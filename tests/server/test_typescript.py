@@ -18,7 +18,7 @@ from tests.server.processes import ENTRY, SERVE_WITH_TOKEN, environment, started
 
 pytestmark = pytest.mark.node
 
-LIMIT = FixedLimits().result_bytes
+LIMIT = FixedLimits().result_characters
 
 
 async def conversation(
@@ -69,5 +69,5 @@ async def test_a_typescript_client_hears_of_a_new_tool_and_calls_it(
     assert answer["result"] == {"result": "HELLO!"}
     assert answer["cut"]["isError"] is True
     assert "structuredContent" not in answer["cut"]
-    assert answer["cut"]["content"][0]["text"].startswith("Cut: ")
+    assert answer["cut"]["content"][0]["text"].startswith("The call succeeded")
     assert answer["part"] == "ÉÉ"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -44,6 +45,77 @@ async def test_a_wrong_call_shows_the_signature(
     assert direct == by_name
     assert problem in direct
     assert SIGNATURE in direct
+
+
+BOXES = draft(
+    name="box_volumes",
+    description="Volumes of boxes given by their sides, each times a factor.",
+    code="""
+from dataclasses import dataclass
+from typing import NotRequired, TypedDict
+
+
+class Box(TypedDict):
+    w: float
+    depth: NotRequired[float]
+
+
+@dataclass
+class Scale:
+    factor: int = 1
+    notes: list[str] | None = None
+
+
+def box_volumes(boxes: list[Box], scale: Scale | None = None, label: str = "", whole: bool = False) -> list[str]:
+    \"\"\"Volumes of boxes, as text behind a label.\"\"\"
+    found = [box["w"] * box.get("depth", 2.0) * (scale.factor if scale else 1) for box in boxes]
+    return [f"{label}{round(volume) if whole else volume}" for volume in found]
+""",
+    tests=[
+        {"arguments": {"boxes": [{"w": 1.5, "depth": None}], "scale": None}, "expected": ["3.0"]},
+        {"arguments": {"boxes": [{"w": 1.0, "depth": 4.0}], "scale": {"factor": 2}}, "expected": ["8.0"]},
+        {"arguments": {"boxes": '[{"w": 1.5}]', "label": "7", "whole": True}, "expected": ["73"]},
+        {"arguments": {"boxes": []}, "expected": []},
+    ],
+    use_when=["volumes of boxes"],
+)
+
+
+@pytest.mark.slow
+@pytest.mark.both_eras
+@pytest.mark.usefixtures("embedded")
+async def test_arguments_are_taken_as_they_are_meant_or_refused_at_every_level(client: Client) -> None:
+    made = await succeeded(client, "synthesize_tool", **BOXES)
+    assert (made["status"], made["tests"]) == ("created", "4/4")
+    card = await succeeded(client, "inspect_tool", name="box_volumes")
+    nodes = card["manifest"]["input_schema"]["properties"]
+    for node in (nodes["boxes"]["items"], nodes["scale"]):
+        assert node["additionalProperties"] is False
+    for arguments, result in (
+        ({"boxes": '[{"w": "1.5"}]', "label": "[1]"}, ["[1]3.0"]),
+        ({"boxes": [{"w": 1, "depth": None}], "scale": None, "label": None, "whole": "true"}, ["2"]),
+        ({"boxes": ['{"w": 2}'], "scale": '{"factor": "3", "notes": null}'}, ["12.0"]),
+        ({"boxes": [{"w": 1}], "scale": {"factor": 2.0, "notes": ""}}, ["4.0"]),
+    ):
+        for told in (
+            await succeeded(client, "run_tool", name="box_volumes", arguments=arguments),
+            await succeeded(client, "run_tool", name="box_volumes", arguments=json.dumps(arguments)),
+            await succeeded(client, "box_volumes", **arguments),
+        ):
+            assert told == {"result": result}, arguments
+    for wrong, problem in (
+        ({"boxes": [{"w": 1, "dephth": 2}]}, "boxes[0]: there is no 'dephth', did you mean 'depth'?"),
+        ({"boxes": [], "scale": {"factr": 2}}, "scale: there is no 'factr', did you mean 'factor'?"),
+        ({"boxes": [], "scale": {"zz": 2}}, "scale: there is no 'zz', only factor, notes."),
+        ({"boxes": "[{"}, "boxes: '[{' is not an array, nor the text of one: "),
+        ({"boxes": None}, "boxes: null is not an array."),
+        ({"boxes": [None]}, "boxes[0]: null is not an object."),
+        ({"boxes": [], "whole": "yes"}, "whole: 'yes' is not true or false."),
+        ({"boxes": [], "scale": {"factor": "2.5"}}, "scale.factor: 2.5 is not an integer."),
+    ):
+        by_name = await refused(client, "run_tool", name="box_volumes", arguments=wrong)
+        assert by_name == await refused(client, "box_volumes", **wrong)
+        assert problem in by_name, wrong
 
 
 @pytest.mark.slow

@@ -50,8 +50,17 @@ def test_fitting_arguments_pass() -> None:
     [
         ({}, "'text' is missing"),
         ({"text": 5}, "text: 5 is not a string"),
-        ({"text": None}, "text: null is not a string; leave it out instead"),
-        ({"text": "a", "count": 1.0}, "count: 1.0 is not an integer"),
+        ({"text": None}, "text: null is not a string"),
+        ({"text": "a", "count": 1.5}, "count: 1.5 is not an integer"),
+        ({"text": "a", "count": "1,5"}, "count: '1,5' is not an integer"),
+        ({"text": "a", "count": "true"}, "count: 'true' is not an integer"),
+        ({"text": "a", "ratio": "1e999"}, "ratio: inf is not a number"),
+        ({"text": "a", "rows": '{"id": 1}'}, "rows: '{\"id\": 1}' is not an array"),
+        (
+            {"text": "a", "rows": "1, 2"},
+            "rows: '1, 2' is not an array, nor the text of one: Extra data: line 1 column 2 (char 1)",
+        ),
+        ({"text": "a", "rows": [None]}, "rows[0]: null is not an object"),
         ({"text": "a", "count": True}, "count: true is not an integer"),
         ({"text": "a", "ratio": False}, "ratio: false is not a number"),
         ({"text": "a", "ratio": float("nan")}, "ratio: nan is not a number"),
@@ -68,8 +77,24 @@ def test_each_problem_is_named_with_its_place(arguments: dict[str, Any], message
     assert problems(arguments) == f"{message}."
 
 
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        ({"rows": ' [{"id": "7"}] '}, {"rows": [{"id": 7}]}),
+        ({"rows": ['{"id": 7.0}']}, {"rows": [{"id": 7}]}),
+        ({"count": "-2", "ratio": "2.5"}, {"count": -2, "ratio": 2.5}),
+        ({"count": None, "ratio": None, "mode": None, "rows": None}, {}),
+        ({"rows": " "}, {}),
+        ({"count": "1", "rows": [{"id": 1, "more": None}]}, {"count": 1, "rows": [{"id": 1, "more": None}]}),
+    ],
+)
+def test_arguments_are_taken_as_they_can_only_be_meant(sent: dict[str, Any], meant: dict[str, Any]) -> None:
+    for text in ("[1]", "2", "null", ""):
+        assert validate_arguments(SCHEMA, {"text": text, **sent}) == {"text": text, **meant}
+
+
 def test_five_problems_are_listed_and_the_rest_is_only_mentioned() -> None:
-    message = problems({"rows": ["x"] * 1_000, "text": 1, "count": "1"})
+    message = problems({"rows": ["x"] * 1_000, "text": 1, "count": "x"})
     assert message.count(";") == 5
     assert message.endswith("; and more.")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from pydantic import Field
@@ -101,6 +102,10 @@ class Abilities(Protocol):
 
     def files(self) -> tuple[str, ...]:
         """Names of the task's files, and of those that its code wrote."""
+        ...
+
+    def given_files(self) -> Mapping[str, Path]:
+        """The files that the person gave: where each can be read, by its name."""
         ...
 
     def file_text(self, name: str) -> str:

@@ -105,6 +105,11 @@ _FINISH = _spec(
                 "required": ["claim", "reference", "quote"],
             },
         },
+        "notes": {
+            "type": "array",
+            "items": _TEXT,
+            "description": "What a later task on these files should know: units, odd values, what a column means",
+        },
     },
     ["answer", "solved"],
 )

@@ -19,8 +19,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from alita_mcp.agent.interface import Episode, Recipe
-from alita_mcp.agent.planning.plans import AGENT_TOOLS, Plan, PlanStep, PlanWay, StepKey
+from alita_mcp.agent.planning.plans import Plan, PlanStep, PlanWay, StepKey
 from alita_mcp.values import Trust, Value
 
 ESTIMATE_WEIGHT = 2.0
@@ -182,23 +181,6 @@ def blame(steps: Sequence[PlanStep], records: Records) -> tuple[float, ...]:
     means = [a / (a + b) for a, b in (posterior(step, records) for step in steps)]
     whole = 1 - math.prod(means)
     return tuple(min(1.0, (1 - mean) / whole) for mean in means)
-
-
-def records_of(episodes: Sequence[Episode], recipes: Sequence[Recipe] = ()) -> dict[str, OutcomeRecord]:
-    """Records of tools, ways and recipes from the memory."""
-    found: dict[str, OutcomeRecord] = {}
-    for episode in sorted(episodes, key=lambda each: each.at):
-        worked = [step.tool for step in episode.steps]
-        for tool, share in [(tool, 0.0) for tool in episode.failed] + [(tool, 1.0) for tool in worked]:
-            key = f"way:{AGENT_TOOLS[tool]}" if tool in AGENT_TOOLS else f"tool:{tool}"
-            old = found.get(key, OutcomeRecord())
-            found[key] = OutcomeRecord(
-                successes=old.successes * KEPT + share, failures=old.failures * KEPT + 1 - share
-            )
-    for recipe in recipes:
-        counted = OutcomeRecord(successes=recipe.successes, failures=recipe.failures)
-        found[f"recipe:{recipe.id}"] = counted
-    return found
 
 
 def _record_key(step: PlanStep) -> str:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from alita_mcp.agent.interface import Recipe
 from alita_mcp.agent.values import Way
 from alita_mcp.values import Value
 
@@ -176,23 +175,3 @@ AGENT_TOOLS: Mapping[str, PlanWay] = {
     "read_page": "research",
 }
 """What a run calls that is no tool of the library, and the way that it stands for."""
-
-
-def recipe_plan(recipe: Recipe, likeness: float) -> Plan | None:
-    """The plan of a recipe; None for one without steps or with too many.
-
-    Its estimate is the mean of Beta(1 + successes, 1 + failures), times how alike the tasks are.
-    """
-    if not 0 < len(recipe.steps) <= MAX_STEPS:
-        return None
-    steps = []
-    for at, step in enumerate(recipe.steps):
-        way = AGENT_TOOLS.get(step.tool, "reuse")
-        tool = step.tool if way == "reuse" else ""
-        need = _words(step.need) or step.tool
-        steps.append(PlanStep(need=need, way=way, tool=tool, after=(at - 1,) if at else ()))
-    mean = (1 + recipe.successes) / (2 + recipe.successes + recipe.failures)
-    return Plan(
-        steps=tuple(steps), estimate=mean * min(1.0, max(0.0, likeness)), origin="recipe",
-        note=f"as recipe {recipe.id}", recipe=recipe.id,
-    )  # fmt: skip

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio.to_thread
 import mcp_types as types
@@ -28,13 +27,17 @@ from alita_mcp.verification.json_schema import validate_arguments
 if TYPE_CHECKING:
     from alita_mcp.app import App, ToolRunResult
     from alita_mcp.library.rows import Origin
+    from alita_mcp.owners import ClientIdentity
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.values import Manifest
 
 KEPT = f"kept until {MAX_RUNS} newer results, or {MAX_BYTES >> 20} MB of them, replace it"
 """How long a result can be read; ends a sentence."""
-MAX_PICTURES = 1 << 20
-"""Characters of the pictures of a result in base64 that do not count against the bytes of a result."""
+MAX_IN_BOTH = 2_000
+"""Characters of a result that go out in both forms, whatever the model reads."""
+READ_STRUCTURED = ("claude-code", "cline", "codex", "github-copilot", "qwen-cli-mcp-client")
+"""Beginnings of names of clients whose models read structured content, alone or beside text; see docs/clients.md."""
+READ_TEXT = ("continue-cli-client", "gemini-cli-mcp-client", "opencode")
 _LIMITED = {"timeout", "memory", "output_flood", "crashed"}
 
 
@@ -107,77 +110,93 @@ def _run_result(run: ToolRunResult, origin: Origin | None) -> types.CallToolResu
 
 
 async def limit_result(
-    result: types.CallToolResult, app: App, tool: types.Tool, owner: str
+    result: types.CallToolResult, app: App, tool: types.Tool, identity: ClientIdentity
 ) -> types.CallToolResult:
-    """A result that every client can take: not nested too deeply, valid UTF-8 and not too large.
+    """A result that every client can take: not nested too deeply, valid UTF-8, sent once and not too large.
 
     The whole of one that is too large is kept for its owner.
     """
-    serialized = await off_loop(partial(_serialize, result), large=is_large(result.structured_content))
-    if isinstance(serialized, str):
-        return tool_result(None, serialized, is_error=True)
-    document, size = serialized
-    limit = app.settings.limits.result_bytes
-    if size <= limit:
-        return result
-    run = await anyio.to_thread.run_sync(app.library.runs_of(owner).keep, document)
-    uri = f"alita://runs/{run}"
-    cut = await anyio.to_thread.run_sync(_cut, result, document, uri, limit)
+    try:
+        once, document, characters = await off_loop(
+            partial(_measure, result, tool, identity.client), large=is_large(result.structured_content)
+        )
+    except ValueError as unfit:
+        return tool_result(None, str(unfit), is_error=True)
+    limit = app.settings.limits.result_characters
+    if characters <= limit:
+        return once
+    run = await anyio.to_thread.run_sync(app.library.runs_of(identity.owner).keep, document)
+    cut = await anyio.to_thread.run_sync(_cut, result, document, f"alita://runs/{run}", limit)
     return cut.model_copy(update={"is_error": result.is_error or tool.output_schema is not None})
 
 
-def _serialize(result: types.CallToolResult) -> tuple[bytes, int] | str:
-    """The whole of a result as JSON text, and the bytes of the larger of its two forms; else why it cannot travel."""
+def _measure(
+    result: types.CallToolResult, tool: types.Tool, client: str
+) -> tuple[types.CallToolResult, bytes, int]:
+    """A result as it is sent, the whole of it as JSON text, and the characters of the longer of its two forms.
+
+    Raises:
+        ValueError: it cannot travel.
+    """
     structured = result.structured_content
     if is_deeper_than(structured, MAX_DEPTH):
-        return "The result is nested too deeply."
+        raise ValueError("The result is nested too deeply.")
+    dumped = [block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in result.content]
     try:
-        whole = json_document(_dump(result.content) if structured is None else structured)
-        content = json_document(_dump(_without_pictures(result.content)))
+        content = json_document(dumped)
+        document = content if structured is None else json_document(structured)
     except UnicodeEncodeError:
-        return "The result contains half of a surrogate pair, which JSON text cannot carry."
+        raise ValueError(
+            "The result contains half of a surrogate pair, which JSON text cannot carry."
+        ) from None
     except ValueError:
-        return "The result is not JSON: it contains a number that is not finite."
-    return whole, max(len(whole) if structured is not None else 0, len(content))
+        raise ValueError("The result is not JSON: it contains a number that is not finite.") from None
+    # Of what is said in both forms one goes out, where it is large and known what the model reads; of an error every
+    # model reads the text.
+    # 1. The model reads structured content, or both: the text gives way.
+    # 2. The model reads the text: the structured content gives way, unless clients demand it.
+    # 3. Nobody knows, or it is short: both.
+    texts = [block for block in result.content if isinstance(block, types.TextContent)]
+    form = "" if result.is_error or structured is None else form_read_by(client)
+    length, text_length = len(document.decode()), sum(len(block.text) for block in texts)
+    if form == "structured" and text_length > MAX_IN_BOTH:
+        note = types.TextContent(
+            text=f"The result is the structured content ({length:,} characters of JSON)."
+        )
+        others = [block for block in result.content if block not in texts]
+        return result.model_copy(update={"content": [note, *others]}), document, length
+    if form == "text" and length > MAX_IN_BOTH and tool.output_schema is None:
+        return result.model_copy(update={"structured_content": None}), document, text_length
+    return result, document, max(text_length, 0 if structured is None else length)
 
 
-def _without_pictures(content: Sequence[types.ContentBlock]) -> Sequence[types.ContentBlock]:
-    """What counts against the bytes of a result: all but pictures, as long as these are bounded."""
-    pictures = [block for block in content if isinstance(block, types.ImageContent)]
-    if not pictures or sum(len(picture.data) for picture in pictures) > MAX_PICTURES:
-        return content
-    return [block for block in content if not isinstance(block, types.ImageContent)]
-
-
-def _dump(content: Sequence[types.ContentBlock]) -> list[dict[str, Any]]:
-    return [block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in content]
+def form_read_by(client: str) -> Literal["structured", "text", ""]:
+    """The form of a result that the model behind a client reads, by the client's name; empty where it is not known."""
+    name = client.lower()
+    return "structured" if name.startswith(READ_STRUCTURED) else "text" if name.startswith(READ_TEXT) else ""
 
 
 def _cut(result: types.CallToolResult, document: bytes, uri: str, limit: int) -> types.CallToolResult:
-    """The beginning of a large result behind what is left out, and a link to the whole; see decision 37.
+    """What is left out of a large result, its beginning, and a link to the whole; see decision 37.
 
     It has no structured part: a client that reads nothing else must not take a beginning for the whole. Pictures and
     links stay.
     """
-    counted = _without_pictures(result.content)
-    pictures = [block for block in result.content if block not in counted]
-    links = [block for block in result.content if isinstance(block, types.ResourceLink)]
-    links = links if len(json_document(_dump(links))) < limit // 2 else []
+    beside = [block for block in result.content if not isinstance(block, types.TextContent)]
     link = types.ResourceLink(
         uri=uri, name=uri.rpartition("/")[2], mime_type="application/json", size=len(document)
     )
+    ended, total = "failed" if result.is_error else "succeeded", len(document.decode())
 
-    def content_with(part: Part) -> list[types.ContentBlock]:
-        note = (
-            f"Cut: {part.total - part.end:,} of {part.total:,} bytes left out; whole result: resources/read {uri} "
-            f"(parts: {uri}?offset={part.end}), {KEPT}. The call {'failed' if result.is_error else 'succeeded'}, but "
-            f"its result is over {limit:,} bytes. If you cannot read resources, ask the tool for less. The beginning, "
-            "as JSON:\n"
+    def text_with(part: Part) -> str:
+        return (
+            f"The call {ended}, but its result is over {limit:,} characters: {total - len(part.text):,} of {total:,} "
+            f"are left out. Whole result: resources/read {uri} (parts: {uri}?offset={part.end}), {KEPT}. If you "
+            f"cannot read resources, ask the tool for less. The beginning, as JSON:\n{part.text}"
         )
-        return [types.TextContent(text=note + part.text), link, *links]
 
-    longest = Part("", 0, len(document), 2 * len(document))
-    part = part_of(document, limit - len(json_document(_dump(content_with(longest)))))
+    room = limit - len(text_with(Part("", 0, len(document), len(document))))
+    text = types.TextContent(text=text_with(part_of(document, room)))
     return types.CallToolResult(
-        content=[*content_with(part), *pictures], _meta={**(result.meta or {}), "alita/cut": True}
+        content=[text, link, *beside], _meta={**(result.meta or {}), "alita/cut": True}
     )

@@ -1,9 +1,8 @@
-"""Parts of a long text: as many of its bytes as a result may hold, cut between characters."""
+"""Parts of a long text: so many of its characters, at an offset in bytes."""
 
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
 from typing import Any, NamedTuple
 
 import mcp_types as types
@@ -21,17 +20,12 @@ class Part(NamedTuple):
     end: int
     total: int
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing is left out."""
-        return self.end - self.start == self.total
 
+def part_of(document: bytes, characters: int, offset: int = 0, length: int | None = None) -> Part:
+    """The part of a UTF-8 text that begins at byte `offset`: `length` bytes or `characters`, whichever is less.
 
-def part_of(document: bytes, room: int, offset: int = 0, length: int | None = None) -> Part:
-    """The part of a UTF-8 text that begins at `offset` and is as long as asked for and as there is room for.
-
-    `room` counts bytes of the JSON text that carries it; at least one character is given. A bound within a
-    character is moved to its beginning, so that parts which follow one another make up the whole.
+    At least one character is given. A bound within a character is moved to its beginning, so that parts which follow
+    one another make up the whole.
 
     Raises:
         InvalidArguments: it begins past the end.
@@ -39,16 +33,11 @@ def part_of(document: bytes, room: int, offset: int = 0, length: int | None = No
     total = len(document)
     if offset >= total:
         raise InvalidArguments(f"offset {offset} is past the end.", hint=f"The result has {total} bytes.")
-    length = total if length is None else max(length, MOST_BYTES_OF_A_CHARACTER)
+    characters = max(characters, 1)
+    most = MOST_BYTES_OF_A_CHARACTER * characters
+    length = most if length is None else min(max(length, MOST_BYTES_OF_A_CHARACTER), most)
     start = _character_start(document, offset)
-    room_end = start + max(room, MOST_BYTES_OF_A_CHARACTER)
-    text = document[start : _character_start(document, min(total, offset + length, room_end))].decode()
-
-    def bytes_of_first(characters: int) -> int:
-        return len(json_document(text[:characters])) - 2
-
-    fitting = bisect_right(range(len(text) + 1), room, key=bytes_of_first) - 1
-    text = text[: max(1, fitting)]
+    text = document[start : _character_start(document, min(total, offset + length))].decode()[:characters]
     return Part(text, start, start + len(text.encode()), total)
 
 
@@ -67,24 +56,19 @@ def text_in_parts(
     uri: str, mime: str, document: bytes, limit: int, offset: int = 0, length: int | None = None
 ) -> types.ReadResourceResult:
     """A text, whole where it may be sent so; else a part of it behind a note on where it stands."""
+    part = part_of(document, limit, offset, length)
+    if part.end - part.start == part.total:
+        return text_resource(uri, mime, part.text)
     base = uri.partition("?")[0]
-
-    def result_with(part: Part) -> types.ReadResourceResult:
-        if part.is_whole:
-            return text_resource(uri, mime, part.text)
-        ends = f"it goes on at {base}?offset={part.end}" if part.end < part.total else "it ends here"
-        note = f"Part of a result: bytes {part.start} to {part.end - 1}, counted from 0, of {part.total}; {ends}."
-        place = f"{base}?offset={part.start}&length={part.end - part.start}"
-        return types.ReadResourceResult(
-            contents=[
-                types.TextResourceContents(uri=uri, mime_type="text/plain", text=note),
-                types.TextResourceContents(uri=place, mime_type=mime, text=part.text),
-            ]
-        )
-
-    longest = result_with(Part("", len(document), 2 * len(document), 3 * len(document)))
-    beside = len(json_document(longest.model_dump(by_alias=True, mode="json", exclude_none=True)["contents"]))
-    return result_with(part_of(document, limit - beside, offset, length))
+    ends = f"it goes on at {base}?offset={part.end}" if part.end < part.total else "it ends here"
+    note = f"Part of a result: bytes {part.start} to {part.end - 1}, counted from 0, of {part.total}; {ends}."
+    place = f"{base}?offset={part.start}&length={part.end - part.start}"
+    return types.ReadResourceResult(
+        contents=[
+            types.TextResourceContents(uri=uri, mime_type="text/plain", text=note),
+            types.TextResourceContents(uri=place, mime_type=mime, text=part.text),
+        ]
+    )
 
 
 def text_resource(uri: str, mime: str, text: str) -> types.ReadResourceResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, ValidationError
@@ -15,8 +16,10 @@ from alita_mcp.owners import UNIDENTIFIED, UNKNOWN_MAKER, ClientIdentity, Maker
 from alita_mcp.toolsmith.requests.modes import Mode
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
 from alita_mcp.values import META_TOOLS, TOOL_NAME, Draft, Example, Grants, Recorded, Value, Varying
+from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.code.function import public_functions, several_public
 from alita_mcp.verification.code.source import parse_code
+from alita_mcp.verification.examples.suite import fit_examples
 from alita_mcp.verification.findings import ContractError
 
 _OPENS = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[^`\n]*+\n", re.MULTILINE)
@@ -233,12 +236,18 @@ def make_draft(request: SynthesisRequest, *, has_testers: bool = False) -> Draft
         return Rejected(stage="policy", reason="breaks: applies to updates only.", fix=fix)
     if not request.tests and not (has_testers and grants.is_pure):
         return NO_TESTS
+    examples = request.tests
+    if request.recorded is None:  # what a run showed is kept word for word
+        with suppress(ContractError):
+            contract = read_contract(request.code, request.name, request.description)
+            fitting = fit_examples(examples, contract.input_schema)
+            examples = fitting if len(fitting) == len(examples) else examples
     try:
         return Draft(
             name=request.name,
             description=request.description.strip(),
             code=request.code,
-            examples=request.tests,
+            examples=examples,
             use_when=request.use_when,
             packages=request.packages,
             grants=grants,

@@ -370,7 +370,9 @@ class SchemaReader:
         always_there = record.kind == "dataclass" and not is_input
         required = [each.name for each in fields if each.required or always_there]
         schema: Schema = {"type": "object", "properties": properties}
-        return {**schema, "required": required} if required else schema
+        if required:
+            schema["required"] = required
+        return {**schema, "additionalProperties": False} if is_input else schema
 
 
 def check_property_name(name: str, place: Place) -> None:

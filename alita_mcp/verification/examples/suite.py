@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from alita_mcp.errors import InvalidArguments
@@ -53,6 +54,16 @@ def suite_checks(draft: Draft, contract: ToolContract) -> list[Check]:
             facts = {"case": cut_arguments(example.arguments), "expected": expected, "got": got}
             return [fail_check("examples", message, "Remove the wrong one.", **facts)]
     return []
+
+
+def fit_examples(examples: Sequence[Example], input_schema: Schema) -> tuple[Example, ...]:
+    """Examples with arguments as calls have them, without those that fit no call."""
+    fitting = []
+    for example in examples:
+        with suppress(InvalidArguments):
+            arguments = validate_arguments(input_schema, example.arguments)
+            fitting.append(example.model_copy(update={"arguments": arguments}))
+    return tuple(fitting)
 
 
 def distinct_examples(examples: Sequence[Example]) -> list[tuple[int, Example]]:

@@ -84,7 +84,7 @@ class Rehearsal:
             raise RuntimeError(f"the rehearsal cannot call {name!r}: {unknown.message}") from unknown
         manifest = stored.manifest
         try:
-            validate_arguments(manifest.input_schema, arguments)
+            arguments = validate_arguments(manifest.input_schema, arguments)
         except InvalidArguments as wrong:
             raise ValueError(f"{name}: {wrong.message}") from wrong
         locked = bool(stored.lock.requirements)

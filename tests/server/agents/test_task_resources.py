@@ -32,7 +32,7 @@ async def test_a_run_is_read_with_its_solution_and_events(settings: Settings, er
 
 
 async def test_a_value_is_read_whole_and_in_parts(settings: Settings, era: str) -> None:
-    made = serving(settings, settings_limits=FixedLimits(result_bytes=2_000))
+    made = serving(settings, settings_limits=FixedLimits(result_characters=2_000))
     async with connected(made.server(), era) as client:
         run = (await succeeded(client, "solve_task", task="t"))["run"]
         value = json.dumps(["é" * 10] * 1_000, ensure_ascii=False).encode()
