@@ -16,6 +16,7 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import AlitaError, ModelError, SandboxError
+from alita_mcp.library.trust.trust import OWN_EXAMPLES
 from alita_mcp.library.versions.files import mark_of
 from alita_mcp.models.roles import Models
 from alita_mcp.progress import ReportStage
@@ -27,7 +28,7 @@ from alita_mcp.toolsmith.requests.request import NO_TESTS, SynthesisRequest
 from alita_mcp.toolsmith.requests.template import describe_lacks
 from alita_mcp.toolsmith.writing.candidate_sampler import CandidateSampler
 from alita_mcp.toolsmith.writing.prompts import Brief
-from alita_mcp.toolsmith.writing.selection import RAISE, agreement_of_one
+from alita_mcp.toolsmith.writing.selection import agreement_of_one
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Agreement, Check, Draft, Example, ToolContract, Trust
 from alita_mcp.verification.agreement import Prepared, Row, prepare_draft, run_row
@@ -300,7 +301,7 @@ class CrossCheck:
             f"no tests were sent; {len(kept)} of {len(found.results)} that {writers} wrote blind to the code "
             "are used instead"
         )
-        thin = Check(stage="agreement", passed=False, hard=False, message=message, fix=RAISE)
+        thin = Check(stage="agreement", passed=False, hard=False, message=message, fix=OWN_EXAMPLES)
 
         async def amend(draft: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
             return draft, self._amend(verdict, found.agreement(), thin, trust="provisional")

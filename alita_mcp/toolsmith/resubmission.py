@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from alita_mcp.errors import AlitaError, NameTaken
 from alita_mcp.library.library import Library
-from alita_mcp.library.trust.trust import is_lower, what_would_raise
+from alita_mcp.library.trust.trust import OWN_EXAMPLES, is_lower, what_would_raise
 from alita_mcp.library.versions.files import canonical_example, mark_of
 from alita_mcp.owners import Maker
 from alita_mcp.progress import ReportStage
@@ -15,7 +15,6 @@ from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.toolsmith.carried_examples import is_decided_by, without_confirmed, without_superseded
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, rejection
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
-from alita_mcp.toolsmith.writing.selection import RAISE
 from alita_mcp.values import AcceptedVersion, Check, Draft, Grants, StoredVersion
 from alita_mcp.verification.examples.suite import own_examples
 from alita_mcp.verification.verify import verify
@@ -110,7 +109,7 @@ async def raise_trust(
             weak = [check for check in alone.report.checks if not check.passed]
             said = "; ".join(check.message for check in weak)
             message = f"{len(own)} examples of a caller's own hold, but prove too little alone: {said}"
-            thin = Check(stage="agreement", passed=False, hard=False, message=message, fix=RAISE)
+            thin = Check(stage="agreement", passed=False, hard=False, message=message, fix=OWN_EXAMPLES)
             report = report.model_copy(update={"trust": "provisional", "checks": (*report.checks, thin)})
     match len(new_examples):
         case 0:

@@ -12,6 +12,9 @@ MAX_LINE = 600
 MAX_FINDING = 120
 MAX_ADVICE = 260
 SHOWN_SURVIVORS = 3
+OWN_EXAMPLES = (
+    "Give at least three examples of your own, one an edge or error case, as tests with the same name"
+)
 MORE_TESTS = "Send the same name with tests of your own"
 UNPROVEN = Check(
     stage="policy",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from alita_mcp.library.trust.trust import OWN_EXAMPLES
 from alita_mcp.library.versions.files import mark_of
 from alita_mcp.toolsmith.failures import describe_hidden_failure, shows
 from alita_mcp.toolsmith.requests.modes import Width
@@ -25,7 +26,6 @@ from alita_mcp.verification.agreement import (
 
 SHOWN_DROPPED = 10
 SHOWN_FAILURES = 3
-RAISE = "Give at least three examples of your own, one an edge or error case, as tests with the same name"
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ def add_agreement(
         proof = "verify it by themselves" if by_caller == "verified" else "hold, but prove too little alone"
         message += f"; the caller's own examples {proof}"
     upheld = verifies(agreement, agreed_before) or by_caller == "verified"
-    fix = "" if upheld else RAISE
+    fix = "" if upheld else OWN_EXAMPLES
     if not upheld and agreement.agreed and agreed_before is not None:
         fix = (
             f"this model has {sum(agreed_before)} of {WINDOW}; three examples of your own would verify it now, one an "
