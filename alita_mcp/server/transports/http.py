@@ -37,6 +37,7 @@ from alita_mcp.server.transports.guard import (
     in_brackets,
     refuse_open_server,
 )
+from alita_mcp.server.transports.malformed import AnswerMalformed
 from alita_mcp.server.transports.sessions import IDLE_S, ResumableSessions
 from alita_mcp.server.transports.shutdown import wait_for_signal
 from alita_mcp.settings import Settings
@@ -99,7 +100,7 @@ async def serve_http(
         routes: list[BaseRoute] = [Route(HEALTH_PATH, _health), *pages]
         if isinstance(server, DualEraServer):
             routes += api_routes(server.shared, needs_token=token is not None)
-        mcp, others = StreamableHTTPASGIApp(sessions), Starlette(routes=routes)
+        mcp, others = AnswerMalformed(StreamableHTTPASGIApp(sessions)), Starlette(routes=routes)
 
         async def route(scope: Scope, receive: Receive, send: Send) -> None:
             """Spares the many requests to `/mcp` the layers of the few others."""
