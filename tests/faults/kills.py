@@ -207,7 +207,7 @@ async def run_code(diary: Diary, draw: random.Random) -> None:
             if number % 16:
                 continue
             diary.write("begin", {f"remembered {run}": True})
-            await StoredMemory(settings.home).remember_episode(summed(run, f"Sum {number}."), [])
+            await StoredMemory(settings.home).remember(summed(run, code=f"x_{run} = {number}"))
             diary.write("done")
 
 
@@ -339,6 +339,6 @@ def read_model(home: Path) -> tuple[Model, list[str]]:
     for place in (home / "code_approvals").glob("*.json"):
         if CodeApprovals(home).find(place.stem).approved_at:
             model[f"approved code {place.stem}"] = True
-    for memory in anyio.run(StoredMemory(home).list, None, ""):
-        model[f"remembered {memory.value.get('run')}"] = True
+    for memory in anyio.run(StoredMemory(home).list, "program"):
+        model[f"remembered {memory.value['runs'][-1]['run']}"] = True
     return model, problems
