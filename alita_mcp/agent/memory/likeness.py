@@ -15,8 +15,7 @@ SHARED_WEIGHT = 0.4
 """Of words that unlike tasks share; `count` says as little as `how many`: what is counted tells tasks apart."""
 OTHER_OPERATION, ONE_OPERATION = 0.4, 0.75
 """What is left where the operations differ, or only one task names one."""
-MOST_WORDS = 120
-MOST_CHARACTERS = 20_000
+MOST_WORDS, MOST_CHARACTERS = 120, 20_000
 _VALUES = re.compile(
     r"""https?://\S{1,2000} | "[^"\n]{1,200}" | “[^”\n]{1,200}” | «[^»\n]{1,200}» | `[^`\n]{1,200}`
     | (?<!\w)['\u2018][^'\u2019\n]{1,200}['\u2019](?!\w)

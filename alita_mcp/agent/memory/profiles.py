@@ -18,8 +18,7 @@ LARGEST_FILE = 32 << 20
 """A larger file gets no profile."""
 MOST_ROWS = 50_000
 """So many rows of a table are looked at."""
-MOST_COLUMNS = 30
-LONGEST = 1_200
+MOST_COLUMNS, LONGEST = 30, 1_200
 _MOSTLY = 0.8
 """A column is of a kind if so much of it is; the rest is odd."""
 _NUMBER = re.compile(

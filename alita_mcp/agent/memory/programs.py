@@ -24,11 +24,9 @@ from alita_mcp.runs.history.function import function_of
 from alita_mcp.runs.history.program import program_of, slot_name
 from alita_mcp.values import Value
 
-MOST_RUNS = 10
+MOST_RUNS, LONGEST_CODE, LONGEST_VALUE = 10, 20_000, 200
 PROPOSED_AFTER = 2
 """A program is proposed as a tool once it has answered so many tasks with different values."""
-LONGEST_CODE = 20_000
-LONGEST_VALUE = 200
 FILE_CHARACTERS = 4_000
 """Of the files that one example of a proposed tool holds."""
 _COMMON_NUMBERS = (0, 1, 2, -1)
