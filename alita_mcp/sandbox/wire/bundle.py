@@ -26,7 +26,8 @@ _ZYGOTE = (
     *(
         f"runner.tool.{name}"
         for name in (
-            "file_times", "clock", "seeding", "failures", "workspace", "grants", "shapes", "call", "zygote",
+            "file_times", "clock", "seeding", "failures", "workspace", "pictures", "grants", "shapes", "call",
+            "zygote",
         )
     ),
 )  # fmt: skip
