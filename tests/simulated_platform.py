@@ -127,7 +127,6 @@ def modules() -> list[str]:
         "alita_mcp.sandbox.runner", "alita_mcp.sandbox.wasm.guest", "alita_mcp.runs.guest",
         "alita_mcp.starter_tools",
         "alita_mcp.sandbox.wasm.worker.linux",  # what its name says
-        "alita_mcp.sandbox.wasm.worker.system_calls",  # imported by that one alone
     )  # fmt: skip
     folder = Path(__file__).resolve().parents[1] / "alita_mcp"
     names = [

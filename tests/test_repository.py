@@ -77,8 +77,7 @@ def test_the_runner_inside_the_sandbox_needs_the_standard_library_only() -> None
     sandbox = PACKAGE / "sandbox"
     travelling = [
         *(sandbox / "runner").rglob("*.py"),
-        sandbox / "wire" / "frames.py",
-        sandbox / "wire" / "strict_json.py",
+        *(sandbox / "wire" / f"{name}.py" for name in ("frames", "reports", "strict_json")),
     ]
     ours = {f"alita_mcp.{path.relative_to(PACKAGE).with_suffix('')}".replace("/", ".") for path in travelling}
     imported = {

@@ -116,7 +116,7 @@ class App:
             yield
             return
         async with background() as tasks:
-            tasks.start_soon(self.sandbox.preparation.follow, on_stage)
+            tasks.start_soon(self.sandbox.follow_preparation, on_stage)
             yield
             tasks.cancel_scope.cancel()
 

@@ -122,34 +122,6 @@ class Preparable(Protocol):
         ...
 
 
-class Preparation:
-    """Last progress line of a preparation that many callers wait for, entered as a block; empty outside of it."""
-
-    def __init__(self) -> None:
-        self.line = ""
-        self._changed = anyio.Event()
-
-    def __enter__(self) -> None:
-        self.line = ""
-
-    def __exit__(self, *_how: object) -> None:
-        self.line = ""
-
-    async def report_line(self, line: str) -> None:
-        """Replaces the progress line."""
-        self.line = line
-        self._changed.set()
-        self._changed = anyio.Event()
-
-    async def follow(self, progress: Progress) -> None:
-        """Passes on the present line and later ones until cancelled; a slow listener misses some."""
-        while True:
-            changed = self._changed
-            if self.line:
-                await progress(self.line)
-            await changed.wait()
-
-
 class SandboxWrapper(ABC):
     """Sandbox that passes on to another one all but calls and its own end."""
 
@@ -201,15 +173,6 @@ class NestedSandbox(SandboxWrapper):
         """Does nothing."""
 
 
-class _Attempt:
-    """Attempt to choose a back end, for all callers that wait for it."""
-
-    def __init__(self) -> None:
-        self.wanted = anyio.Event()
-        self.ended = anyio.Event()
-        self.failure: Exception | None = None
-
-
 class LazySandbox(SandboxWrapper):
     """Sandbox that is chosen when it is first needed, once.
 
@@ -219,12 +182,15 @@ class LazySandbox(SandboxWrapper):
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._chosen: Sandbox | None = None
+        self._is_chosen = anyio.Event()
         self._closed = False
-        self.preparation = Preparation()
-        """How far the preparation is that the first callers wait for."""
         self._choosing = anyio.Lock()
-        self._attempt = _Attempt()
-        self._is_tended = False
+        self._failures = 0
+        self._failure = SandboxError("The sandbox was never chosen.")
+        """The last one."""
+        self._line = ""
+        """How far the preparation is that callers wait for; empty outside of it."""
+        self._new_line = anyio.Event()
 
     @property
     def kind(self) -> str:
@@ -238,55 +204,53 @@ class LazySandbox(SandboxWrapper):
         return self._chosen.kind if self._chosen else named if named in BACK_ENDS else UNCHOSEN
 
     async def choose(self) -> Sandbox:
-        """The chosen back end; the first caller starts the choice.
+        """The chosen back end; the first caller chooses.
 
         Raises:
             SandboxUnavailable: none isolates here; the next call looks again.
             SandboxError: closed already.
         """
-        # 1. There is one: it is returned.
-        # 2. `tend` runs: it chooses for all callers, so that none of them takes the choice along when it is cancelled.
-        # 3. Nobody tends this object: the first caller chooses; when it is cancelled the next one begins again.
-        if self._chosen is None and self._is_tended:
-            attempt = self._attempt
-            attempt.wanted.set()
-            await attempt.ended.wait()
-            if attempt.failure is not None:
-                raise copy(attempt.failure) from attempt.failure  # each caller adds to its own
-        return await self._choose_once()
-
-    async def _choose_once(self) -> Sandbox:
+        failures = self._failures
         async with self._choosing:
+            # 1. There is one, or this object is closed.
+            # 2. While this caller waited the choice failed: it fails for all who waited, each gets its own exception.
+            # 3. Nobody has chosen, or who began to was cancelled: this caller chooses.
             if self._closed:
                 raise SandboxError("The sandbox is closed.")
+            if self._chosen is None and self._failures > failures:
+                raise copy(self._failure) from self._failure
             if self._chosen is None:
-                with self.preparation:
-                    self._chosen = await open_sandbox(self._settings, self.preparation.report_line)
-                self._attempt.wanted.set()
+                try:
+                    self._chosen = await open_sandbox(self._settings, self._report_line)
+                except SandboxError as failure:
+                    self._failures, self._failure = self._failures + 1, failure
+                    raise
+                finally:
+                    self._line = ""
+                self._is_chosen.set()
             return self._chosen
+
+    async def follow_preparation(self, progress: Progress) -> None:
+        """Passes on how far a slow preparation is, until cancelled; a slow listener misses some lines."""
+        while True:
+            changed = self._new_line
+            if self._line:
+                await progress(self._line)
+            await changed.wait()
+
+    async def _report_line(self, line: str) -> None:
+        self._line = line
+        self._new_line.set()
+        self._new_line = anyio.Event()
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         """Runs one call in the chosen back end; see the interface."""
         return await (await self.choose()).run(job, broker)
 
     async def tend(self) -> None:
-        """Chooses for all callers, then tends the chosen back end, until cancelled."""
-        self._is_tended = True
-        try:
-            while self._chosen is None:
-                await self._attempt.wanted.wait()
-                attempt = self._attempt
-                try:
-                    await self._choose_once()
-                except Exception as failure:  # noqa: BLE001 - the callers that wait raise it
-                    attempt.failure = failure
-                finally:
-                    self._attempt = _Attempt()
-                    attempt.ended.set()
-        finally:
-            self._is_tended = False
-            self._attempt.ended.set()
-        await self._chosen.tend()
+        """Tends the chosen back end, once there is one, until cancelled."""
+        await self._is_chosen.wait()
+        await (await self.choose()).tend()
 
     async def aclose(self) -> None:
         """Closes the back end if one was chosen."""

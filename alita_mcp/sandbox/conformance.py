@@ -11,18 +11,17 @@ import os
 import secrets
 import socket
 import tempfile
-import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 
 from alita_mcp.errors import SandboxError, SandboxRefused, SandboxUnavailable
 from alita_mcp.sandbox.interface import EgressRefused, Job, Probe, ProbeReport, RunResult, Sandbox
 from alita_mcp.settings import child_environment
-from alita_mcp.values import Limits, Value
+from alita_mcp.values import Limits
 
 PATIENCE_SECONDS = 120.0
 """How long one call may take in all, its sandbox's start included, before the back end counts as hanging."""
@@ -32,13 +31,11 @@ _SHORT = 8
 """Values of variables shorter than this may be equal by chance."""
 _MEMORY = 64 << 20
 Holds = Callable[[RunResult], bool]
-VerdictKind = Literal["passed", "refused", "failed"]
 
 
 class Trial(NamedTuple):
     """Program that is called in a sandbox, and the claims that its result must bear out."""
 
-    chapter: str
     code: str
     claims: dict[str, Holds]
     """By sentence."""
@@ -51,88 +48,36 @@ class Trial(NamedTuple):
     """Whether a back end is used only where this trial succeeded on this machine."""
 
 
-class Verdict(Value):
-    """Verdict on one claim."""
-
-    chapter: str
-    claim: str
-    outcome: VerdictKind
-    """`refused`: the back end does not offer what the claim is about, so nothing can be too weak about it."""
-    detail: str = ""
-    seconds: float = 0.0
-
-
-class ConformanceReport(Value):
-    """Report with all verdicts, in the order of the claims."""
-
-    kind: str
-    verdicts: tuple[Verdict, ...]
-    seconds: float = 0.0
-
-    @property
-    def conforms(self) -> bool:
-        """True when claims were tried and none failed."""
-        return bool(self.verdicts) and not self.failures
-
-    @property
-    def failures(self) -> tuple[Verdict, ...]:
-        """Claims that do not hold."""
-        return tuple(verdict for verdict in self.verdicts if verdict.outcome == "failed")
-
-
-async def conform(
-    sandbox: Sandbox,
-    *,
-    trials: Sequence[Trial] = (),
-    on_verdict: Callable[[Verdict], Awaitable[None]] | None = None,
-) -> ConformanceReport:
-    """Tries claims on a back end, all by default, isolation before limits; the sandbox is used, not closed.
-
-    `on_verdict` is awaited with each verdict as it is found.
+async def try_claims(sandbox: Sandbox, trials: Sequence[Trial]) -> tuple[Probe, ...]:
+    """Tries claims on a back end: those of the first trial, then, if these hold, all others at once; does not close it.
 
     Raises:
         SandboxUnavailable: the back end does not work here at all, so nothing can be said about it.
     """
-    started = time.monotonic()
-    verdicts: list[Verdict] = []
-    with _canary() as canary:
-        for trial in trials or TRIALS:
-            for verdict in await _judge(trial, sandbox, canary):
-                verdicts.append(verdict)
-                if on_verdict is not None:
-                    await on_verdict(verdict)
-    seconds = round(time.monotonic() - started, 3)
-    return ConformanceReport(kind=sandbox.kind, verdicts=tuple(verdicts), seconds=seconds)
-
-
-async def probe(sandbox: Sandbox, hint: str) -> ProbeReport:
-    """Tries the claims that decide whether a back end is used: whether it starts, then the others at once.
-
-    `hint` is how to make it work where it does not.
-    """
-    first, *others = (trial for trial in TRIALS if trial.is_probe)
-    found: dict[str, list[Verdict]] = {trial.code: [] for trial in (first, *others)}
+    first, *others = trials
+    found: dict[str, list[Probe]] = {trial.code: [] for trial in trials}
 
     async def judge(trial: Trial) -> None:
-        found[trial.code] = await _judge(trial, sandbox, canary)
+        found[trial.code] = await _judge(trial, sandbox, canary, is_first=trial is first)
 
     with _canary() as canary:
-        try:
-            await judge(first)
-        except SandboxUnavailable as problem:
-            starts = Probe(name="starts", passed=False, detail=str(problem))
-            return ProbeReport(kind=sandbox.kind, probes=(starts,), hint=problem.hint or hint)
-        if found[first.code][0].outcome == "passed":
+        await judge(first)
+        if all(each.passed for each in found[first.code]):
             async with anyio.create_task_group() as tasks:
                 for trial in others:
                     tasks.start_soon(judge, trial)
-    probes = tuple(
-        Probe(name=verdict.claim, passed=verdict.outcome != "failed", detail=verdict.detail)
-        for verdicts in found.values()
-        for verdict in verdicts
-    )
-    works = all(probe.passed for probe in probes)
-    return ProbeReport(kind=sandbox.kind, probes=probes, hint="" if works else hint)
+    return tuple(each for probes in found.values() for each in probes)
+
+
+async def probe(sandbox: Sandbox, hint: str) -> ProbeReport:
+    """Tries the claims that decide whether a back end is used; `hint` is how to make it work where it does not."""
+    try:
+        probes = await try_claims(sandbox, [trial for trial in TRIALS if trial.is_probe])
+    except SandboxUnavailable as problem:
+        starts = Probe(name="starts", passed=False, detail=str(problem))
+        return ProbeReport(kind=sandbox.kind, probes=(starts,), hint=problem.hint or hint)
+    report = ProbeReport(kind=sandbox.kind, probes=probes)
+    return report if report.isolates else report.model_copy(update={"hint": hint})
 
 
 @contextmanager
@@ -160,14 +105,14 @@ class _RecordingBroker:
         raise EgressRefused(403, f"{host}:{port} is not granted")
 
 
-async def _judge(trial: Trial, sandbox: Sandbox, canary: dict[str, Any]) -> list[Verdict]:
-    """Verdicts on the claims of a trial.
+async def _judge(trial: Trial, sandbox: Sandbox, canary: dict[str, Any], *, is_first: bool) -> list[Probe]:
+    """What came of each claim of a trial.
 
     Raises:
         SandboxUnavailable: the back end does not work, in the first trial of all.
     """
-    started = time.monotonic()
-    outcomes: dict[str, tuple[VerdictKind, str]] = dict.fromkeys(trial.claims, ("passed", ""))
+    broken: dict[str, str] = {}
+    refused: dict[str, str] = {}
     try:
         for _ in range(trial.times):
             broker = _RecordingBroker()
@@ -176,35 +121,33 @@ async def _judge(trial: Trial, sandbox: Sandbox, canary: dict[str, Any]) -> list
                 result = await sandbox.run(job, broker)
             # A program that found no such module or function is not one that was let through.
             lacks = result.status in {"error", "load_failed"} and result.error_type in _LACKING
-            for claim, holds in trial.claims.items():
-                if broker.requests:
-                    outcomes[claim] = "failed", f"without a grant {broker.requests[0]} was asked for"
-                elif outcomes[claim][0] == "passed" and not holds(result):
-                    value = result.value
-                    if isinstance(value, dict):  # of several findings those that are none say nothing
-                        value = {name: found for name, found in value.items() if found}
-                    error = f"{result.error_type}: " if result.error_type else ""
-                    words = f"{error}{result.message}" or repr(value)
-                    outcomes[claim] = ("refused" if lacks else "failed"), f"{result.status}: {words}"
-    except SandboxRefused as refused:
-        outcomes = dict.fromkeys(trial.claims, ("refused", str(refused)))
+            for claim in [claim for claim, holds in trial.claims.items() if not holds(result)]:
+                value = result.value
+                if isinstance(value, dict):  # of several findings those that are none say nothing
+                    value = {name: found for name, found in value.items() if found}
+                error = f"{result.error_type}: " if result.error_type else ""
+                words = f"{error}{result.message}" or repr(value)
+                (refused if lacks else broken).setdefault(claim, f"{result.status}: {words}")
+            if broker.requests:
+                words = f"without a grant {broker.requests[0]} was asked for"
+                broken = dict.fromkeys(trial.claims, words)
+    except SandboxRefused as refusal:
+        refused = dict.fromkeys(trial.claims, str(refusal))
     except TimeoutError:
-        outcomes = dict.fromkeys(trial.claims, ("failed", f"no end within {PATIENCE_SECONDS:g} s"))
+        broken = dict.fromkeys(trial.claims, f"no end within {PATIENCE_SECONDS:g} s")
     except Exception as problem:
-        if isinstance(problem, SandboxUnavailable) and trial.chapter == "results":
+        if isinstance(problem, SandboxUnavailable) and is_first:
             raise
         words = str(problem) if isinstance(problem, SandboxError) else f"it raised {problem!r}"
-        outcomes = dict.fromkeys(trial.claims, ("failed", words))
+        broken = dict.fromkeys(trial.claims, words)
     if trial.essential:
-        for claim, (outcome, detail) in outcomes.items():
-            if outcome == "refused":
-                outcomes[claim] = "failed", f"no sandbox can do without it: {detail}"
+        broken |= {claim: f"no sandbox can do without it: {why}" for claim, why in refused.items()}
     return [
-        Verdict(
-            chapter=trial.chapter, claim=claim, outcome=outcome, detail=" ".join(detail.split())[:300],
-            seconds=round(time.monotonic() - started, 3),
+        Probe(
+            name=claim, passed=claim not in broken, refused=claim in refused and claim not in broken,
+            detail=" ".join((broken.get(claim) or refused.get(claim, "")).split())[:300],
         )
-        for claim, (outcome, detail) in outcomes.items()
+        for claim in trial.claims
     ]  # fmt: skip
 
 
@@ -358,10 +301,10 @@ def _gets_at_most(bound: int) -> Holds:
 
 
 TRIALS: tuple[Trial, ...] = (
-    Trial("results", "def f(file, **_canary):\n    return [1, 2.5, None, file]\n", {
+    Trial("def f(file, **_canary):\n    return [1, 2.5, None, file]\n", {
         "gives what the function returns": lambda result: str(result.value).startswith("[1, 2.5, None, '"),
     }, is_probe=True),
-    Trial("isolation", _ATTEMPTS, {
+    Trial(_ATTEMPTS, {
         "reads no file of the host": _finds_no("files"),
         "writes to no file of the host": _finds_no("written"),
         "may write to no system folder": _finds_no("folders"),
@@ -371,24 +314,24 @@ TRIALS: tuple[Trial, ...] = (
         "holds no rights": _finds_no("rights"),
         "sees no variable of the server": _sees_no_variable_of_ours,
     }, is_probe=True),
-    Trial("limits", _LOOP, {"ends a loop at wall_seconds": _ends("timeout", "0.5 s")},
+    Trial(_LOOP, {"ends a loop at wall_seconds": _ends("timeout", "0.5 s")},
           Limits(wall_seconds=0.5), is_probe=True),
-    Trial("limits", _HOARD, {"ends a call at memory_bytes": _ends("memory", str(_MEMORY))},
+    Trial(_HOARD, {"ends a call at memory_bytes": _ends("memory", str(_MEMORY))},
           Limits(wall_seconds=60, memory_bytes=_MEMORY), is_probe=True),
-    Trial("limits", _FORKS, {"allows no more than so many processes": _gets_at_most(24)},
+    Trial(_FORKS, {"allows no more than so many processes": _gets_at_most(24)},
           Limits(wall_seconds=60, processes=24), essential=False, is_probe=True),
-    Trial("limits", _FLOOD, {"ends a flood of output": _ends("output_flood", str(16 * 4096))},
+    Trial(_FLOOD, {"ends a flood of output": _ends("output_flood", str(16 * 4096))},
           Limits(wall_seconds=60, output_bytes=4096)),
-    Trial("limits", _SCRATCH, {"allows no more than so many bytes of scratch": _gets_at_most(8 << 20)},
+    Trial(_SCRATCH, {"allows no more than so many bytes of scratch": _gets_at_most(8 << 20)},
           Limits(wall_seconds=60, scratch_bytes=8 << 20), essential=False),
-    Trial("cleanliness between calls", _LEAVES, {
+    Trial(_LEAVES, {
         "forgets globals": _finds_no("globals"), "wipes files": _finds_no("files"),
     }, times=3),
-    Trial("cleanliness between calls", _STAYS, {"ends processes that a call started": _finds_no("left")},
+    Trial(_STAYS, {"ends processes that a call started": _finds_no("left")},
           times=3, essential=False),
-    Trial("grants", _ASKS, {
+    Trial(_ASKS, {
         "gives no model, tool, secret or workspace without a grant": _finds_no("asked"),
         "reaches no host without a grant": _finds_no("fetched"),
     }),
 )  # fmt: skip
-"""All trials, chapter by chapter; the first one shows that the back end works at all."""
+"""All trials; the first one shows that the back end works at all."""

@@ -127,6 +127,7 @@ class RunResult(Value):
     trace: tuple[str, ...] = ()
     """At most ten lines of the tool's own frames, without host paths."""
     stdout: str = ""
+    """Where more was printed than `Limits.output_bytes`, its end says how much more."""
     stderr: str = ""
     wall_seconds: float = 0.0
 
@@ -142,6 +143,8 @@ class Probe(Value):
     name: str
     """`starts`, or a claim such as `reads no file of the host`."""
     passed: bool
+    refused: bool = False
+    """Passed, since the back end does not offer what the claim is about: nothing can be too weak about it."""
     detail: str = ""
 
 

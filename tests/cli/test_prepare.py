@@ -29,7 +29,6 @@ def test_it_makes_the_sandbox_ready_and_says_what_there_is(
     assert found["compiled"] is True
     assert found["engine"].startswith("wasmtime ")
     assert Path(found["path"]).stat().st_size == found["bytes"]
-    assert found["seconds"] > 0 < found["cpu_seconds"]
     again = alita("prepare")
     assert again.status == 0
     assert "Tools run in: wasm\n✓ embedded Python: component " in again.out

@@ -179,30 +179,11 @@ async def test_all_who_wait_for_a_choice_that_fails_hear_why_and_it_is_made_once
         told.append(refused.value)
 
     with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lazy.tend)
-            await anyio.wait_all_tasks_blocked()
-            async with anyio.create_task_group() as callers:
-                for _ in range(5):
-                    callers.start_soon(want)
-            assert len(Isolating.made) == 1
-            await want()
-            assert len(Isolating.made) == 2
-            tasks.cancel_scope.cancel()
+        async with anyio.create_task_group() as callers:
+            for _ in range(5):
+                callers.start_soon(want)
+        assert len(Isolating.made) == 1
+        await want()
+        assert len(Isolating.made) == 2
     assert len({id(failure) for failure in told}) == 6
     assert {failure.hint for failure in told} == {"Mend the leak."}
-
-
-async def test_an_end_of_tending_keeps_nobody_waiting(settings: Settings) -> None:
-    Isolating.held = anyio.Event()
-    lazy = LazySandbox(with_sandbox(settings, f"{HERE}:Isolating"))
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as callers:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(lazy.tend)
-                await anyio.wait_all_tasks_blocked()
-                callers.start_soon(lazy.run, JOB)
-                await anyio.wait_all_tasks_blocked()
-                tasks.cancel_scope.cancel()
-            Isolating.held.set()
-    assert lazy.kind == "isolating"

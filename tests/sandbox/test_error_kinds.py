@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from alita_mcp.sandbox.runner.supervisor.zygote_link import check_report
 from alita_mcp.sandbox.runner.tool.failures import MAX_KIND, MAX_KINDS, head, kinds_of
+from alita_mcp.sandbox.wire.reports import read_report
 from tests.tables import each_case
 
 PLAIN = ["builtins.Exception", "builtins.BaseException"]
@@ -98,9 +98,9 @@ def test_no_class_passes_for_a_builtin_that_it_is_not(lie: str, monkeypatch: pyt
 
 def test_the_supervisor_cuts_what_a_process_says_of_its_error_and_refuses_what_is_no_list() -> None:
     said = {"status": "error", "error_kinds": ["x" * 9_000, 5, None, *["y"] * 100_000]}
-    kinds = check_report(said)["error_kinds"]
+    kinds = read_report(json.dumps(said).encode())["error_kinds"]
     assert kinds[:4] == ["x" * MAX_KIND, "5", "None", "y"]
     assert len(kinds) == MAX_KINDS
     for wrong in (7, {"a": 1}, None, True):
-        with pytest.raises((TypeError, KeyError)):
-            check_report({"status": "error", "error_kinds": wrong})
+        with pytest.raises(ValueError, match="no report"):
+            read_report(json.dumps({"status": "error", "error_kinds": wrong}).encode())

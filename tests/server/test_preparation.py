@@ -154,4 +154,4 @@ async def test_a_new_server_compiles_unasked_and_its_compiler_goes_with_it_howev
         await peer.ended()
         await gone(everything)
         assert "Traceback" not in peer.stderr
-    assert not list((cache / "compiled").glob("*.json"))
+    assert not list((cache / "compiled").glob("*.cwasm"))

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from alita_mcp import __version__
 from alita_mcp.cli.output import Output
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.choose import BACK_ENDS, Preparable, load_sandbox, open_sandbox
-from alita_mcp.sandbox.conformance import ConformanceReport, Verdict, VerdictKind, conform
+from alita_mcp.sandbox.conformance import TRIALS, try_claims
+from alita_mcp.sandbox.interface import Probe, ProbeReport
 
 if TYPE_CHECKING:
     from alita_mcp.settings import Settings
 
 ALL = "all"
-_SIGNS: dict[VerdictKind, str] = {"passed": "✓", "refused": "-", "failed": "✗"}
+_SIGNS = {"passed": "✓", "refused": "-", "failed": "✗"}
 
 
-async def try_claims(kind: str, settings: Settings, output: Output) -> int:
+async def try_all_claims(kind: str, settings: Settings, output: Output) -> int:
     """Tries every claim on `kind`, on each back end for `all`, on the one that is set for an empty string.
 
     Returns:
         0 when all that work here conform; a back end that does not work here counts only when it was named.
     """
-    reports: list[ConformanceReport] = []
+    reports: list[ProbeReport] = []
     missing: dict[str, SandboxError] = {}
     for name in BACK_ENDS if kind == ALL else (kind,):
         try:
@@ -36,44 +36,54 @@ async def try_claims(kind: str, settings: Settings, output: Output) -> int:
             missing[name] = unavailable
     value = {
         "alita": __version__,
-        "reports": [report.model_dump(mode="json") | {"conforms": report.conforms} for report in reports],
+        "reports": [
+            {
+                "kind": report.kind, "conforms": report.isolates,
+                "claims": [
+                    {"claim": each.name, "outcome": describe_outcome(each), "detail": each.detail}
+                    for each in report.probes
+                ],
+            }
+            for report in reports
+        ],
         "unavailable": {
             name: {"message": problem.message, "hint": problem.hint} for name, problem in missing.items()
         },
-    }
+    }  # fmt: skip
     lines = [line for report in reports for line in describe_report(report)]
     lines += [f"{name} does not work here: {problem}" for name, problem in missing.items()]
     output.print_result(value, "\n".join(lines))
-    return 0 if reports and all(report.conforms for report in reports) else SandboxError.exit_status
+    return 0 if reports and all(report.isolates for report in reports) else SandboxError.exit_status
 
 
-async def try_back_end(name: str, settings: Settings, output: Output) -> ConformanceReport:
+async def try_back_end(name: str, settings: Settings, output: Output) -> ProbeReport:
     """Tries every claim on one back end, and shows how far it is."""
     kind = name or settings.sandbox
     sandbox = load_sandbox(kind, settings) if name or kind != "auto" else await open_sandbox(settings)
     try:
         with output.progress(f"doctor: {sandbox.kind}") as on_stage:
-
-            async def show_verdict(verdict: Verdict) -> None:
-                detail = f" ({verdict.outcome})" if verdict.outcome != "passed" else ""
-                await on_stage(f"{verdict.chapter}: {verdict.claim}{detail}")
-
             if isinstance(sandbox, Preparable):
                 await sandbox.ready(on_stage)
-            return await conform(sandbox, on_verdict=show_verdict)
+            await on_stage("trying all claims")
+            return ProbeReport(kind=sandbox.kind, probes=await try_claims(sandbox, TRIALS))
     finally:
         await sandbox.aclose()
 
 
-def describe_report(report: ConformanceReport) -> list[str]:
-    """The claims by chapter with what came of each, and the sum."""
+def describe_outcome(probe: Probe) -> str:
+    """What came of a claim: `passed`, `refused` or `failed`."""
+    return "refused" if probe.refused else "passed" if probe.passed else "failed"
+
+
+def describe_report(report: ProbeReport) -> list[str]:
+    """The claims with what came of each, and the sum."""
+    outcomes = {probe.name: describe_outcome(probe) for probe in report.probes}
     lines = []
-    for chapter, verdicts in groupby(report.verdicts, key=lambda verdict: verdict.chapter):
-        lines.append(f"{report.kind}: {chapter}")
-        for each in verdicts:
-            detail = f" ({each.outcome}: {each.detail})" if each.outcome != "passed" else ""
-            lines.append(f"  {_SIGNS[each.outcome]} {each.claim}{detail}")
-    found = Counter(verdict.outcome for verdict in report.verdicts)
+    for probe in report.probes:
+        outcome = outcomes[probe.name]
+        detail = f" ({outcome}: {probe.detail})" if probe.detail else ""
+        lines.append(f"  {_SIGNS[outcome]} {probe.name}{detail}")
+    found = Counter(outcomes.values())
     counts = ", ".join(f"{found[outcome]} {outcome}" for outcome in _SIGNS)
-    conforms = "conforms" if report.conforms else "does not conform"
-    return [*lines, f"{report.kind} {conforms}: {counts}, in {report.seconds:.1f} s"]
+    conforms = "conforms" if report.isolates else "does not conform"
+    return [f"{report.kind}:", *lines, f"{report.kind} {conforms}: {counts}"]

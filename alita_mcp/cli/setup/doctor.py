@@ -47,9 +47,9 @@ async def doctor(
 
     settings = read_settings()
     if sandbox is not None:
-        from alita_mcp.cli.setup.claims import try_claims
+        from alita_mcp.cli.setup.claims import try_all_claims
 
-        return await try_claims("".join(sandbox), settings, output)
+        return await try_all_claims("".join(sandbox), settings, output)
     lag = LoopLag()
     with output.progress("doctor") as on_stage:
         async with background() as tasks:

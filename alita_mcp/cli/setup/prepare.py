@@ -56,24 +56,21 @@ async def prepare_sandbox(
 
 async def find_embedded(files: CompiledFiles | None = None) -> dict[str, Any]:
     """What this machine has of the embedded sandbox: component, engine, and the compiled file if there is one."""
-    from alita_mcp.sandbox.wasm.compiled import CompiledFiles, key_for
+    from alita_mcp.sandbox.wasm.compiled import CompiledFiles, engine_version
     from alita_mcp.sandbox.wasm.component import find_component
 
     files = files or CompiledFiles()
     found: dict[str, Any] = {"compiled": False, "folder": str(files.folder)}
     try:
         component = find_component()
-        found |= {"component": component.sha256, "engine": f"wasmtime {key_for(component).engine}"}
+        found |= {"component": component.sha256, "engine": f"wasmtime {engine_version()}"}
         compiled = await files.find(component)
     except SandboxError as problem:
         return {**found, "problem": str(problem)}
     if compiled is None:
         return found
-    record = compiled.record
-    return {
-        **found, "compiled": True, "path": str(compiled.path), "bytes": record.bytes, "sha256": record.sha256,
-        "seconds": record.seconds, "cpu_seconds": record.cpu_seconds,
-    }  # fmt: skip
+    size = compiled.path.stat().st_size
+    return {**found, "compiled": True, "path": str(compiled.path), "bytes": size}
 
 
 def describe_embedded(found: dict[str, Any]) -> str:
@@ -83,6 +80,4 @@ def describe_embedded(found: dict[str, Any]) -> str:
     component = f"component {found['component'][:12]} for {found['engine']}"
     if not found["compiled"]:
         return f"  embedded Python: not compiled yet ({component}); `alita prepare` compiles it"
-    size, wall, processor = f"{found['bytes'] / 1e6:.0f} MB", found["seconds"], found["cpu_seconds"]
-    cost = f"{size}, compiled in {wall:g} s ({processor:g} s of processor time)"
-    return f"✓ embedded Python: {component}, {cost}, at {found['path']}"
+    return f"✓ embedded Python: {component}, {found['bytes'] / 1e6:.0f} MB, at {found['path']}"

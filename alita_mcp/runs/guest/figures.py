@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import sys
+import warnings
 from typing import Any
 
 MAX_FIGURES = 8
@@ -30,7 +31,9 @@ def display(*values: Any) -> None:
 def show(value: Any) -> bool:
     """Keeps a picture of a value for the reply; returns whether the value has one."""
     try:
-        drawn = vars(type(sys.modules["alita_tool"]))["_draw"](value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")  # a script that makes errors of them still gets its figure
+            drawn = vars(type(sys.modules["alita_tool"]))["_draw"](value)
     except BaseException as problem:  # whatever a stranger's drawing raises
         _notes.append(f"A figure is left out: drawing it raised {type(problem).__name__}.")
         return True

@@ -66,7 +66,7 @@ def confine(work: Path, uv: Path, port: int) -> None:
             break
     restrict_files(work, uv, port)
     with suppress(KeyError):  # a machine whose system calls are not in the tables
-        hardening.install_filter(hardening.assemble(os.uname().machine, _filter_rules))
+        hardening.install_filter(_filter_rules)
 
 
 def restrict_files(work: Path, uv: Path, port: int) -> None:

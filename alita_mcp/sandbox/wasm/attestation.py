@@ -6,7 +6,6 @@ process about itself; it cannot prove that the engine has no flaw, nor that the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib import metadata
 
 from pydantic import ValidationError
@@ -17,7 +16,7 @@ from alita_mcp.values import Value
 
 _CAPABILITIES = ("CapInh", "CapPrm", "CapEff", "CapAmb")
 """Not those that a program could get that is started from here: none can be started, and it would get none."""
-_VARIABLES = frozenset({"LC_CTYPE", "SYSTEMROOT", "__CF_USER_TEXT_ENCODING"})
+_VARIABLES = {"LC_CTYPE", "SYSTEMROOT", "__CF_USER_TEXT_ENCODING"}
 """What Python itself, Windows and macOS put there."""
 _PIPES = {0, 1, 2}
 
@@ -32,6 +31,11 @@ class LinuxFacts(Value):
     descriptors: tuple[int, ...]
     dumpable: int
     core_bytes: int
+
+    @property
+    def has_no_network(self) -> bool:
+        """Whether it is in a network namespace of its own, without an interface to anywhere."""
+        return self.own_network and set(self.interfaces) <= {"lo"}
 
 
 class WorkerAttestation(Value):
@@ -58,17 +62,30 @@ def check_attestation(payload: bytes, compiled: str) -> WorkerAttestation:
         found = WorkerAttestation.model_validate(decode_strict(payload))
     except (NotJson, ValidationError) as problem:
         raise SandboxError(f"The worker sent no valid attestation: {problem}") from problem
-    weak: list[str] = []
-    installed = metadata.version("wasmtime")
-    if found.engine != installed:
-        weak.append(f"it runs wasmtime {found.engine!r} where {installed} is installed")
-    if found.compiled != compiled:
-        weak.append(f"it loaded {found.compiled!r} and not {compiled!r}")
-    if strange := sorted(set(found.variables) - _VARIABLES):
-        weak.append(f"it inherited variables ({', '.join(strange)})")
-    if found.system == "linux":
-        weak += _weaknesses_on_linux(found.linux)
-    if weak:
+    installed, strange = metadata.version("wasmtime"), sorted(set(found.variables) - _VARIABLES)
+    claims = [
+        (found.engine == installed, f"it runs wasmtime {found.engine!r} where {installed} is installed"),
+        (found.compiled == compiled, f"it loaded {found.compiled!r} and not {compiled!r}"),
+        (not strange, f"it inherited variables ({', '.join(strange)})"),
+        (found.system != "linux" or found.linux is not None, "it dropped nothing"),
+    ]
+    if (linux := found.linux) is not None:
+        status = linux.status
+        held = [name for name in _CAPABILITIES if set(status.get(name, "?")) != {"0"}]
+        opened = sorted(set(linux.descriptors) - _PIPES)
+        claims += [
+            (not held, f"it holds capabilities ({', '.join(held)})"),
+            (status.get("Seccomp") == "2", "it has no seccomp filter"),
+            (status.get("NoNewPrivs") == "1", "it can gain new privileges"),
+            (status.get("Threads") == "1", "it had threads before it dropped its rights"),
+            (not opened, f"it holds descriptors ({', '.join(map(str, opened))})"),
+            (not linux.dumpable and not linux.core_bytes, "its memory may be dumped"),
+            (
+                linux.has_no_network or not linux.own_network,
+                f"it has network interfaces ({', '.join(linux.interfaces)})",
+            ),
+        ]
+    if weak := [weakness for holds, weakness in claims if not holds]:
         raise SandboxError(f"The worker of the embedded sandbox is weaker than required: {'; '.join(weak)}.")
     return found
 
@@ -76,35 +93,9 @@ def check_attestation(payload: bytes, compiled: str) -> WorkerAttestation:
 def describe_confinement(found: WorkerAttestation) -> str:
     """One line for people: which protections besides the engine are in force, and which are not."""
     if found.linux is not None:
-        network = "no network" if _has_no_network(found.linux) else "sockets refused, no network of its own"
+        network = "no network" if found.linux.has_no_network else "sockets refused, no network of its own"
         user = found.linux.status["Uid"].split()[:1]
         return f"wasmtime {found.engine}; seccomp, no new privileges, no capabilities, {network}, user {''.join(user)}"
     if found.system == "darwin" and found.profile:
         return f"wasmtime {found.engine}; a sandbox profile of macOS"
     return f"wasmtime {found.engine}; a process of its own: nothing else confines it on {found.system}"
-
-
-def _weaknesses_on_linux(found: LinuxFacts | None) -> Iterator[str]:
-    if found is None:
-        yield "it dropped nothing"
-        return
-    status = found.status
-    if held := [name for name in _CAPABILITIES if set(status.get(name, "?")) != {"0"}]:
-        yield f"it holds capabilities ({', '.join(held)})"
-    for name, wanted, words in (
-        ("Seccomp", "2", "it has no seccomp filter"),
-        ("NoNewPrivs", "1", "it can gain new privileges"),
-        ("Threads", "1", "it had threads before it dropped its rights"),
-    ):
-        if status.get(name) != wanted:
-            yield words
-    if strange := sorted(set(found.descriptors) - _PIPES):
-        yield f"it holds descriptors ({', '.join(map(str, strange))})"
-    if found.dumpable or found.core_bytes:
-        yield "its memory may be dumped"
-    if found.own_network and not _has_no_network(found):
-        yield f"it has network interfaces ({', '.join(found.interfaces)})"
-
-
-def _has_no_network(found: LinuxFacts) -> bool:
-    return found.own_network and set(found.interfaces) <= {"lo"}

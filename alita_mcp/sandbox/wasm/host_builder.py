@@ -7,15 +7,15 @@ proxy. What it may use is bounded by the proxy and by its own process (`packages
 from __future__ import annotations
 
 import json
+import os
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 from anyio import to_thread
-from anyio.abc import ByteReceiveStream, ByteStream, Process, SocketAttribute
+from anyio.abc import ByteStream, SocketAttribute
 
 from alita_mcp.errors import SandboxUnavailable
 from alita_mcp.exception_groups import unwrap_groups
@@ -26,7 +26,7 @@ from alita_mcp.sandbox.packages.builder import (
     BUILD_SCRATCH_BYTES,
     BUILD_SECONDS,
     MAX_RESULT_BYTES,
-    BuilderFailed,
+    build_failure,
 )
 from alita_mcp.sandbox.packages.uv_binary import own_uv
 from alita_mcp.sandbox.wasm.build import PYTHON
@@ -37,7 +37,7 @@ PLATFORM = "x86_64-manylinux_2_28"
 MEMORY_BYTES = 2 << 30
 MAX_DOWNLOAD_BYTES = 512 << 20
 _END_SECONDS = 5.0
-_KEPT_COMPLAINTS = 2_000
+_LONGEST_LINE = 2_000
 _GONE = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
@@ -71,7 +71,7 @@ class HostBuilder:
         async def answer(stream: ByteStream) -> None:
             with suppress(*_GONE):
                 async with stream:
-                    await serve(_Client(stream), policy)
+                    await serve(stream, policy)
 
         # uv reaches the index alone: through this proxy on loopback, which ends with the build
         with (
@@ -91,56 +91,37 @@ class HostBuilder:
 
 
 async def _run(work: Path, request: dict[str, Any], on_line: Progress) -> bytes:
+    """Runs the builder program; it ends, and uv with it, when its input does."""
     asked, answered = work / "payload", work / "result"
     await to_thread.run_sync(asked.write_text, json.dumps(request), "utf-8")
     argv = module_command("alita_mcp.sandbox.packages.host_build", str(asked), str(answered))
-    status: int | None = None
-    complaints = bytearray()
-
-    async def read_complaints(pipe: ByteReceiveStream) -> None:
-        async for data in pipe:
-            complaints.extend(data)
-            del complaints[:-_KEPT_COMPLAINTS]
-
-    async def read_lines(pipe: ByteReceiveStream) -> None:
-        rest = b""
-        async for data in pipe:
-            *lines, rest = (rest + data).split(b"\n")
-            for line in lines:
-                await on_line(line.decode("utf-8", "replace"))
-            rest = rest[:_KEPT_COMPLAINTS]
-
-    with anyio.move_on_after(BUILD_SECONDS):
-        async with _process(argv, work) as process:
-            assert process.stdout is not None  # noqa: S101 - opened with pipes
-            assert process.stderr is not None  # noqa: S101
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(read_lines, process.stdout)
-                tasks.start_soon(read_complaints, process.stderr)
-            status = await process.wait()
-    if status is None:
-        raise BuilderFailed(f"The build took more than {BUILD_SECONDS:g} s.", lacks_room=True)
-    if status:
-        last = complaints.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        lacks_room = status < 0 or "No space left" in last
-        raise BuilderFailed(f"The build failed: {last or f'status {status}'}.", lacks_room=lacks_room)
-    if answered.stat().st_size > MAX_RESULT_BYTES:
-        raise BuilderFailed("They take more room than an environment may have.", lacks_room=True)
-    return await to_thread.run_sync(answered.read_bytes)
-
-
-@asynccontextmanager
-async def _process(argv: list[str], work: Path) -> AsyncIterator[Process]:
-    """A process that ends, and uv with it, when its input does."""
-    async with helper_process(argv, cwd=work) as process:
-        try:
-            yield process
-        finally:
-            with anyio.CancelScope(shield=True):
-                if process.stdin is not None:
-                    await process.stdin.aclose()
-                with anyio.move_on_after(_END_SECONDS):
+    with tempfile.TemporaryFile() as complaints:
+        async with helper_process(argv, cwd=work, stderr=complaints) as process:
+            assert process.stdin is not None  # noqa: S101 - opened with pipes
+            assert process.stdout is not None  # noqa: S101
+            try:
+                rest = b""
+                with anyio.move_on_after(BUILD_SECONDS):
+                    async for data in process.stdout:
+                        *lines, rest = (rest[:_LONGEST_LINE] + data).split(b"\n")
+                        for line in lines:
+                            await on_line(line.decode("utf-8", "replace"))
                     await process.wait()
+                status = process.returncode
+            finally:
+                with anyio.move_on_after(_END_SECONDS, shield=True):
+                    await process.stdin.aclose()
+                    await process.wait()
+        complaints.seek(max(0, complaints.seek(0, os.SEEK_END) - _LONGEST_LINE))
+        last = complaints.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
+    if status is None:
+        raise build_failure(f"The build took more than {BUILD_SECONDS:g} s.", lacks_room=True)
+    if status:
+        lacks_room = status < 0 or "No space left" in last
+        raise build_failure(f"The build failed: {last or f'status {status}'}.", lacks_room=lacks_room)
+    if answered.stat().st_size > MAX_RESULT_BYTES:
+        raise build_failure("They take more room than an environment may have.", lacks_room=True)
+    return await to_thread.run_sync(answered.read_bytes)
 
 
 class _Bounded:
@@ -152,22 +133,3 @@ class _Bounded:
 
     async def open(self, host: str, port: int) -> ByteStream:
         return MeteredStream(await self._allowed.open(host, port), self._budget, lambda _stream: None)
-
-
-class _Client:
-    """A connection of uv's, as the proxy takes it."""
-
-    def __init__(self, stream: ByteStream) -> None:
-        self._stream = stream
-
-    async def receive(self) -> bytes:
-        try:
-            return await self._stream.receive()
-        except (anyio.EndOfStream, *_GONE):
-            return b""
-
-    async def send(self, data: bytes) -> None:
-        await self._stream.send(data)
-
-    async def end(self) -> None:
-        await self._stream.send_eof()

@@ -90,16 +90,15 @@ class PackageStore(Folders):
     def __init__(self, settings: Settings, run_apart: RunApart) -> None:
         super().__init__(settings.home / "environments", mode=0o700)
         self._run_apart = run_apart
-        self._seen_whole: dict[str, tuple[str, int, int]] = {}
         self._given: WeakKeyDictionary[Worker, str] = WeakKeyDictionary()
 
     async def has_environment(self, digest: str) -> str | None:
         """The folder of an environment that was stored completely and is what was stored."""
         location = self.find(digest)
-        if location is None or await to_thread.run_sync(self._is_whole, location):
-            return location
-        await self.drop_environment(digest)
-        return None
+        if location is not None and await to_thread.run_sync(_read_archive, Path(location)) is None:
+            await self.drop_environment(digest)
+            return None
+        return location
 
     async def store_environment(self, digest: str, tar: bytes) -> str:
         """Compiles the modules of an environment inside and keeps all of it as an archive; its folder.
@@ -138,21 +137,7 @@ class PackageStore(Folders):
             archive = await to_thread.run_sync(_read_archive, Path(environment.location))
             if archive is not None:
                 return archive
-            # damaged: it is built again when it is prepared again
-            await self.drop_environment(environment.digest)
         raise EnvironmentGone(f"The environment {environment.digest!r} no longer exists.")
-
-    def _is_whole(self, location: str) -> bool:
-        """Looks at the archive's bytes once, and again where its name, size or time changed."""
-        for file in Path(location).glob(f"*{_FILE}"):
-            status = file.stat()
-            seen = (file.name, status.st_size, status.st_mtime_ns)
-            if self._seen_whole.get(location) == seen:
-                return True
-            if _read_archive(Path(location)) is not None:
-                self._seen_whole[location] = seen
-                return True
-        return False
 
     async def _compile(self, sources: dict[str, str]) -> dict[str, bytes]:
         """The bytecode of these sources, by the paths where Python looks for it."""

@@ -7,30 +7,19 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+_HERE = "alita_mcp.sandbox"
 _PACKAGES = (
-    "alita_mcp", "alita_mcp.sandbox", "alita_mcp.sandbox.wire", "alita_mcp.sandbox.runner",
-    "alita_mcp.sandbox.runner.supervisor", "alita_mcp.sandbox.runner.tool",
+    "alita_mcp", _HERE, f"{_HERE}.wire", f"{_HERE}.runner", f"{_HERE}.runner.supervisor", f"{_HERE}.runner.tool",
 )  # fmt: skip
-_SUPERVISOR = (
-    "wire.frames",
-    *(
-        f"runner.supervisor.{name}"
-        for name in (
-            "hardening", "facts", "loop", "reaper", "spawn", "child_process", "scratch", "tunnel", "zygote_link",
-            "warm", "main",
-        )
-    ),
-)  # fmt: skip
-_ZYGOTE = (
-    "wire.strict_json",
-    *(
-        f"runner.tool.{name}"
-        for name in (
-            "file_times", "clock", "seeding", "failures", "workspace", "pictures", "grants", "shapes", "call",
-            "zygote",
-        )
-    ),
-)  # fmt: skip
+_SUPERVISOR = """
+    wire.frames wire.reports runner.supervisor.hardening runner.supervisor.facts runner.supervisor.loop
+    runner.supervisor.processes runner.supervisor.child_process runner.supervisor.scratch runner.supervisor.tunnel
+    runner.supervisor.zygote_link runner.supervisor.warm runner.supervisor.main
+"""
+_ZYGOTE = """
+    wire.strict_json runner.tool.rehearsal runner.tool.failures runner.tool.workspace runner.tool.pictures
+    runner.tool.grants runner.tool.shapes runner.tool.call runner.tool.zygote
+"""
 """What the supervisor starts; the last module is entered."""
 
 
@@ -54,15 +43,11 @@ def supervisor_bundle(token: bytes, *, egress: bool) -> bytes:
 
 
 @cache
-def _bundle(modules: tuple[str, ...]) -> dict[str, Any]:
-    sources = [(_name(module), _source(module)) for module in modules]
-    return {"packages": _PACKAGES, "modules": sources, "entry": _name(modules[-1])}
-
-
-def _name(module: str) -> str:
-    return f"{_PACKAGES[1]}.{module}"
+def _bundle(modules: str) -> dict[str, Any]:
+    sources = [(f"{_HERE}.{module}", _source(module)) for module in modules.split()]
+    return {"packages": _PACKAGES, "modules": sources, "entry": sources[-1][0]}
 
 
 @cache
 def _source(module: str) -> str:
-    return resources.files("alita_mcp.sandbox").joinpath(f"{module.replace('.', '/')}.py").read_text("utf-8")
+    return resources.files(_HERE).joinpath(f"{module.replace('.', '/')}.py").read_text("utf-8")

@@ -12,8 +12,7 @@ from typing import Any
 
 from alita_mcp.sandbox.runner.supervisor.facts import oom_kills
 from alita_mcp.sandbox.runner.supervisor.loop import READABLE, WRITABLE, Loop
-from alita_mcp.sandbox.runner.supervisor.reaper import Reaper, kill
-from alita_mcp.sandbox.runner.supervisor.spawn import Ends
+from alita_mcp.sandbox.runner.supervisor.processes import Ends, Reaper, kill
 
 HEADER = struct.Struct(">cI")
 MAX_WAITING = 80 << 20

@@ -66,13 +66,12 @@ def has_no_new_privileges() -> bool:
     return bool(libc.prctl(*(ctypes.c_ulong(word) for word in (PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0))) == 1)
 
 
-def filter_program(machine: str) -> bytes:
-    """Seccomp filter as a BPF program for `x86_64` or `aarch64`; KeyError on other machines, which get no sandbox."""
-    return assemble(machine, tool_rules)
-
-
 def assemble(machine: str, rules: Callable[[int], Iterable[Instruction]]) -> bytes:
-    """BPF program for a machine of rules on the number of a system call; `rules(column)` takes it from the tables."""
+    """BPF program of rules on the number of a system call; `rules(column)` takes it from the tables.
+
+    Raises:
+        KeyError: the machine is neither `x86_64` nor `aarch64`; it gets no sandbox.
+    """
     column, architecture = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}[machine]
     head = [(LOAD, 0, 0, _ARCHITECTURE), (EQUAL, 1, 0, architecture), _KILL, (LOAD, 0, 0, _NUMBER)]
     if column == 0:  # the x32 calls of an x86_64 kernel would bypass the numbers of the rules
@@ -145,9 +144,9 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
 
-def install_filter(program: bytes | None = None) -> None:
-    """Installs the seccomp filter, or another one, on this process and all its children; it cannot be removed."""
-    program = filter_program(os.uname().machine) if program is None else program
+def install_filter(rules: Callable[[int], Iterable[Instruction]] = tool_rules) -> None:
+    """Installs a seccomp filter of these rules on this process and all its children; it cannot be removed."""
+    program = assemble(os.uname().machine, rules)
     buffer = ctypes.create_string_buffer(program, len(program))
     header = _Program(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
     prctl(PR_SET_NO_NEW_PRIVS, 1)

@@ -11,8 +11,7 @@ from typing import Any
 from alita_mcp.sandbox.runner.supervisor.facts import facts
 from alita_mcp.sandbox.runner.supervisor.hardening import PR_SET_DUMPABLE, install_filter, prctl
 from alita_mcp.sandbox.runner.supervisor.loop import HostLink, Loop
-from alita_mcp.sandbox.runner.supervisor.reaper import Reaper
-from alita_mcp.sandbox.runner.supervisor.spawn import Program
+from alita_mcp.sandbox.runner.supervisor.processes import Program, Reaper
 from alita_mcp.sandbox.runner.supervisor.tunnel import Tunnel
 from alita_mcp.sandbox.runner.supervisor.warm import WarmTool
 from alita_mcp.sandbox.wire.frames import Frame, Kind

@@ -11,12 +11,12 @@ from typing import Any, NoReturn
 from alita_mcp.sandbox.runner.supervisor.child_process import ChildProcess
 from alita_mcp.sandbox.runner.supervisor.facts import oom_kills
 from alita_mcp.sandbox.runner.supervisor.loop import HostLink, Loop
-from alita_mcp.sandbox.runner.supervisor.reaper import Reaper, kill, others
+from alita_mcp.sandbox.runner.supervisor.processes import Program, Reaper, kill, others
 from alita_mcp.sandbox.runner.supervisor.scratch import Scratch, WipeFailed, too_many_files
-from alita_mcp.sandbox.runner.supervisor.spawn import Program
 from alita_mcp.sandbox.runner.supervisor.tunnel import Tunnel
-from alita_mcp.sandbox.runner.supervisor.zygote_link import ZygoteLink, check_report
+from alita_mcp.sandbox.runner.supervisor.zygote_link import ZygoteLink
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Frame, Kind, pieces
+from alita_mcp.sandbox.wire.reports import Output, read_report
 
 FORK_SECONDS = 10.0
 """How long a zygote may take for a fork; then it is replaced."""
@@ -25,6 +25,8 @@ LOOK_SECONDS = 0.05
 MAX_REPLACED = 3
 """Zygotes in a row that were lost without a call."""
 HEADER_BYTES = 64 << 10
+FLOOD = 16
+"""How many times `output_bytes` a call may print."""
 _CRASHED = {"status": "crashed", "message": "wrote invalid data to its channel"}
 _CLEAN = json.dumps({"clean": True}).encode()
 
@@ -54,8 +56,7 @@ class WarmTool:
         self._replaced = 0
         self._oom_before: int | None = None
         """How often the kernel had killed for want of memory when the last order came."""
-        self._kept = {1: bytearray(), 2: bytearray()}
-        self._written = 0
+        self._output = Output(0, 0)
         self._asked = 0
         self._unanswered = 0
 
@@ -68,6 +69,7 @@ class WarmTool:
         """Imports the code."""
         self._program, self._order, self._code = program, order, code
         self._oom_before = oom_kills()
+        self._output = Output(order["output_bytes"], FLOOD * order["output_bytes"])
         self._start_zygote()
 
     def call(self, arguments: bytes) -> None:
@@ -76,8 +78,8 @@ class WarmTool:
         self._arguments = arguments
         self._replaced = 0
         self._oom_before = oom_kills()
-        self._asked = self._unanswered = self._written = 0
-        self._kept = {1: bytearray(), 2: bytearray()}
+        self._asked = self._unanswered = 0
+        self._output = Output(self._order["output_bytes"], FLOOD * self._order["output_bytes"])
         if self._tunnel is not None:
             self._tunnel.admits = True
         self._deadline = time.monotonic() + self._order["wall_seconds"] - self._load_seconds
@@ -126,7 +128,7 @@ class WarmTool:
             self._reaper.wait_for_all()
             if self._reported and not self._running:
                 self._die()
-            self._queue_output(zygote.kept)
+            self._queue_output(zygote.output)
             kind = Kind.RESULT if self._running else Kind.LOADED
             self._link.send_json(kind, head | {"seconds": seconds})
             self._die()
@@ -191,15 +193,14 @@ class WarmTool:
             child.tell(b"C", arguments)
 
     def _on_output(self, child: ChildProcess, stream: int, data: bytes) -> None:
-        kept, limit = self._kept[stream], self._order["output_bytes"]
-        kept += data[: max(0, limit - len(kept))]
-        self._written += len(data)
-        if self._written <= 16 * limit or child is not self._child:
+        self._output.add(stream, data)
+        if child is not self._child or not self._output.is_flood:
             return
         if not self._running:
             self._on_zygote_lost()
         else:
-            message = f"wrote more than {16 * limit} bytes to stdout and stderr (16 x output_bytes)"
+            limit = FLOOD * self._order["output_bytes"]
+            message = f"wrote more than {limit} bytes to stdout and stderr ({FLOOD} x output_bytes)"
             self._finish({"status": "output_flood", "message": message})
 
     def _on_message(self, child: ChildProcess, kind: bytes, payload: bytes) -> None:
@@ -221,8 +222,8 @@ class WarmTool:
         elif kind == b"R":
             length = int.from_bytes(payload[:4])
             try:
-                head = check_report(json.loads(payload[4 : 4 + length]))
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                head = read_report(payload[4 : 4 + length])
+            except ValueError:
                 self._finish(_CRASHED)
                 return
             self._finish(head, payload[4 + length :])
@@ -272,14 +273,15 @@ class WarmTool:
         if self._tunnel is not None:
             self._tunnel.admits = False
             self._tunnel.close_all()
-        self._queue_output(self._kept)
+        self._queue_output(self._output)
         for piece in pieces(result):
             self._link.queue(Kind.CHUNK, 0, piece)
-        self._link.send_json(Kind.RESULT, head | {"seconds": seconds})
+        written = [*self._output.written.values()]
+        self._link.send_json(Kind.RESULT, head | {"seconds": seconds, "written": written})
         self._clean()
 
-    def _queue_output(self, kept: dict[int, bytearray]) -> None:
-        for stream, text in kept.items():
+    def _queue_output(self, output: Output) -> None:
+        for stream, text in output.kept.items():
             for piece in pieces(bytes(text)):
                 self._link.queue(Kind.OUTPUT, stream, piece)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from collections.abc import Callable
@@ -10,14 +9,13 @@ from typing import Any
 
 from alita_mcp.sandbox.runner.supervisor.child_process import ChildProcess
 from alita_mcp.sandbox.runner.supervisor.loop import Loop
-from alita_mcp.sandbox.runner.supervisor.reaper import Reaper, others
-from alita_mcp.sandbox.runner.supervisor.spawn import Ends, Program, spawn
+from alita_mcp.sandbox.runner.supervisor.processes import Ends, Program, Reaper, others, spawn
+from alita_mcp.sandbox.wire.reports import Output, read_report
 
 MAX_REPORT = 64 << 10
 FLOOD = 1024
 """How many times `output_bytes` an import may print; only the first `output_bytes` are kept."""
 _OWN_FDS = {"0", "1", "2", "3"}
-_STATUSES = {"ok", "error", "bad_result", "load_failed", "memory"}
 
 
 class ZygoteLink:
@@ -26,13 +24,13 @@ class ZygoteLink:
     def __init__(self, loop: Loop, reaper: Reaper, order: dict[str, Any]) -> None:
         self.loaded = False
         self.lost = False
-        self.kept = {1: bytearray(), 2: bytearray()}
-        """What the import printed, cut."""
+        limit = order["output_bytes"]
+        self.output = Output(limit, FLOOD * max(limit, 1 << 10))
+        """What the import printed."""
         self.on_loaded: Callable[[dict[str, Any]], None] = lambda _head: None
         self.on_lost: Callable[[], None] = lambda: None
         self._reaper = reaper
         self._order = order
-        self._written = 0
         self._process = ChildProcess(loop, reaper, largest_message=MAX_REPORT)
 
     @property
@@ -100,22 +98,18 @@ class ZygoteLink:
         return "open files" if opened else "processes" if others(1, self.pid) else ""
 
     def _on_output(self, stream: int, data: bytes) -> None:
-        limit = self._order["output_bytes"]
-        kept = self.kept[stream]
-        kept += data[: max(0, limit - len(kept))]
-        self._written += len(data)
-        if self._written <= FLOOD * max(limit, 1 << 10):
-            return
-        message = f"wrote more than {FLOOD * limit} bytes to stdout and stderr (1024 x output_bytes)"
-        self._end({"status": "output_flood", "message": f"{message}, while the module was imported"})
+        self.output.add(stream, data)
+        if self.output.is_flood:
+            limit = FLOOD * self._order["output_bytes"]
+            message = f"wrote more than {limit} bytes to stdout and stderr ({FLOOD} x output_bytes)"
+            self._end({"status": "output_flood", "message": f"{message}, while the module was imported"})
 
     def _on_message(self, kind: bytes, payload: bytes) -> None:
-        if kind != b"L" or self.loaded:
-            self._end({"status": "load_failed", "message": "wrote invalid data to its channel"})
-            return
         try:
-            head = check_report(json.loads(payload))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            if kind != b"L" or self.loaded:
+                raise ValueError(kind)
+            head = read_report(payload)
+        except ValueError:
             self._end({"status": "load_failed", "message": "wrote invalid data to its channel"})
             return
         self.loaded = head["status"] == "ok"
@@ -136,15 +130,3 @@ class ZygoteLink:
                 self.on_lost()
             else:
                 self.on_loaded(head)
-
-
-def check_report(head: dict[str, Any]) -> dict[str, Any]:
-    """Head of a report of an untrusted process, checked and cut to size."""
-    if head["status"] not in _STATUSES:
-        raise ValueError(head["status"])
-    kept: dict[str, Any] = {
-        name: str(head.get(name, ""))[:4000] for name in ("status", "error_type", "message")
-    }
-    kept["trace"] = [str(line)[:400] for line in head.get("trace", [])][:10]
-    kept["error_kinds"] = [str(name)[:300] for name in head.get("error_kinds", [])[:64]]
-    return kept

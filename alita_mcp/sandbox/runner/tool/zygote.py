@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from alita_mcp.sandbox.runner.tool import call, clock, failures, grants, seeding
+from alita_mcp.sandbox.runner.tool import call, failures, grants, rehearsal
 
 CHANNEL = 3
 _PR_SET_DUMPABLE = 4
@@ -50,11 +50,11 @@ def _prepare(options: dict[str, Any], child: call.Child) -> None:
         sys.path.append(options["packages"])  # after the standard library, and never read by `site`
     sys.modules["alita_tool"] = grants.module(options["grants"], child.ask)
     if options["moment"] is not None:
-        child.before_call.append(clock.stand_at(options["moment"]))
+        child.before_call.append(rehearsal.stand_at(options["moment"]))
     elif options["clock_offset_s"]:
-        clock.shift(options["clock_offset_s"])
+        rehearsal.shift_clock(options["clock_offset_s"])
     if options["random_seed"] is not None:
-        child.before_call.append(seeding.draw_from(options["random_seed"]))
+        child.before_call.append(rehearsal.draw_from(options["random_seed"]))
     os.environ.update(dict.fromkeys(_SINGLE, "1"))
 
 

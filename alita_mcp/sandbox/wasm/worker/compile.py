@@ -6,46 +6,21 @@ The process ends with the one that started it, and steps back behind others.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sys
 import threading
-from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from wasmtime import WasmtimeError
 from wasmtime.component import Component
 
 from alita_mcp.sandbox.wasm.private import write_private
 from alita_mcp.sandbox.wasm.worker.engine import Instances, new_engine
-from alita_mcp.sandbox.wasm.worker.features import SETTINGS
 
 NICENESS = 5
 """A third of what others get on a busy machine: less would let those wait for minutes who wait for it."""
 _PAGE = 1 << 16
 _MOST_PAGES = 1 << 14
-
-
-def compile_component(component: Path, sha256: str, target: Path) -> dict[str, Any]:
-    """Compiles the component into a file; returns a record of its sources and engine.
-
-    Raises:
-        ValueError: the component is not the one of that digest.
-        WasmtimeError: the engine refuses it.
-        OSError: it cannot be read or written.
-    """
-    content = component.read_bytes()
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise ValueError(f"{component} is not the file that its record describes")
-    compiled = bytes(Component(new_engine(compiles=True), content).serialize())
-    write_private(target, compiled)
-    base_bytes, spent = _base_bytes(target), os.times()
-    return {
-        "sha256": hashlib.sha256(compiled).hexdigest(), "bytes": len(compiled), "base_bytes": base_bytes,
-        "engine": metadata.version("wasmtime"), "settings": SETTINGS,
-        "cpu_seconds": round(spent.user + spent.system, 2),
-    }  # fmt: skip
 
 
 def follow_parent() -> None:
@@ -61,7 +36,13 @@ def follow_parent() -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-def _base_bytes(compiled: Path) -> int:
+def keep_compiled(aside: Path, compiled: bytes, base_bytes: int) -> None:
+    """Gives a compiled file, which was written aside as `KEY.partial`, the name that says what it is."""
+    sha256 = hashlib.sha256(compiled).hexdigest()
+    aside.rename(aside.with_name(f"{aside.stem}-{base_bytes}-{sha256}.cwasm"))
+
+
+def _find_base_bytes(compiled: Path) -> int:
     """The least memory with which an instance can be made."""
     instances = Instances(compiled, lambda _name, _question: "")
     low, high = 0, _MOST_PAGES
@@ -77,11 +58,15 @@ def _base_bytes(compiled: Path) -> int:
 
 
 def main() -> None:
-    """Entry point: takes the component, its digest and the target; prints the record as JSON."""
-    component, sha256, target = sys.argv[1:]
+    """Entry point: takes the component, its digest and a path `KEY.partial`; leaves the compiled file beside it."""
+    component, sha256, aside = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     follow_parent()
     try:
-        made = compile_component(Path(component), sha256, Path(target))
-    except (OSError, ValueError, WasmtimeError) as problem:
+        content = component.read_bytes()
+        if hashlib.sha256(content).hexdigest() != sha256:
+            sys.exit(f"{component} is not the file that its record describes")
+        compiled = bytes(Component(new_engine(compiles=True), content).serialize())
+        write_private(aside, compiled)
+        keep_compiled(aside, compiled, _find_base_bytes(aside))
+    except (OSError, WasmtimeError) as problem:
         sys.exit(str(problem))
-    print(json.dumps(made))  # noqa: T201 - its answer

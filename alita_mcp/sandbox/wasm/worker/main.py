@@ -12,56 +12,22 @@ import json
 import os
 import time
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from wasmtime import Store, WasmtimeError
 
-from alita_mcp.sandbox.runner.tool.failures import MAX_KIND, MAX_KINDS
 from alita_mcp.sandbox.wasm.worker import confinement
 from alita_mcp.sandbox.wasm.worker.deadline import Deadline
 from alita_mcp.sandbox.wasm.worker.engine import Instances, OsCallbacks
 from alita_mcp.sandbox.wasm.worker.link import Link
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Kind
+from alita_mcp.sandbox.wire.reports import Output, read_report
 
 FLOOD = 16
 """How many times as much output as is kept may be written."""
 MAX_HEAD = 64 << 10
-_STATUSES = ("ok", "error", "load_failed", "bad_result", "memory")
-"""What the inside may say of itself; the rest is the worker's to find."""
-_HEAD = {"status": 0, "error_type": 0, "message": 0, "error_kinds": MAX_KINDS, "trace": MAX_HEAD}
-"""What it may add; 0: text, else a list of so many texts."""
 _CALLBACK_OPTIONS = ("clock_offset_s", "moment", "random_seed")
-
-
-class Output:
-    """Captured output of a call: the first bytes of stdout (1) and stderr (2) are kept, all are counted."""
-
-    def __init__(self, kept_bytes: int, on_flood: Callable[[], None]) -> None:
-        self.kept = {1: bytearray(), 2: bytearray()}
-        self._limit = kept_bytes
-        self._written = 0
-        self._on_flood = on_flood
-
-    @property
-    def is_flood(self) -> bool:
-        """Whether more was written than may be."""
-        return self._written > FLOOD * self._limit
-
-    def add(self, stream: int, data: bytes) -> None:
-        """Takes a piece; ends the call when it is too much."""
-        kept = self.kept[stream]
-        kept += data[: max(0, self._limit - len(kept))]
-        self._written += len(data)
-        if self.is_flood:
-            self._on_flood()
-
-    def clear(self) -> None:
-        """Forgets what was written so far."""
-        for kept in self.kept.values():
-            kept.clear()
-        self._written = 0
 
 
 class Ready(NamedTuple):
@@ -83,7 +49,7 @@ class Worker:
         self._order: dict[str, Any] = {}
         self._packages: zipfile.ZipFile | None = None
         self._code = ""
-        self._output = Output(0, lambda: None)
+        self._output = Output(0, 0)
         self._ready: Ready | None = None
         self._payload = bytearray()
         self._may_ask = self._asked = self._number = 0
@@ -114,7 +80,6 @@ class Worker:
     def _load(self, order: dict[str, Any], code: str) -> None:
         self._close_ready()
         self._order, self._code, self._kind = order, code, Kind.LOADED
-        self._output = Output(order["output_bytes"], self._instances.engine.increment_epoch)
         self._instances.strings.longest = max(order["result_bytes"], MAX_PAYLOAD) + MAX_HEAD
         self._instances.os_callbacks = OsCallbacks(
             **{name: order["options"][name] for name in _CALLBACK_OPTIONS}
@@ -128,18 +93,18 @@ class Worker:
     def _make_ready(self) -> dict[str, Any]:
         """Makes the instance of the next call; how the import went."""
         limits, started = self._order["rlimits"], time.monotonic()
-        self._output.clear()
+        self._begin_output()
         self._instances.os_callbacks.restart()
         self._deadline.start_clock(self._order["wall_seconds"], limits["cpu_seconds"])
         store = None
         try:
             store, instance = self._instances.open_instance(
-                self._base_bytes + self._order["memory_bytes"], self._output.add
+                self._base_bytes + self._order["memory_bytes"], self._take_output
             )
             load, call = (instance.get_func(store, name) for name in ("load", "call"))
             words = {"code": self._code, "options": self._order["options"]}
             answer = load(store, json.dumps(words))
-            head = self._head(answer.encode()) if answer else {"status": "ok"}
+            head = _read_head(answer.encode()) if answer else {"status": "ok"}
         except (WasmtimeError, MemoryError) as trap:
             head = self._trap_report(trap, loading=True)
         if limit := self._deadline.stop_clock():
@@ -159,13 +124,13 @@ class Worker:
         ready, self._ready = self._ready, None
         self._may_ask, self._asked, self._number = self._order["broker_calls"], 0, 0
         limits, started = self._order["rlimits"], time.monotonic()
-        self._output.clear()
+        self._begin_output()
         self._instances.os_callbacks.restart()
         self._deadline.start_clock(self._order["wall_seconds"] - ready.seconds, limits["cpu_seconds"])
         result = b""
         try:
             first, _, result = ready.call(ready.store, arguments).encode("utf-8", "replace").partition(b"\n")
-            head = self._head(first)
+            head = _read_head(first)
         except (WasmtimeError, MemoryError) as trap:
             head = self._trap_report(trap, loading=False)
         self._may_ask = 0
@@ -182,7 +147,8 @@ class Worker:
                 "message": f"the interpreter gave {len(result)} bytes, more than the limit of {largest}",
             }
         self._send_output()
-        self._link.send_json(Kind.RESULT, {**head, "seconds": seconds})
+        written = [*self._output.written.values()]
+        self._link.send_json(Kind.RESULT, {**head, "seconds": seconds, "written": written})
         ready.store.close()
         # the instance of the next call is made while the caller reads
         is_clean = self._order["once"] or self._make_ready()["status"] == "ok"
@@ -198,19 +164,13 @@ class Worker:
             if kept:
                 self._link.send(Kind.OUTPUT, bytes(kept), stream)
 
-    def _head(self, data: bytes) -> dict[str, Any]:
-        """What the inside says about itself, as far as it may."""
-        garbage = {"status": "crashed", "message": "the interpreter gave an invalid answer"}
-        if len(data) > MAX_HEAD:
-            return garbage
-        try:
-            said = json.loads(data)
-        except (ValueError, RecursionError):
-            return garbage
-        if not isinstance(said, dict) or said.get("status") not in _STATUSES:
-            return garbage
-        head = {name: said[name] for name in _HEAD if name in said}
-        return head if all(_fits(part, _HEAD[name]) for name, part in head.items()) else garbage
+    def _begin_output(self) -> None:
+        self._output = Output(self._order["output_bytes"], FLOOD * self._order["output_bytes"])
+
+    def _take_output(self, stream: int, data: bytes) -> None:
+        self._output.add(stream, data)
+        if self._output.is_flood:
+            self._instances.engine.increment_epoch()
 
     def _trap_report(self, trap: Exception, *, loading: bool) -> dict[str, Any]:
         """How a call ended that the engine ended."""
@@ -268,14 +228,14 @@ class Worker:
             return ""
 
 
-def _fits(part: object, texts: int) -> bool:
-    if not texts:
-        return isinstance(part, str)
-    return (
-        isinstance(part, list)
-        and len(part) <= texts
-        and all(isinstance(text, str) and (texts != MAX_KINDS or len(text) <= MAX_KIND) for text in part)
-    )
+def _read_head(data: bytes) -> dict[str, Any]:
+    """What the inside says about itself, as far as it may."""
+    try:
+        if len(data) <= MAX_HEAD:
+            return read_report(data)
+    except ValueError:
+        pass
+    return {"status": "crashed", "message": "the interpreter gave an invalid answer"}
 
 
 def _refusal(name: str, message: str) -> str:
