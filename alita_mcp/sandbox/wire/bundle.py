@@ -18,7 +18,7 @@ _SUPERVISOR = """
 """
 _ZYGOTE = """
     wire.strict_json runner.tool.rehearsal runner.tool.failures runner.tool.workspace runner.tool.grants
-    runner.tool.shapes runner.tool.call runner.tool.zygote
+    runner.tool.shapes runner.tool.calling runner.tool.call runner.tool.zygote
 """
 """What the supervisor starts; the last module is entered."""
 

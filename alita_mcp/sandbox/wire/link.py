@@ -11,17 +11,13 @@ from collections import deque
 from typing import Any, Protocol
 
 import anyio
+from pydantic import ValidationError
 
 from alita_mcp.errors import SandboxError, SandboxRefused
-from alita_mcp.sandbox.wire.attestation import (
-    Attestation,
-    Demands,
-    is_old_python,
-    read_attestation,
-    weaknesses,
-)
+from alita_mcp.sandbox.wire.attestation import Attestation, Demands, weaknesses
 from alita_mcp.sandbox.wire.bundle import supervisor_bundle
 from alita_mcp.sandbox.wire.frames import TOKEN_BYTES, Decoder, Frame, FrameError, Kind, encode, pieces
+from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
 from alita_mcp.values import Limits, Value
 
 START_SECONDS = 60.0
@@ -120,11 +116,11 @@ class Worker:
             SandboxError: it did not start, or is weaker than demanded.
             SandboxRefused: the memory limit is too small for Python itself.
         """
-        found = self._attestation = read_attestation(
-            await self.hear(supervisor_bundle(self.token, egress=egress))
-        )
-        if is_old_python(found):
-            raise SandboxError(f"The sandbox needs Python 3.11 or newer; it has {found.python}.")
+        try:
+            hello = decode_strict(await self.hear(supervisor_bundle(self.token, egress=egress)))
+            found = self._attestation = Attestation.model_validate(hello)
+        except (NotJson, ValidationError) as problem:
+            raise SandboxError(f"The sandbox's attestation cannot be read: {problem}") from problem
         demands = self._confinement.demands
         if weak := weaknesses(found, demands) if demands else ():
             raise SandboxError(f"The sandbox is weaker than required: {'; '.join(weak)}.")

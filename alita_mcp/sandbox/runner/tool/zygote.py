@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
 import json
-import linecache
 import os
 import signal
 import socket
 import sys
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
-from alita_mcp.sandbox.runner.tool import call, failures, grants, rehearsal
+from alita_mcp.sandbox.runner.tool import call, calling, failures, grants, rehearsal
 
 CHANNEL = 3
 _PR_SET_DUMPABLE = 4
@@ -34,7 +33,13 @@ def main(source: int, options: dict[str, Any]) -> None:
         lock_memory, fork = _memory_lock(), _fork_of_sibling()
         child = call.Child(options)
         _prepare(options, child)
-        function = _load(control, code, options["function"])
+        compiled = functools.partial(compile, code, failures.FILE, "exec", dont_inherit=True)
+        function, failed = calling.import_tool(code, options["function"], lambda _module: compiled())
+        if failed:
+            child.caller.flush()
+            _say(control, failed)
+            os._exit(0)
+        child.caller.flush()
         _settle(function)
         _say(control, {"status": "ok"})
         _serve(control, child, function, lock_memory, fork)
@@ -48,32 +53,14 @@ def _prepare(options: dict[str, Any], child: call.Child) -> None:
         del sys.modules[name]
     if options["packages"]:
         sys.path.append(options["packages"])  # after the standard library, and never read by `site`
-    sys.modules["alita_tool"] = grants.module(options["grants"], child.ask)
+    sys.modules["alita_tool"] = grants.module(options["grants"], child.caller.ask)
     if options["moment"] is not None:
-        child.before_call.append(rehearsal.stand_at(options["moment"]))
+        child.caller.before_call.append(rehearsal.stand_at(options["moment"]))
     elif options["clock_offset_s"]:
         rehearsal.shift_clock(options["clock_offset_s"])
     if options["random_seed"] is not None:
-        child.before_call.append(rehearsal.draw_from(options["random_seed"]))
+        child.caller.before_call.append(rehearsal.draw_from(options["random_seed"]))
     os.environ.update(dict.fromkeys(_SINGLE, "1"))
-
-
-def _load(control: socket.socket, code: str, name: str) -> Any:
-    module = ModuleType("tool")
-    module.__file__ = failures.FILE
-    sys.modules["tool"] = module
-    lines = code.splitlines(keepends=True)
-    linecache.cache[failures.FILE] = (len(code), None, lines, failures.FILE)
-    dumps = json.dumps
-    try:
-        exec(compile(code, failures.FILE, "exec", dont_inherit=True), module.__dict__)
-    except BaseException as problem:
-        _fail(control, failures.head("load_failed", problem), dumps)
-    function = module.__dict__.get(name)
-    if not callable(function):
-        message = f"the module defines no function {name!r}"
-        _fail(control, {"status": "load_failed", "error_type": "AttributeError", "message": message}, dumps)
-    return function
 
 
 def _settle(function: Any) -> None:
@@ -82,7 +69,6 @@ def _settle(function: Any) -> None:
         os.environ.pop(name, None)
     if getattr(getattr(function, "__code__", None), "co_flags", 0) & _CO_COROUTINE:
         import asyncio  # noqa: F401 - once here, or each call would import it
-    _flush()
     signal.setitimer(signal.ITIMER_REAL, 0)
     # signals of a call must not run the tool's handlers here: they would leave something for the next call
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -143,20 +129,6 @@ def _memory_lock() -> Any:
     prctl = ctypes.CDLL(None).prctl
     words = [ctypes.c_ulong(word) for word in (_PR_SET_DUMPABLE, 0, 0, 0, 0)]
     return lambda: prctl(*words)
-
-
-def _fail(control: socket.socket, head: dict[str, Any], dumps: Any) -> None:
-    _flush()
-    _say(control, head, dumps)
-    os._exit(0)
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BaseException:
-            pass
 
 
 def _say(control: socket.socket, head: dict[str, Any], dumps: Any = json.dumps) -> None:
