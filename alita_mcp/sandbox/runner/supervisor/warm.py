@@ -14,7 +14,7 @@ from alita_mcp.sandbox.runner.supervisor.loop import HostLink, Loop
 from alita_mcp.sandbox.runner.supervisor.processes import Program, Reaper, kill, others
 from alita_mcp.sandbox.runner.supervisor.scratch import Scratch, WipeFailed, too_many_files
 from alita_mcp.sandbox.runner.supervisor.tunnel import Tunnel
-from alita_mcp.sandbox.runner.supervisor.zygote_link import ZygoteLink
+from alita_mcp.sandbox.runner.supervisor.zygote import Zygote
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Frame, Kind, pieces
 from alita_mcp.sandbox.wire.reports import Output, read_report
 
@@ -43,7 +43,7 @@ class WarmTool:
         self._order: dict[str, Any] = {}
         self._program = Program("", {})
         self._code = b""
-        self._zygote: ZygoteLink | None = None
+        self._zygote: Zygote | None = None
         self._child: ChildProcess | None = None
         self._running = False
         self._arguments: bytes | None = None
@@ -106,7 +106,7 @@ class WarmTool:
             self._zygote.check()
 
     def _start_zygote(self) -> None:
-        zygote = self._zygote = ZygoteLink(self._loop, self._reaper, self._order)
+        zygote = self._zygote = Zygote(self._loop, self._reaper, self._order)
         zygote.on_loaded = self._on_loaded
         zygote.on_lost = self._on_zygote_lost
         zygote.start(self._program, self._code)
@@ -171,14 +171,14 @@ class WarmTool:
         self._wipe_scratch()
         self._start_zygote()
 
-    def _prepare(self, zygote: ZygoteLink) -> None:
+    def _prepare(self, zygote: Zygote) -> None:
         largest = max(self._order["result_bytes"] + HEADER_BYTES, MAX_PAYLOAD)
         child = self._child = ChildProcess(self._loop, self._reaper, largest_message=largest)
         child.on_output = lambda stream, data: self._on_output(child, stream, data)
         child.on_message = lambda kind, payload: self._on_message(child, kind, payload)
         child.on_end = lambda: self._on_child_end(child)
         ends = child.open(introduces_itself=True)
-        zygote.fork(ends)
+        zygote.hand_over(ends)
         for fd in ends:
             os.close(fd)
         if not self._running:
