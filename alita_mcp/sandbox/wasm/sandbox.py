@@ -11,8 +11,9 @@ from alita_mcp.errors import PackagesRejected
 from alita_mcp.progress import ignore_stage
 from alita_mcp.sandbox import conformance
 from alita_mcp.sandbox.abilities import Abilities
-from alita_mcp.sandbox.interface import Environment, Job, Probe, ProbeReport, Progress, RunResult
-from alita_mcp.sandbox.wasm import abilities, attestation, component
+from alita_mcp.sandbox.interface import Environment, Job, ProbeReport, Progress, RunResult
+from alita_mcp.sandbox.wasm import abilities, component
+from alita_mcp.sandbox.wasm.attestation import check_attestation
 from alita_mcp.sandbox.wasm.compiled import Compiled, CompiledFiles
 from alita_mcp.sandbox.wasm.host_builder import HostBuilder
 from alita_mcp.sandbox.wasm.idle_workers import IdleWorkers, Lease
@@ -44,7 +45,6 @@ class WasmSandbox(HostBuilder, PooledSandbox):
         self.environments = HostEnvironments(self, settings)
         self._preparing = anyio.Lock()
         self._compiled: Compiled | None = None
-        self._attested: attestation.WorkerAttestation | None = None
 
     async def ready(self, progress: Progress) -> Compiled:
         """The component compiled for this machine, checked once, and again where the file is another one by now.
@@ -59,13 +59,7 @@ class WasmSandbox(HostBuilder, PooledSandbox):
 
     async def probe(self) -> ProbeReport:
         """Runs the trials that decide whether it is used; see `conformance`."""
-        report = await conformance.probe(self, HINT)
-        if self._attested is None:
-            return report
-        confined = Probe(
-            name="worker confined", passed=True, detail=attestation.describe_confinement(self._attested)
-        )
-        return report.model_copy(update={"probes": (*report.probes, confined)})
+        return await conformance.probe(self, HINT)
 
     async def abilities(self) -> Abilities:
         """Those of the CPython in the component."""
@@ -141,6 +135,6 @@ class WasmSandbox(HostBuilder, PooledSandbox):
                 "token": worker.token.hex(), "compiled": str(ready.path), "base_bytes": ready.base_bytes,
             }  # fmt: skip
             hello = await worker.hear(encode(Kind.PAYLOAD, 0, json.dumps(words).encode()))
-            self._attested = attestation.check_attestation(hello, ready.path.name)
+            check_attestation(hello, ready.path.name)
             return worker, stack.pop_all()
         raise AssertionError
