@@ -101,16 +101,9 @@ class Worker:
         self._decoder = Decoder(self.token)
         self._arrived: deque[Frame] = deque()
         self._sending = anyio.Lock()
-        self._attestation: Attestation | None = None
 
-    @property
-    def attestation(self) -> Attestation:
-        """The supervisor's findings; there since `greet`."""
-        assert self._attestation is not None  # noqa: S101 - a worker is greeted when it is opened
-        return self._attestation
-
-    async def greet(self, *, egress: bool) -> None:
-        """Sends the supervisor and checks its attestation.
+    async def greet(self, *, egress: bool) -> Attestation:
+        """Sends the supervisor; its attestation, checked.
 
         Raises:
             SandboxError: it did not start, or is weaker than demanded.
@@ -118,12 +111,13 @@ class Worker:
         """
         try:
             hello = decode_strict(await self.hear(supervisor_bundle(self.token, egress=egress)))
-            found = self._attestation = Attestation.model_validate(hello)
+            found = Attestation.model_validate(hello)
         except (NotJson, ValidationError) as problem:
             raise SandboxError(f"The sandbox's attestation cannot be read: {problem}") from problem
         demands = self._confinement.demands
         if weak := weaknesses(found, demands) if demands else ():
             raise SandboxError(f"The sandbox is weaker than required: {'; '.join(weak)}.")
+        return found
 
     async def hear(self, first_words: bytes) -> bytes:
         """Says the first words on the wire; the attestation that answers them.
