@@ -27,6 +27,7 @@ MAX_REPLACED = 3
 HEADER_BYTES = 64 << 10
 FLOOD = 16
 """How many times `output_bytes` a call may print."""
+_STREAMS = {Kind.OPEN, Kind.DATA, Kind.END, Kind.RESET, Kind.CREDIT}
 _CRASHED = {"status": "crashed", "message": "wrote invalid data to its channel"}
 _CLEAN = json.dumps({"clean": True}).encode()
 
@@ -34,14 +35,15 @@ _CLEAN = json.dumps({"clean": True}).encode()
 class WarmTool:
     """A tool that is loaded and runs one call at a time; the next call's child is forked ahead."""
 
-    def __init__(self, loop: Loop, link: HostLink, reaper: Reaper, tunnel: Tunnel | None) -> None:
+    def __init__(self, loop: Loop, options: dict[str, Any]) -> None:
         self._loop = loop
-        self._link = link
-        self._reaper = reaper
-        self._tunnel = tunnel
+        self._link = HostLink(loop, bytes.fromhex(options["token"]), self._on_frame)
+        self._reaper = Reaper()
+        self._tunnel = Tunnel(loop, self._link) if options["egress"] else None
         self._scratch = Scratch()
+        self._program = Program(options["boot"], options["zygote"])
+        self._payload = bytearray()
         self._order: dict[str, Any] = {}
-        self._program = Program("", {})
         self._code = b""
         self._zygote: Zygote | None = None
         self._child: ChildProcess | None = None
@@ -65,32 +67,46 @@ class WarmTool:
         limit: int = self._order["options"]["limits"]["scratch_files"]
         return limit
 
-    def load(self, program: Program, order: dict[str, Any], code: bytes) -> None:
-        """Imports the code."""
-        self._program, self._order, self._code = program, order, code
-        self._oom_before = oom_kills()
-        self._output = Output(order["output_bytes"], FLOOD * order["output_bytes"])
-        self._start_zygote()
+    def attest(self, attestation: dict[str, object]) -> None:
+        """Says hello."""
+        self._link.send_json(Kind.HELLO, attestation)
 
-    def call(self, arguments: bytes) -> None:
+    def _on_frame(self, frame: Frame) -> None:
+        if frame.kind == Kind.PAYLOAD:
+            self._payload += frame.payload
+        elif frame.kind == Kind.CALL:
+            self._call()
+        elif frame.kind == Kind.LOAD:
+            self._order, self._code = json.loads(frame.payload), self._take_payload()
+            self._begin_order()
+            self._start_zygote()
+        elif frame.kind == Kind.ANSWER:
+            # one that comes too late is dropped
+            if self._running and self._child is not None and frame.stream == self._unanswered != 0:
+                self._unanswered = 0
+                self._child.tell(b"A", frame.payload)
+        elif self._tunnel is not None and frame.kind in _STREAMS:
+            self._tunnel.on_frame(frame)
+
+    def _take_payload(self) -> bytes:
+        payload, self._payload = bytes(self._payload), bytearray()
+        return payload
+
+    def _begin_order(self) -> None:
+        self._oom_before = oom_kills()
+        self._output = Output(self._order["output_bytes"], FLOOD * self._order["output_bytes"])
+
+    def _call(self) -> None:
         """Calls the function; the host has heard CLEAN or LOADED before."""
         self._running = True
-        self._arguments = arguments
-        self._replaced = 0
-        self._oom_before = oom_kills()
-        self._asked = self._unanswered = 0
-        self._output = Output(self._order["output_bytes"], FLOOD * self._order["output_bytes"])
+        self._arguments = self._take_payload()
+        self._begin_order()
+        self._replaced = self._asked = self._unanswered = 0
         if self._tunnel is not None:
             self._tunnel.admits = True
         self._deadline = time.monotonic() + self._order["wall_seconds"] - self._load_seconds
         self._watch()
         self._begin()
-
-    def answer(self, frame: Frame) -> None:
-        """The host's answer to a question; one that comes too late is dropped."""
-        if self._running and self._child is not None and frame.stream == self._unanswered != 0:
-            self._unanswered = 0
-            self._child.tell(b"A", frame.payload)
 
     def on_child_signal(self) -> None:
         """A process died or was stopped."""
