@@ -21,7 +21,7 @@ _OWN_FDS = {"0", "1", "2", "3"}
 class Zygote(ChildProcess):
     """Process that imports the tool and forks a child for each call.
 
-    Calls `on_loaded(head)` once, and `on_lost()` when it cannot be used any more.
+    Calls `on_loaded(self, head)` once, and `on_lost()` when it cannot be used any more.
     """
 
     def __init__(self, loop: Loop, reaper: Reaper, order: dict[str, Any]) -> None:
@@ -31,7 +31,7 @@ class Zygote(ChildProcess):
         limit = order["output_bytes"]
         self.output = Output(limit, FLOOD * max(limit, 1 << 10))
         """What the import printed."""
-        self.on_loaded: Callable[[dict[str, Any]], None] = lambda _head: None
+        self.on_loaded: Callable[[Zygote, dict[str, Any]], None] = lambda _zygote, _head: None
         self.on_lost: Callable[[], None] = lambda: None
         self.on_output, self.on_message, self.on_end = self._take_output, self._take_message, self._take_end
         self._order = order
@@ -98,7 +98,7 @@ class Zygote(ChildProcess):
             self._end({"status": "load_failed", "message": "wrote invalid data to its channel"})
             return
         self.loaded = head["status"] == "ok"
-        self.on_loaded(head)
+        self.on_loaded(self, head)
 
     def _take_end(self) -> None:
         death = self.describe_end(self._order["rlimits"]["cpu_seconds"])
@@ -114,4 +114,4 @@ class Zygote(ChildProcess):
             if self.loaded:
                 self.on_lost()
             else:
-                self.on_loaded(head)
+                self.on_loaded(self, head)
