@@ -48,29 +48,23 @@ class Transport(Protocol):
 
         What a cancelled call did not write goes out before the next one's bytes, or `is_whole` turns False.
         """
-        ...
 
     async def receive(self) -> bytes:
         """The next bytes; empty when the supervisor is gone."""
-        ...
 
     def is_silent(self) -> bool:
         """Whether nothing waits to be received, the end included, as far as that can be told without waiting."""
-        ...
 
     @property
     def is_whole(self) -> bool:
         """False once bytes that were to be sent are lost."""
-        ...
 
     async def ran_out_of_memory(self, *, ended: bool) -> bool:
         """Whether the kernel killed a process of this sandbox for want of memory; `ended`: PID 1 is gone too."""
-        ...
 
     @property
     def complaints(self) -> str:
         """What was written to stderr, shortened."""
-        ...
 
 
 class Confinement(Value):
