@@ -201,10 +201,10 @@ class Agent:
         steps: list[Step] = []
         spent: list[BudgetSpent] = []
 
-        async def take(call: ToolCall) -> None:
+        async def take(call: ToolCall, number: int) -> None:
             async with places:
                 try:
-                    step, texts[call.id] = await self.steps.take_step(call, thought)
+                    step, texts[call.id] = await self.steps.take_step(call, number, thought)
                 except BudgetSpent as failure:
                     spent.append(failure)
                     return
@@ -212,7 +212,7 @@ class Agent:
 
         async with anyio.create_task_group() as group:
             for call in allowed:
-                group.start_soon(take, call)
+                group.start_soon(take, call, self._run.reserve_step())
         if spent:
             raise spent[0]
         return texts, sorted(steps, key=lambda step: step.number)

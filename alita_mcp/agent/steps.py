@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -33,6 +34,18 @@ MAX_QUESTION = 1_000
 Delegate = Callable[[dict[str, Any]], Awaitable[ActionResult]]
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What a call gave."""
+
+    value: Any = None
+    ok: bool = True
+    error: str = ""
+    sources: tuple[Source, ...] = ()
+    is_data: bool = True
+    program: Program | None = None
+
+
 class Steps:
     """Executor of one agent's steps."""
 
@@ -43,7 +56,7 @@ class Steps:
         self._made_calls: Counter[str] = Counter()
         self.offered: dict[str, FoundTool] = {}
         """Tools of the library that were found, the last ones last."""
-        self._own: dict[str, Callable[[dict[str, Any]], Awaitable[Observation]]] = {
+        self._own: dict[str, Callable[[dict[str, Any]], Awaitable[Outcome]]] = {
             tools.SEARCH: self._search,
             tools.RUN_CODE: self._run_code,
             tools.BUILD: self._build,
@@ -56,27 +69,32 @@ class Steps:
             tools.DELEGATE: self._delegate_part,
         }
 
-    async def take_step(self, call: ToolCall, thought: str) -> tuple[Step, str]:
-        """Makes a call; returns the step and the text for the model, also for a failure.
+    async def take_step(self, call: ToolCall, number: int, thought: str) -> tuple[Step, str]:
+        """Makes a call as the step of a number; returns the step and the text for the model, also for a failure.
 
         Raises:
             BudgetSpent: a limit of the run was reached on the way.
         """
-        number, begun = self._run.reserve_step(), time.monotonic()
-        spent = self._run.parts.meter.usage.cost_usd or 0.0
+        begun, spent = time.monotonic(), self._run.parts.meter.usage.cost_usd or 0.0
         await self._run.emit("step_started", f"{number}. {call.name}", self._agent, {"number": number})
         observation: Observation | None = None
         try:
-            observation = await self._make_call(call)
-            in_parts = call.name in (tools.READ_PAGE, tools.READ_FILE)
-            text = _part(observation, call.arguments) if in_parts else excerpt(observation)
-            source = observation.sources[0].url if len(observation.sources) == 1 else ""
-            text, ok = prompts.observation(observation.reference, text, source), True
+            outcome = await self._make_call(call)
+            ok = outcome.ok
+            if ok or outcome.value is not None:
+                observation = await self._run.observations.keep_value(
+                    number, outcome.value, sources=outcome.sources, is_data=ok and outcome.is_data,
+                    program=outcome.program,
+                )  # fmt: skip
+            if ok and observation is not None:
+                in_parts = call.name in (tools.READ_PAGE, tools.READ_FILE)
+                text = _part(observation, call.arguments) if in_parts else excerpt(observation)
+                source = outcome.sources[0].url if len(outcome.sources) == 1 else ""
+                text = prompts.observation(observation.reference, text, source)
+            else:
+                text = prompts.call_failure(outcome.error)
         except BudgetSpent:
             raise
-        except _CallFailed as failed:
-            observation, ok = failed.observation, False
-            text = prompts.call_failure(failed.text)
         except AlitaError as failure:
             text, ok = prompts.call_failure(str(failure)), False
         step = Step(
@@ -95,12 +113,11 @@ class Steps:
         await self._run.record_step(step)
         return step, text
 
-    async def _make_call(self, call: ToolCall) -> Observation:
+    async def _make_call(self, call: ToolCall) -> Outcome:
         """Makes a call of an agent tool, or else of a tool of the library.
 
         Raises:
             InvalidArguments: the call cannot be made as it is.
-            _CallFailed: it came to nothing.
         """
         if call.unreadable:
             raise InvalidArguments(
@@ -131,7 +148,7 @@ class Steps:
                 )
             self.offer(known)
         self._run.record_use([name])
-        return await self._keep_result(await abilities.call_tool(name, arguments))
+        return self._outcome(await abilities.call_tool(name, arguments))
 
     def _resolve(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments with the values that their references name."""
@@ -150,23 +167,12 @@ class Steps:
         while len(self.offered) > tools.MAX_OFFERED:
             del self.offered[next(iter(self.offered))]
 
-    async def _keep_result(
-        self, result: ActionResult, *, is_data: bool = True, program: Program | None = None
-    ) -> Observation:
-        """Keeps what an action gave.
-
-        Raises:
-            _CallFailed: it failed.
-        """
+    def _outcome(self, result: ActionResult, **more: Any) -> Outcome:
+        """The outcome of an action of the app."""
         self._run.access.has_private_data |= result.is_private
-        if result.ok:
-            return await self._run.observations.keep_value(result.value, is_data=is_data, program=program)
-        kept = None
-        if result.value is not None:
-            kept = await self._run.observations.keep_value(result.value, is_data=False)
-        raise _CallFailed(result.error, kept)
+        return Outcome(result.value, ok=result.ok, error=result.error, **more)
 
-    async def _search(self, said: dict[str, Any]) -> Observation:
+    async def _search(self, said: dict[str, Any]) -> Outcome:
         found = await self._run.parts.abilities.search_tools(_require_text(said, "query"))
         for tool in reversed(found.tools):
             self.offer(tool)
@@ -174,9 +180,9 @@ class Steps:
             {"name": each.name, "signature": each.signature, "summary": each.summary, "trust": each.trust}
             for each in found.tools
         ]
-        return await self._run.observations.keep_value({"fit": found.fit, "tools": rows}, is_data=False)
+        return Outcome({"fit": found.fit, "tools": rows}, is_data=False)
 
-    async def _run_code(self, said: dict[str, Any]) -> Observation:
+    async def _run_code(self, said: dict[str, Any]) -> Outcome:
         given = said.get("arguments") or {}
         if not isinstance(given, dict):
             raise InvalidArguments("arguments must be an object.")
@@ -197,9 +203,9 @@ class Steps:
             result=computed if is_short(computed) else None,
             tools=result.used,
         )
-        return await self._keep_result(result, program=program)
+        return self._outcome(result, program=program)
 
-    async def _build(self, said: dict[str, Any]) -> Observation:
+    async def _build(self, said: dict[str, Any]) -> Outcome:
         said = self._resolve(said)
         try:
             request = BuildRequest.model_validate(
@@ -214,13 +220,12 @@ class Steps:
         request = request.model_copy(update={"looks_up": looks_up})
         result = await self._run.parts.abilities.build_tool(request)
         self._run.record_made(result.made)
-        observation = await self._keep_result(result, is_data=False)
         name = result.made or (result.value or {}).get("tool", "")
         if name and (tool := await self._run.parts.abilities.find_tool(name)) is not None:
             self.offer(tool)
-        return observation
+        return self._outcome(result, is_data=False)
 
-    async def _research(self, said: dict[str, Any]) -> Observation:
+    async def _research(self, said: dict[str, Any]) -> Outcome:
         access = self._run.access
         may_fetch = access.count_request if access.has_private_data else None
         query = _require_text(said, "query")
@@ -232,9 +237,9 @@ class Steps:
         )
         self._run.record_sources(sources)
         value = found.model_dump(mode="json", exclude={"question"}, exclude_defaults=True)
-        return await self._run.observations.keep_value(value, sources=sources, is_data=bool(found.passages))
+        return Outcome(value, sources=sources, is_data=bool(found.passages))
 
-    async def _read_page(self, said: dict[str, Any]) -> Observation:
+    async def _read_page(self, said: dict[str, Any]) -> Outcome:
         url, access = _require_text(said, "url"), self._run.access
         page = access.kept_page(url)
         if page is None:
@@ -245,29 +250,29 @@ class Steps:
         self._run.record_sources([source])
         return await self._keep_document(page, source)
 
-    async def _read_file(self, said: dict[str, Any]) -> Observation:
+    async def _read_file(self, said: dict[str, Any]) -> Outcome:
         name = _require_text(said, "name")
         self._run.access.has_private_data = True
         page = await self._run.parts.abilities.read_file(name)
         return await self._keep_document(page, Source(url=f"file:{name}"))
 
-    async def _keep_document(self, page: Document, source: Source) -> Observation:
+    async def _keep_document(self, page: Document, source: Source) -> Outcome:
         value = {"title": page.title, "text": page.text, "links": [link.model_dump() for link in page.links]}
-        return await self._run.observations.keep_value(value, sources=(source,))
+        return Outcome(value, sources=(source,))
 
-    async def _list_files(self, _said: dict[str, Any]) -> Observation:
+    async def _list_files(self, _said: dict[str, Any]) -> Outcome:
         files = list(self._run.parts.abilities.files())
-        return await self._run.observations.keep_value({"files": files}, is_data=False)
+        return Outcome({"files": files}, is_data=False)
 
-    async def _read_value(self, said: dict[str, Any]) -> Observation:
+    async def _read_value(self, said: dict[str, Any]) -> Outcome:
         reference = _require_text(said, "reference")
         value = part_of(reference, self._run.observations.value)
         page = self._run.observations.page(
             value, _whole_number(said, "offset", 0), _whole_number(said, "length", 8_000)
         )
-        return await self._run.observations.keep_value(page)
+        return Outcome(page)
 
-    async def _ask_person(self, said: dict[str, Any]) -> Observation:
+    async def _ask_person(self, said: dict[str, Any]) -> Outcome:
         question = _require_text(said, "question")[:MAX_QUESTION]
         await self._run.emit("question", question, self._agent)
         answer = await self._run.parts.ask(question) if self._run.parts.ask is not None else None
@@ -277,14 +282,14 @@ class Steps:
             )
         self._run.access.has_private_data = True
         self._run.access.admit_named(answer)
-        return await self._run.observations.keep_value({"question": question, "answer": answer})
+        return Outcome({"question": question, "answer": answer})
 
-    async def _delegate_part(self, said: dict[str, Any]) -> Observation:
+    async def _delegate_part(self, said: dict[str, Any]) -> Outcome:
         if self._delegate is None:
             raise InvalidArguments(
                 "A part cannot be delegated further.", hint="Do it with the tools at hand."
             )
-        return await self._keep_result(await self._delegate(said))
+        return self._outcome(await self._delegate(said))
 
     def _decision(self, call: ToolCall, observation: Observation | None, thought: str) -> Decision | None:
         """How the need was met, and the reason that the model gave; None for looks and talks."""
@@ -297,15 +302,6 @@ class Steps:
         if call.name in tools.AGENT_TOOLS or (observation is None and call.name not in self.offered):
             return None
         return Decision(way="reuse", reason=reason)
-
-
-class _CallFailed(Exception):
-    """A call came to nothing; what it gave nevertheless is kept."""
-
-    def __init__(self, text: str, observation: Observation | None) -> None:
-        super().__init__(text)
-        self.text = text
-        self.observation = observation
 
 
 def _require_text(said: dict[str, Any], name: str) -> str:
@@ -330,7 +326,8 @@ def _part(observation: Observation, said: dict[str, Any]) -> str:
     shown = text[(number - 1) * PART_CHARACTERS : number * PART_CHARACTERS]
     named = [f"[{link['number']}] {link['url']}" for link in links if f"[{link['number']}]" in shown]
     head = f"{observation.value['title']}\n" if observation.value["title"] and number == 1 else ""
-    tail = f"\n(part {number} of {parts})" if parts > 1 else ""
+    whole = f'{{"$ref": "{observation.reference}/text"}}'
+    tail = f"\n(part {number} of {parts}; the whole text is {whole} in any argument)" if parts > 1 else ""
     return f"{head}{shown}{tail}" + ("\nLinks: " + " ".join(named) if named else "")
 
 

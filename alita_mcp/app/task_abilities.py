@@ -29,12 +29,16 @@ from alita_mcp.research.reading.readers import Readers
 from alita_mcp.research.values import Document, Researched
 from alita_mcp.runs.code_run import CodeRequest
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Rejected
-from alita_mcp.toolsmith.requests.request import read_request
+from alita_mcp.toolsmith.requests.request import read_request, strip_fence
 from alita_mcp.toolsmith.toolsmith import Toolsmith
 from alita_mcp.values import Grants
 
 MAX_OUTPUT = 20_000
 """Characters of what code printed that are kept."""
+_REPR = (
+    "`result` is a text, the repr of a value that is no JSON: perhaps a dictionary with keys that are no text. "
+    "Return {str(key): value}, or lists."
+)
 _COPY_FILES = (
     "import alita_tool as _files, os as _os\n"
     "for _name in NAMES:\n"
@@ -132,8 +136,10 @@ class RunAbilities:
 
     async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> ActionResult:
         """Runs code once; raises as `CodeRunner.run_code`."""
-        # 1. The code gets the files of the task that it names, and may read others by `alita_tool`.
-        named = tuple(name for name in self._workspace.names if name in code)
+        code = strip_fence(code)
+        # 1. The code gets the files of the task that it or an argument names, and may read others by `alita_tool`.
+        values = {each for each in arguments.values() if isinstance(each, str)}
+        named = tuple(name for name in self._workspace.names if name in code or name in values)
         reads = bool(named) or (bool(self._workspace.names) and "alita_tool" in code)
         if named:
             code = f"exec({_COPY_FILES.replace('NAMES', json.dumps(list(named)))!r})\n{code}"
@@ -158,7 +164,8 @@ class RunAbilities:
         value: dict[str, Any] = {"result": run.result}
         value |= {"stdout": run.stdout[:MAX_OUTPUT]} if run.stdout else {}
         value |= {"files": written} if written else {}
-        value |= {"notes": list(run.notes)} if run.notes else {}
+        notes = [*run.notes, *([_REPR] if run.result_kind == "repr" else [])]
+        value |= {"notes": notes} if notes else {}
         is_private = reads or any(map(self._is_granted, run.tools))
         if run.ok:
             return ActionResult(ok=True, value=value, used=run.tools, is_private=is_private)

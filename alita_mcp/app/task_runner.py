@@ -233,7 +233,7 @@ async def _open_workspace(request: TaskRequest) -> AsyncIterator[Workspace]:
     folder = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp))
     try:
         workspace = Workspace(folder)
-        await anyio.to_thread.run_sync(workspace.fill, request.files)
+        await anyio.to_thread.run_sync(workspace.fill, request.files, request.task)
         yield workspace
     finally:
         with anyio.CancelScope(shield=True):

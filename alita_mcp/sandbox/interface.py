@@ -124,6 +124,7 @@ class RunResult(Value):
     trace: tuple[str, ...] = ()
     """At most ten lines of the tool's own frames, without host paths."""
     stdout: str = ""
+    """Where more was printed than `Limits.output_bytes`, its end says how much more."""
     stderr: str = ""
     wall_seconds: float = 0.0
 

@@ -16,6 +16,8 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import AlitaError, ModelError, SandboxError
+from alita_mcp.library.trust.trust import OWN_EXAMPLES
+from alita_mcp.library.versions.files import mark_of
 from alita_mcp.models.roles import Models
 from alita_mcp.progress import ReportStage
 from alita_mcp.texts import clip
@@ -26,7 +28,7 @@ from alita_mcp.toolsmith.requests.request import NO_TESTS, SynthesisRequest
 from alita_mcp.toolsmith.requests.template import describe_lacks
 from alita_mcp.toolsmith.writing.candidate_sampler import CandidateSampler
 from alita_mcp.toolsmith.writing.prompts import Brief
-from alita_mcp.toolsmith.writing.selection import RAISE, agreement_of_one
+from alita_mcp.toolsmith.writing.selection import agreement_of_one
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Agreement, Check, Draft, Example, ToolContract, Trust
 from alita_mcp.verification.agreement import Prepared, Row, prepare_draft, run_row
@@ -120,7 +122,8 @@ class BlindResults:
     def agreement(self) -> Agreement:
         """The same as a report keeps it: one candidate, which is the caller's."""
         tests, checks = [each.test for each in self.results], [each.check for each in self.results]
-        return agreement_of_one(tests, checks, suites=self.suites)
+        blind = tuple(mark_of(test) for test in tests)
+        return agreement_of_one(tests, checks, suites=self.suites, blind=blind)
 
     def questions(self) -> tuple[str, ...]:
         """A line for each call whose outcome a tester expects otherwise, the most doubted first."""
@@ -298,7 +301,7 @@ class CrossCheck:
             f"no tests were sent; {len(kept)} of {len(found.results)} that {writers} wrote blind to the code "
             "are used instead"
         )
-        thin = Check(stage="agreement", passed=False, hard=False, message=message, fix=RAISE)
+        thin = Check(stage="agreement", passed=False, hard=False, message=message, fix=OWN_EXAMPLES)
 
         async def amend(draft: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
             return draft, self._amend(verdict, found.agreement(), thin, trust="provisional")

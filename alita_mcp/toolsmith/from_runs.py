@@ -13,12 +13,11 @@ from contextlib import suppress
 import anyio.to_thread
 
 from alita_mcp.errors import AlitaError, UsageError
-from alita_mcp.library.versions.files import mark_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import RecordedRun
 from alita_mcp.runs.history.annotations import NoFunctionError
 from alita_mcp.runs.history.function import RunFunction, function_of
-from alita_mcp.toolsmith.carried_examples import is_decided_by, make_record, without_confirmed
+from alita_mcp.toolsmith.carried_examples import is_decided_by, make_record
 from alita_mcp.toolsmith.context import SynthesisContext
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
 from alita_mcp.toolsmith.requests.request import (
@@ -29,7 +28,7 @@ from alita_mcp.toolsmith.requests.request import (
     name_and_description_in_code,
     name_problem,
 )
-from alita_mcp.values import StoredVersion
+from alita_mcp.toolsmith.resubmission import with_code_of
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.findings import ContractError
 
@@ -75,7 +74,6 @@ _SEEN = (
     "The code now gives another result than in its run. Make what the result depends on (clock, chance, files, earlier "
     "steps) an argument of the code."
 )
-_THERE = "it was made of these runs; send tests of your own to confirm it, or update=true for a new version"
 Make = Callable[[SynthesisRequest, ReportStage], Awaitable[Outcome]]
 
 
@@ -102,7 +100,8 @@ class FromRuns:
                 published = await self._context.library.read(request.name)
         recorded = published.report.recorded if published else None
         if published and recorded and recorded.runs == make_record(request.from_run).runs:
-            return await self._confirm(request, published, on_stage)  # its runs need not be kept any longer
+            again = with_code_of(published, request)  # its runs need not be kept any longer
+            return again if isinstance(again, Exists) else await self._make(again, on_stage)
         store = self._context.advice.runs
         if store is None:
             raise UsageError(
@@ -139,21 +138,6 @@ class FromRuns:
         if isinstance(outcome, Created | NeedsApproval | Exists) and not only_named_so:
             await anyio.to_thread.run_sync(store.record_made, found.key)
         return outcome
-
-    async def _confirm(
-        self, request: SynthesisRequest, published: StoredVersion, on_stage: ReportStage
-    ) -> Outcome:
-        """More examples for the tool that is there; the caller's word goes before what a run showed."""
-        draft, recorded = published.draft, published.report.recorded
-        marks = recorded.examples if recorded else ()
-        seen = [each for each in published.examples if mark_of(each) in marks]
-        tests = (*request.tests, *(each for each in seen if not is_decided_by(request.tests, each)))
-        if not tests:
-            return Exists(tool=draft.name, version=published.manifest.version, why=_THERE)
-        fields = ("name", "description", "code", "packages", "varies")
-        again = {field: getattr(draft, field) for field in fields}
-        again |= {"from_run": (), "tests": tests, "recorded": without_confirmed(request.tests, recorded)}
-        return await self._make(request.model_copy(update=again | draft.grants.model_dump()), on_stage)
 
     async def _submit(
         self,

@@ -18,6 +18,7 @@ from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected, rej
 from alita_mcp.toolsmith.requests.request import grants_of
 from alita_mcp.toolsmith.requests.template import describe_lacks
 from alita_mcp.toolsmith.specification import Specification
+from alita_mcp.toolsmith.track_record import mark_request, mark_shape
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode, CandidateSampler
 from alita_mcp.toolsmith.writing.lookup import Lookup
@@ -144,7 +145,7 @@ class Attempts:
                 break
             choice = judge(current)
         if attempt == 1:
-            self._record_agreement(choice)
+            self._record_agreement(current, choice)
         repairs = 0
         signatures: dict[int, str] = {}
         while not isinstance(choice, Selection):
@@ -161,9 +162,12 @@ class Attempts:
             choice = judge(current)
         return await self._prove_selected(current, choice, plan.repairs - repairs)
 
-    def _record_agreement(self, choice: Selection | NoSelection) -> None:
+    def _record_agreement(self, current: Round, choice: Selection | NoSelection) -> None:
         if self._work.plan.candidates >= MAJORITY:  # one candidate cannot agree with another
-            self._work.record.agreed = isinstance(choice, Selection) and choice.agreement.agreed
+            record, agreed = self._work.record, isinstance(choice, Selection) and choice.agreement.agreed
+            record.agreed, record.marks = agreed, {"request": mark_request(self._work.request.description)}
+            if agreed:
+                record.marks["shape"] = mark_shape(current.codes[choice.number].written.code)
 
     async def _prove_selected(self, current: Round, selection: Selection, repairs: int) -> Outcome:
         """Takes the selected candidate through all gates with the tests that stand, and repairs it where one fails."""
@@ -201,7 +205,7 @@ class Attempts:
         stands = isinstance(choice, Selection) and choice.number == selection.number
         basis.selection = choice if isinstance(choice, Selection) and stands else without_agreement(selection)
         if current.attempt == 1:
-            self._record_agreement(basis.selection)
+            self._record_agreement(current, basis.selection)
         return stands
 
     async def _submit(self, candidate: CandidateCode, basis: Basis) -> Outcome:
@@ -221,7 +225,7 @@ class Attempts:
                 again = await verify(more, context.sandbox, work.on_stage, context.library.read)
                 if again.report.failure is not None:  # the further tests refute what the matrix kept
                     basis.selection = without_agreement(basis.selection)
-                    self._record_agreement(basis.selection)
+                    work.record.agreed = False
                     break
                 proved, verdict = more, again
             agreement, trust_by_caller = basis.selection.agreement, None

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import Field, JsonValue, ValidationError, field_validator
 
 from alita_mcp.errors import ModelError, ToolUnavailable
+from alita_mcp.library.trust.trust import OWN_EXAMPLES
 from alita_mcp.library.versions.files import mark_of
 from alita_mcp.models.structured.typed_answers import ask_model
 from alita_mcp.toolsmith.carried_examples import has_arguments
@@ -42,7 +43,6 @@ from alita_mcp.verification.verify import Verdict
 
 HELD_SHARE = 0.8
 """Of the blind tests; where fewer hold, not the tests are in doubt: both codes agree, but one was made of the other."""
-RAISE = "Send at least three examples of your own, one an edge or error case."
 MAX_REQUEST = 8_000
 
 
@@ -138,7 +138,7 @@ class BlindTests:
         message = f"revised from {version}: {len(self.tests_that_hold)} of {len(self.tests)} blind tests hold"
         if self.old is not None:
             message += f", {sum(self.old.passes)} of them with the old code"
-        fix = "" if proved else RAISE
+        fix = "" if proved else OWN_EXAMPLES
         return Check(stage="agreement", passed=proved, hard=False, message=message, fix=fix)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import (
+    AfterValidator,
     ConfigDict,
     Field,
     JsonValue,
@@ -22,7 +23,7 @@ from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.words.text import words_of
 from alita_mcp.texts import clip
 from alita_mcp.toolsmith.example_requests import is_plain, says_nothing_new
-from alita_mcp.toolsmith.requests.request import MAX_TEXT
+from alita_mcp.toolsmith.requests.request import MAX_TEXT, strip_fence
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import TOOL_NAME, Example, ToolContract, Value, VerificationReport, WrittenFrom
 from alita_mcp.verification.code.contract import read_contract
@@ -39,6 +40,9 @@ MAX_RULES = 30
 MAX_ENTRIES = 50
 """So many that a planner wrote are looked at; of each so many characters."""
 MAX_READ = 1_000
+TELLING = 4
+"""Fewer words than these may stand in any rule by chance."""
+_SIGN = re.compile(r"[^\w\s.,;:'\"`]")
 _TAG = re.compile(r"<(?=[\s/]*[a-z!?])", re.IGNORECASE)
 
 
@@ -58,10 +62,22 @@ def read_assumed(raw: Any) -> tuple[str, ...]:
 
 def add_assumptions(rules: Sequence[str], assumed: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The rules with the assumed lines that none of them says, and the lines that the limit admits."""
-    missing = [line for line in assumed if not any(words_of(line) <= words_of(rule) for rule in rules)]
+    said = [words_and_signs(rule) for rule in rules]
+    missing = []
+    for line in assumed:
+        # a rule says it in full, or says what holds without the short name before it
+        holds = words_and_signs(line.partition(":")[2])
+        parts = [words_and_signs(line), *([holds] if len(holds) >= TELLING else [])]
+        if not any(part <= rule for part in parts for rule in said):
+            missing.append(line)
     room = max(0, MAX_RULES - len(rules))
     left_out = missing[room:]
     return (*rules, *missing[:room]), tuple(line for line in assumed if line not in left_out)
+
+
+def words_and_signs(text: str) -> frozenset[str]:
+    """The words of a line and its signs but punctuation: `-1` is not `1`, and `(0)` is not `0`."""
+    return words_of(text) | frozenset(_SIGN.findall(text))
 
 
 def assumptions_in(report: VerificationReport) -> tuple[str, ...]:
@@ -80,11 +96,9 @@ MAX_LINE = 500
 MAX_NAME = 100
 MAX_TESTS = 20
 """Of one suite; the rest is left out."""
-MIN_REQUESTS = 5
 MAX_REQUESTS = 10
 """Example requests of one tool, each in other words."""
 _TYPING = "from typing import Any, Literal, NotRequired, TypedDict\n"
-_FENCED = re.compile(r"\A\s*```[a-zA-Z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _WHOLE_NUMBERS = re.compile(r"\bLiteral\[\s*-?\d+(?:\s*,\s*-?\d+)*\s*+,?\s*+\]")
 Line = Annotated[str, Field(max_length=MAX_LINE)]
 
@@ -178,15 +192,6 @@ class Specification(Written):
         self.contract()
         return self
 
-    def lacks(self) -> str:
-        """Request for what is missing; empty when nothing is."""
-        missing = MIN_REQUESTS - len(self.use_when)
-        if missing <= 0:
-            return ""
-        return (
-            f"use_when: {missing} more requests are needed, each in other words, short, and describing a need"
-        )
-
     def as_written_from(self, request: str) -> WrittenFrom:
         """The part of the specification that a report keeps."""
         return WrittenFrom(request=request, signature=self.signature, rules=self.rules, assumed=self.assumed)
@@ -269,14 +274,8 @@ class WrittenCode(Written):
 
     model_config = ConfigDict(json_schema_extra=_reasons_first)
 
-    code: str = Field(min_length=1, max_length=MAX_TEXT)
+    code: Annotated[str, AfterValidator(strip_fence)] = Field(min_length=1, max_length=MAX_TEXT)
     packages: tuple[str, ...] = Field(default=(), max_length=30)
-
-    @field_validator("code")
-    @classmethod
-    def _without_fence(cls, code: str) -> str:
-        fenced = _FENCED.match(code)
-        return fenced[1] + "\n" if fenced else code
 
 
 def _texts(raw: Any) -> list[str]:

@@ -20,15 +20,19 @@ import anyio
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable, UsageError
 from alita_mcp.settings import Settings, read_settings
-from benchmarks.synthesis import judge, server, tally, tool_requests
+from benchmarks.synthesis import judge, recorded, server, tally, tool_requests
 
 DISTRIBUTIONS = ("alita-mcp-server", "mcp", "wasmtime", "docker")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The benchmark's own options."""
+    parser.add_argument("--requests", metavar="FILE", type=Path, help="JSON lines, one request each")
     parser.add_argument(
-        "--requests", metavar="FILE", type=Path, required=True, help="JSON lines, one request each"
+        "--recorded",
+        metavar="FILE",
+        type=Path,
+        help="a session instead: requests in one library, written by a model whose answers were recorded",
     )
     parser.add_argument(
         "--break", metavar="SEED", type=int, dest="seed", help="break each solution by one mistake first"
@@ -55,8 +59,17 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         UsageError: the file holds no readable request.
         SandboxUnavailable: a sandbox that was asked for does not isolate here, or none does.
     """
-    requests = tool_requests.read_requests(options.requests, options.limit)
     settings, seed = read_settings(), options.seed
+    if options.recorded:
+        recordings = recorded.read_recordings(options.recorded)[: options.limit]
+        given = {"ALITA_MODEL": "openai/recorded", "OPENAI_API_KEY": "none"}
+        with recorded.serve(recordings) as url:
+            model = {**given, "ALITA_MODEL_BASE_URL": url}
+            requests = [each.as_request() for each in recordings]
+            return anyio.run(partial(_measure_all, requests, None, tuple(options.sandbox), settings, model))
+    if not options.requests:
+        raise UsageError("Nothing to do.", hint="Name --requests FILE, or --recorded FILE.")
+    requests = tool_requests.read_requests(options.requests, options.limit)
     lacking = [request.name for request in requests if not request.code]
     if lacking and seed is not None:
         raise UsageError(f"{lacking[0]} has no code to break.")

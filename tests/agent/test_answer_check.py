@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from alita_mcp.agent.actions.observations import Observation, excerpt, sketch
+from alita_mcp.agent.actions.observations import Observation
 from alita_mcp.agent.answers.answer_check import EXCERPT, check_answer
 from alita_mcp.agent.values import Claim
 from alita_mcp.errors import BudgetSpent, ModelError
@@ -77,15 +77,3 @@ async def test_an_error_supports_nothing() -> None:
 async def test_large_observations_are_searched_too() -> None:
     large = Observation("o1", "", "text", f"{'7 ' * 200_000} and 4711")
     assert (await check_answer("4711", (), [large], ScriptedModel([])))[0].reference == "o1"
-
-
-def test_a_view_of_a_value_shows_its_shape_and_how_to_get_the_rest() -> None:
-    value = {f"key{number}": ["x" * 300] * 50 for number in range(30)}
-    view = excerpt(Observation("o3", "", value, json.dumps(value)), 2_000)
-    assert len(view) <= 2_001
-    assert '{"$ref": "o3"}' in view
-    assert sketch(value)["…"] == "10 more keys"
-    assert "50 items" in str(sketch(value)["key0"])
-    text = excerpt(Observation("o4", "", "y" * 9_000, "y" * 9_000), 500)
-    assert text.startswith("yyy")
-    assert "9,000 characters" in text

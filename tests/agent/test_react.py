@@ -63,6 +63,32 @@ async def test_calls_of_one_turn_run_side_by_side() -> None:
     assert begun == ["1", "2"]
 
 
+async def test_results_are_numbered_in_the_order_of_the_calls() -> None:
+    second = anyio.Event()
+
+    async def overtaken(code: str, _arguments: dict[str, Any]) -> ActionResult:
+        if code == "first":
+            with anyio.fail_after(5):
+                await second.wait()
+        second.set()
+        return ActionResult(ok=True, value=code)
+
+    asked = (("run_code", {"code": code, "reason": ""}) for code in ("first", "second"))
+    made = world([calls(*asked), finish("first")], PlainAbilities(code=overtaken))
+    solution = await made.solve()
+    assert [(step.number, step.reference) for step in solution.steps] == [(1, "o1"), (2, "o2")]
+    assert json.loads(made.runs.values["o1"]) == "first"
+    assert "first" in solution.steps[0].observation
+
+
+async def test_the_rest_of_a_long_file_is_named() -> None:
+    made = world(
+        [call("read_file", name="a.txt"), finish("x", solved=False)],
+        PlainAbilities(texts={"a.txt": "word " * 3_000}),
+    )
+    assert '{"$ref": "o1/text"}' in (await made.solve()).steps[0].observation
+
+
 async def test_a_large_value_is_shown_in_part_and_passed_on_whole_by_reference() -> None:
     rows = [{"a": number, "text": "x" * 50} for number in range(3_000)]
     abilities = PlainAbilities(tools={"rows": lambda: rows, "count": len, "last": lambda row: row["a"]})

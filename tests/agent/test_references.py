@@ -1,14 +1,23 @@
-"""Values passed on by name: what a reference names, and what is said where it names nothing."""
+"""Observations: what the model sees of a value, what a reference names, and what is said where it names nothing."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from alita_mcp.agent.actions.observations import MAX_DEPTH, part_of, resolve_references
+from alita_mcp.agent.actions.observations import (
+    MAX_DEPTH,
+    SHOWN_CHARACTERS,
+    Observation,
+    as_text,
+    excerpt,
+    part_of,
+    resolve_references,
+)
 from alita_mcp.errors import InvalidArguments
 
 VALUES: dict[str, Any] = {"o1": {"rows": [{"a/b": 1}, {"c~d": 2}]}, "o2": "text"}
@@ -27,6 +36,53 @@ def value_of(name: str) -> Any:
 
 def file_of(name: str) -> str:
     return f"content of {name}"
+
+
+def shown(value: Any, room: int = SHOWN_CHARACTERS) -> str:
+    view = excerpt(Observation("o3", "", value, as_text(value)), room)
+    assert len(view) <= room
+    return view
+
+
+ROWS = [{"city": f"city {number}", "people": number * 1_000} for number in range(4_000)]
+NUMBERED = "\n".join(f"line {number}" for number in range(5_000))
+
+
+LONG = {
+    "text": NUMBERED,
+    "list": ROWS,
+    "list in a dictionary": {"result": ROWS},
+    "text in a dictionary": {"text": NUMBERED, "links": []},
+    "both": {"a": NUMBERED, "rows": ROWS},
+    "list in lists": [[ROWS]],
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_a_long_value_fills_the_room_with_its_head_and_tail(kind: str) -> None:
+    view = shown(LONG[kind])
+    assert len(view) > SHOWN_CHARACTERS * 0.8
+    assert '{"$ref": "o3"}' in view
+    for first, last in (("line 0", "line 4999"), ("city 0", "city 3999")):
+        assert (first in view and last in view) or first not in as_text(LONG[kind])
+
+
+def test_many_keys_are_cut_in_their_middle_too() -> None:
+    view = shown({f"key {number}": ["x" * 300] * 50 for number in range(300)})
+    assert '"key 0"' in view
+    assert '"key 299"' in view
+
+
+def test_a_value_that_fits_is_whole() -> None:
+    value = {"rows": list(range(600)), "text": "y" * 200}
+    assert shown(value) == json.dumps(value)
+
+
+def test_short_lists_stay_whole_beside_a_long_text_and_parts_are_named() -> None:
+    value = {"names": ["Ann", "Bob", "Cid", "Dan", "Eve", "Fay", "Gus", "Hal", "Ida"], "text": "y" * 9_000}
+    view = shown(value)
+    assert '"Ann", "Bob", "Cid", "Dan", "Eve", "Fay", "Gus", "Hal", "Ida"' in view
+    assert '{"$ref": "o3/text"}' in view
 
 
 def test_a_reference_anywhere_in_arguments_becomes_the_value() -> None:

@@ -35,6 +35,12 @@ def test_a_folder_is_copied_with_its_names(given_folder: Path, workspace: Worksp
     assert (given_folder / "a.csv").read_text(encoding="utf-8") == "x\n1\n"
 
 
+def test_files_have_the_names_that_the_task_gives_them(given_folder: Path, workspace: Workspace) -> None:
+    workspace.fill([given_folder], f"Compare ./given/a.csv, sub/b.txt and {given_folder}/a.csv.")
+    assert workspace.names == ("given/a.csv", "sub/b.txt")
+    assert workspace.text("given/a.csv") == "x\n1\n"
+
+
 def test_links_lead_nowhere(given_folder: Path, workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "key").write_text("k", encoding="utf-8")

@@ -41,21 +41,23 @@ async def test_code_reads_the_files_of_the_task_and_changes_none_of_them(
     folder = tmp_path / "given"
     folder.mkdir()
     (folder / "data.csv").write_text("n\n1\n2\n39\n", encoding="utf-8")
-    add = "sum(int(line) for line in open('data.csv').read().split()[1:])"
-    write = "open('data.csv', 'w').write('forged'); open('new.txt', 'w').write('made'); 42"
+    add = "sum(int(line) for line in open('given/data.csv').read().split()[1:])"
+    write = "open('given/data.csv', 'w').write('forged'); open('new.txt', 'w').write('made'); 42"
     solution = await solved(
         settings,
-        TaskRequest(task="What is the sum?", files=(folder,)),
+        TaskRequest(task="What is the sum of given/data.csv?", files=(folder,)),
         asks("run_code", code=add, reason="once"),
         asks("run_code", code=write, reason="once"),
         asks("read_file", name="new.txt"),
-        asks("run_code", code="import alita_tool\nalita_tool.read_text('data.csv')", reason="once"),
+        asks("run_code", code="import alita_tool\nalita_tool.read_text('given/data.csv')", reason="once"),
+        asks("run_code", code="{1: 'a'}", reason="once"),
         asks("finish", answer="42", solved=True),
     )
     assert solution.solved
     assert '"files": ["new.txt"]' in solution.steps[1].observation
     assert "made" in solution.steps[2].observation
     assert "39" in solution.steps[3].observation
+    assert "keys that are no text" in solution.steps[4].observation
     assert (folder / "data.csv").read_text(encoding="utf-8").startswith("n\n1")
     assert not (folder / "new.txt").exists()
 

@@ -106,7 +106,7 @@ def test_every_piece_of_evidence_has_its_line() -> None:
         "environment: sha256:abc",
         "seeds: 0, 20011",
         "took: 3.25 s, 2026-05-01T10:00:00; alita 0.1.0",
-        "to raise: Send the same name and code again with more tests: some whose result shows",
+        "to raise: Send the same name with tests of your own: some whose result shows",
     ):
         assert piece in text
     assert all(len(said) <= MAX_TEXT for label, said in rows if label == "assumed")

@@ -27,12 +27,9 @@ async def silent(_line: str) -> None:
 
 
 def unmark(home: Path) -> None:
-    """Makes all environments of a home look as if no living process used them."""
-    for file in (home / "environments" / ".uses").rglob("*"):
-        if "@" in file.name:
-            file.unlink()
-        elif file.suffix == ".json":
-            os.utime(file, (0, 0))
+    """Makes all environments of a home look as if nobody had used them for years."""
+    for record in (home / "environments" / ".uses").rglob("*.json"):
+        os.utime(record, (0, 0))
 
 
 def builder_of(sandbox: Packaging, settings: Settings, fetch_seconds: int = 20) -> EnvironmentBuilder:

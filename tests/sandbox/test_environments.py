@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused, UsageError
-from alita_mcp.sandbox.packages.builder import BuilderFailed
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.packages.lockfile import environment_digest, read_lock, read_requirements
 from alita_mcp.sandbox.packages.package_index import package_index
@@ -120,12 +119,15 @@ async def test_the_same_packages_give_the_same_bytes(
         (("absent",), "'absent' does not exist in the package index"),
         (("only-source",), "'only-source' has no wheel for the sandbox's Python"),
         (("foreign",), "'foreign' has no wheel for the sandbox's Python"),
-        (("good>=7",), "'good>=7' matches no version in the index"),
-        (("newer",), "newer==1 needs Python >=3.99, which is not the sandbox's"),
-        (("liar",), "liar==1 is not a valid wheel"),
+        (("good>=7",), "good>=7 cannot be resolved: .*you require good>=7"),
+        (("newer",), "newer cannot be resolved: .*Python ?>=3.99"),
+        (("liar",), "liar is not a valid wheel"),
         (("needs-absent",), "'absent', which needs-absent needs, does not exist"),
         (("good==1", "good==2"), "good==1 and good==2"),
-        (("wants-one", "wants-two"), "wants-one, wants-two conflict: .*wants-two depend on good>=2"),
+        (
+            ("wants-one", "wants-two"),
+            "wants-one, wants-two cannot be resolved: .*wants-two depend on good>=2",
+        ),
         (("broken",), "broken"),
         (("escapes",), "escapes"),
     ],
@@ -250,25 +252,6 @@ async def test_an_interrupted_build_leaves_nothing_and_the_next_builds(
         back_end.hold.set()
         environment = await builder.prepare(lock, Told())
     assert back_end.built == {environment.digest: b"tar"}
-
-
-@pytest.mark.parametrize(
-    ("failure", "error", "told"),
-    [
-        (BuilderFailed("Killed.", lacks_room=True), PackagesRejected, "a could not be installed. Killed."),
-        (BuilderFailed("Ended: KeyError.", lacks_room=False), SandboxError, "Ended: KeyError"),
-    ],
-)  # fmt: skip
-async def test_a_builder_without_a_result_is_judged_by_its_end(
-    builder: EnvironmentBuilder,
-    back_end: TrustingBackEnd,
-    failure: BuilderFailed,
-    error: type[Exception],
-    told: str,
-) -> None:
-    back_end.failure = failure
-    with pytest.raises(error, match=told):
-        await resolve(builder, "a")
 
 
 PACKAGE = {"name": "a", "version": "1", "sha256": [HASH]}

@@ -122,8 +122,8 @@ class EnvironmentSuite:
             lock = await sandbox.resolve(("fleeting",), silent)
             environment = await sandbox.prepare(lock, silent)
             unmark(settings.home)
-            dropped = {use.digest: use for use in (await builder.collect(NOTHING_KEPT)).dropped}
-            assert dropped[environment.digest].record.packages == ("fleeting",)
+            dropped = {use.digest: use for use in await builder.collect(NOTHING_KEPT)}
+            assert dropped[environment.digest].packages == ("fleeting",)
             assert await sandbox.store.has_environment(environment.digest) is None
             job = Job(
                 code="import fleeting\ndef f(): return 1", function="f", arguments={}, environment=environment

@@ -58,7 +58,7 @@ async def until(claim: Callable[[], bool]) -> None:
 def begun(home: Path, kind: str) -> set[str]:
     """Digests of all environments that anybody began to make in a home."""
     folder = home / "environments" / ".uses" / kind
-    return {file.name.partition("@")[0].removesuffix(".json") for file in folder.glob("*")}
+    return {file.stem for file in folder.glob("*")}
 
 
 def recorded(home: Path, kind: str) -> set[str]:

@@ -60,8 +60,7 @@ async def test_code_without_tests_is_published_with_those_that_two_writers_made(
         assert (outcome.trust, outcome.tests, outcome.questions) == (
             "provisional", "12/12, 12 written by models", (),
         )  # fmt: skip
-        assert "12 of 12 that 2 writers wrote blind to the code" in outcome.to_raise_trust
-        assert "three examples of your own" in outcome.to_raise_trust
+        assert outcome.to_raise_trust.startswith("Give at least three examples of your own")
         stored = await made.library.read("digit_sum")
         assert len(stored.examples) == 12
         assert (stored.report.usage.calls, stored.report.agreement.suites) == (2, 2)

@@ -6,7 +6,6 @@ Megabytes stay here: the model gets a view within a budget and passes the rest o
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -26,8 +25,8 @@ MAX_KEPT_BYTES = 128 << 20
 REFERENCE = "$ref"
 FILE = "$file"
 MAX_DEPTH = 32
-_SAMPLE_ITEMS = 5
-_SAMPLE_TEXT = 200
+_SHORT_LIST, _SHORT_TEXT = 10, 80
+"""Lists of fewer items are not cut where each is at most so many characters long."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,6 @@ class Observations:
     def __init__(self, run: str, task: str, runs: TaskRuns, prefix: str = "o") -> None:
         self._run = run
         self._prefix = prefix
-        self._numbers = itertools.count(1)
         self._runs = runs
         self._kept: dict[str, Observation] = {"o0": Observation("o0", "", task, task)}
         self._bytes = 0
@@ -62,13 +60,14 @@ class Observations:
 
     async def keep_value(
         self,
+        number: int,
         value: Any,
         *,
         sources: tuple[Source, ...] = (),
         is_data: bool = True,
         program: Program | None = None,
     ) -> Observation:
-        """Stores a value under a new name.
+        """Stores the value that the step of that number gave.
 
         Raises:
             InvalidArguments: the run holds too much already, or the value is no JSON.
@@ -81,7 +80,7 @@ class Observations:
                 hint="Ask for less at once.",
             )
         self._bytes += len(data)
-        name = f"{self._prefix}{next(self._numbers)}"
+        name = f"{self._prefix}{number}"
         observation = Observation(
             name, f"alita://tasks/{self._run}/{name}", value, text, sources, is_data, program
         )
@@ -133,35 +132,71 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def excerpt(observation: Observation, budget: int = SHOWN_CHARACTERS) -> str:
-    """The part of an observation that the model sees: all of it, or a sketch and how to read the rest."""
-    text = observation.text
-    if len(text) <= budget:
-        return text
-    name = observation.reference
-    how = (
-        f'[{len(text):,} characters in all; the whole is {{"$ref": "{name}"}} in any argument, '
-        f"read_value pages through it]"
-    )
-    if isinstance(observation.value, str):
-        return f"{text[: budget - len(how)]}\n{how}"
-    beginning = json.dumps(sketch(observation.value), ensure_ascii=False)
-    return f"{beginning[: budget - len(how)]}\n{how}"
-
-
-def sketch(value: Any, depth: int = 0) -> Any:
-    """The shape of a value with the beginning of each list and text."""
-    if isinstance(value, str) and len(value) > _SAMPLE_TEXT:
-        return f"{value[:_SAMPLE_TEXT]}… ({len(value):,} characters)"
-    if isinstance(value, list):
-        some = [sketch(item, depth + 1) for item in value[: _SAMPLE_ITEMS if depth < 3 else 1]]
-        left_out = len(value) - len(some)
-        return [*some, f"… {left_out:,} more of {len(value):,} items"] if left_out else some
+def excerpt(observation: Observation, room: int = SHOWN_CHARACTERS) -> str:
+    """The part of an observation that the model sees: all of it, or its head and tail and how to get the rest."""
+    value, name = observation.value, observation.reference
+    if len(observation.text) <= room:
+        return observation.text
+    part = ""
     if isinstance(value, dict):
-        some_keys = {key: sketch(item, depth + 1) for key, item in list(value.items())[:20]}
-        left_out = len(value) - len(some_keys)
-        return {**some_keys, "…": f"{left_out} more keys"} if left_out else some_keys
-    return value
+        longest = max(value, key=lambda key: len(as_text(value[key])))
+        part = f', a part {{"$ref": "{name}/{longest.replace("~", "~0").replace("/", "~1")}"}}'
+    elif isinstance(value, list):
+        part = f', an item {{"$ref": "{name}/0"}}'
+    how = (
+        f'\n[{len(observation.text):,} characters. In any argument, {{"$ref": "{name}"}} is the whole{part}; '
+        "read_value pages through it]"
+    )
+    room -= len(how)
+    shown = ""
+    # The largest sample that fits; none fits where keys alone are too long.
+    size = 1
+    while (
+        not isinstance(value, str)
+        and len(sample := json.dumps(_sample(value, size), ensure_ascii=False)) <= room
+    ):
+        shown, size = sample, size + 1 + size // 8
+    return (shown or cut_middle(observation.text, room)) + how
+
+
+def cut_middle(text: str, room: int) -> str:
+    """A text with its middle left out where it is too long."""
+    if len(text) <= room:
+        return text
+    mark = f" … {len(text) - room:,} characters left out … "
+    left = max(0, room - len(mark))
+    head = left - left // 3
+    return f"{text[:head]}{mark}{text[len(text) - left // 3 :]}"
+
+
+def _sample(value: Any, size: int, depth: int = 0) -> Any:
+    """A value with the middle of its long texts, lists and dictionaries left out, larger for a larger `size`."""
+    if isinstance(value, str):
+        return cut_middle(value, _SHORT_TEXT + 8 * size)
+    if not isinstance(value, list | dict):
+        return value
+    most = max(1, size // (1 + depth))
+    if isinstance(value, dict):
+        most = max(most, _SHORT_LIST)
+        keys = list(value)
+        head, tail = (
+            (keys[: most - most // 3], keys[len(keys) - most // 3 :]) if len(keys) > most else (keys, [])
+        )
+        middle = {"…": f"{len(keys) - most:,} more keys"} if tail else {}
+        return {
+            **{key: _sample(value[key], size, depth + 1) for key in head}, **middle,
+            **{key: _sample(value[key], size, depth + 1) for key in tail},
+        }  # fmt: skip
+    if len(value) <= most or (
+        len(value) < _SHORT_LIST and all(len(as_text(item)) <= _SHORT_TEXT for item in value)
+    ):
+        return [_sample(item, size, depth + 1) for item in value]
+    last = value[len(value) - most // 3 :]
+    return [
+        *(_sample(item, size, depth + 1) for item in value[: most - most // 3]),
+        f"… {len(value) - most:,} more of {len(value):,} items",
+        *(_sample(item, size, depth + 1) for item in last),
+    ]
 
 
 def resolve_references(

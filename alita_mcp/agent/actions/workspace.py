@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,14 +26,15 @@ class Workspace:
         """The person's own files, which no code replaces."""
         self._bytes = 0
 
-    def fill(self, paths: Sequence[Path]) -> None:
-        """Copies files and folders; links are not followed.
+    def fill(self, paths: Sequence[Path], task: str = "") -> None:
+        """Copies files and folders, under the names that the task gives them; links are not followed.
 
         Raises:
             UsageError: one is not there, is no file, has the name of another one, or they are too many or too large.
         """
         size, names = 0, list(self.names)
-        for source, name in _find_files(paths):
+        for source, given in _find_files(paths):
+            name = _name_in(task, source) or given
             size += source.stat().st_size
             if len(names) >= MAX_FILES or size > MAX_BYTES:
                 raise UsageError(
@@ -96,6 +98,16 @@ class Workspace:
                 f"{name!r} is not UTF-8 text.",
                 hint="read_file extracts its text; run_code can read its bytes.",
             ) from None
+
+
+def _name_in(task: str, source: Path) -> str:
+    """The longest end of a path that a task names, such as `data/a.csv`; empty where it names none."""
+    parts = source.absolute().parts[1:]
+    names = ("/".join(parts[start:]) for start in range(len(parts)))
+    # Not the end of a longer name, nor of an absolute one, which code in the sandbox cannot open.
+    return next(
+        (name for name in names if re.search(rf"(?<![\w/.-])(?:\./)?{re.escape(name)}(?![\w/-])", task)), ""
+    )
 
 
 def _find_files(paths: Sequence[Path]) -> Iterator[tuple[Path, str]]:

@@ -49,13 +49,7 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u
 _TOOL_NAME = re.compile(
     rf"\b(?:{'|'.join(META_TOOLS)}|(?:read|write|delete|send|get|list|create|update|remove|run|call|fetch|open|search|post)_[a-z_]+)\b"
 )
-"""May stand in a lesson of our own."""
 READ_CHARACTERS = 4_000
-
-
-def speaks_to_the_agent(text: str) -> bool:
-    """Whether a text gives the agent orders about tools, keys, people or earlier instructions."""
-    return _has_any(_ORDERS, text)
 
 
 def overrides_instructions(text: str) -> bool:

@@ -254,24 +254,20 @@ def _environment(request: dict[str, Any], work: Path) -> dict[str, str]:
 
 
 def _pack(output: Output, target: Path) -> None:
-    """A tar that is the same for the same files; each file goes once it is packed, for want of room for both."""
+    """Writes a tar that is the same for the same files."""
     with tarfile.open(fileobj=output.file, mode="w|", format=tarfile.PAX_FORMAT) as archive:
-        for folder, folders, files in os.walk(target):
-            folders.sort()
-            for name in sorted([*files, *folders]):
-                path = Path(folder, name)
-                entry = tarfile.TarInfo(path.relative_to(target).as_posix())
-                if path.is_symlink():
-                    continue
-                if path.is_dir():
-                    entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-                    archive.addfile(entry)
-                elif path.is_file():
-                    mode = path.stat().st_mode
-                    entry.size, entry.mode = path.stat().st_size, 0o755 if mode & 0o100 else 0o644
-                    with path.open("rb") as file:
-                        archive.addfile(entry, file)
-                    path.unlink()
+        for path in sorted(target.rglob("*")):
+            if path.is_symlink():
+                continue
+            entry = tarfile.TarInfo(path.relative_to(target).as_posix())
+            if path.is_dir():
+                entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+                archive.addfile(entry)
+            elif path.is_file():
+                status = path.stat()
+                entry.size, entry.mode = status.st_size, 0o755 if status.st_mode & 0o100 else 0o644
+                with path.open("rb") as file:
+                    archive.addfile(entry, file)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from importlib.metadata import version
 from typing import Annotated, Any, Protocol
 
 from anyio import to_thread
@@ -16,7 +16,6 @@ from pydantic import Field, StringConstraints, ValidationError
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.network.proxy import PROXY
-from alita_mcp.sandbox.packages.builder import BuilderFailed
 from alita_mcp.sandbox.packages.cache import EnvironmentCache, Store
 from alita_mcp.sandbox.packages.lockfile import (
     MAX_HASHES,
@@ -24,18 +23,11 @@ from alita_mcp.sandbox.packages.lockfile import (
     environment_digest,
     read_lock,
     read_requirements,
-)
+)  # fmt: skip
 from alita_mcp.sandbox.packages.package_index import authorities_to_trust, package_index
 from alita_mcp.sandbox.packages.tar import PROGRAM_MODE, tar_of_file
 from alita_mcp.sandbox.packages.uses import KEPT, Uses
-from alita_mcp.sandbox.packages.uv_binary import (
-    NAME_INSIDE,
-    PINNED,
-    Wheel,
-    fetch_program,
-    find_uv,
-    own_uv,
-)
+from alita_mcp.sandbox.packages.uv_binary import NAME_INSIDE, PINNED, Wheel, fetch_program, find_uv, own_uv
 from alita_mcp.sandbox.packages.uv_failure import failure_of
 from alita_mcp.sandbox.wire.link import PACKAGES
 from alita_mcp.settings import Settings
@@ -69,7 +61,8 @@ class BackEnd(Protocol):
         """Bytes that the builder program gives for a request; it reaches `hosts` only.
 
         Raises:
-            BuilderFailed: it ended without a result.
+            PackagesRejected: its time, memory or disk space ran out.
+            SandboxError: it ended without a result for another reason.
         """
         ...
 
@@ -115,7 +108,6 @@ class EnvironmentBuilder(EnvironmentCache):
         self._settings = settings
         self._fetch_seconds = fetch_seconds
         self._wheels = wheels
-        self._uv_source: tuple[Path | Wheel, str] | None = None
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
         """Exact versions and hashes; errors as in the interface."""
@@ -124,8 +116,7 @@ class EnvironmentBuilder(EnvironmentCache):
         if not wanted:
             return Lock(python=python)
         await progress(f"resolving {', '.join(wanted)}")
-        request = {"task": "resolve", "packages": wanted, "uv": f"{PACKAGES}/{NAME_INSIDE}"}
-        answer, _ = await self._ask(request, wanted, progress, await self._uv(python, progress))
+        answer, _ = await self._ask({"task": "resolve", "packages": wanted}, wanted, python, progress)
         try:
             lines = sorted(package.line for package in answer.packages)
         except InvalidVersion as strange:
@@ -147,33 +138,16 @@ class EnvironmentBuilder(EnvironmentCache):
         async def install() -> bytes:
             count = len(lock.requirements)
             await progress(f"installing {count} package{'s' * (count != 1)}")
-            request = {
-                "task": "install",
-                "requirements": lock.requirements,
-                "place": PACKAGES,
-                "uv": f"{PACKAGES}/{NAME_INSIDE}",
-            }
-            uv = await self._uv(python, progress) if lock.requirements else None
-            _, tar = await self._ask(request, names, progress, uv)
+            request = {"task": "install", "requirements": lock.requirements}
+            _, tar = await self._ask(request, names, python, progress)
             return tar
 
-        digest = environment_digest(lock, self._back_end.kind, await self.home_id())
+        digest = environment_digest(lock, self._back_end.kind, await self._uses.home_id())
         return await self.obtain(digest, tuple(names), install)
 
     async def _uv(self, python: str, progress: Progress) -> Environment | None:
         """The environment that is uv itself, so that it crosses into the sandbox's store once."""
-
-        def find() -> tuple[Path | Wheel, str]:
-            """The uv for this Python, and the SHA-256 of the file that it is taken from."""
-            source = find_uv(python, self._wheels, own=own_uv())
-            if isinstance(source, Wheel):
-                return source, source.sha256
-            with source.open("rb") as program:
-                return source, hashlib.file_digest(program, "sha256").hexdigest()
-
-        if self._uv_source is None:
-            self._uv_source = await to_thread.run_sync(find)
-        source, sha256 = self._uv_source
+        source = find_uv(python, self._wheels, own=own_uv())
 
         async def make() -> bytes:
             if isinstance(source, Wheel):
@@ -183,15 +157,12 @@ class EnvironmentBuilder(EnvironmentCache):
                 program = await to_thread.run_sync(source.read_bytes)
             return await to_thread.run_sync(tar_of_file, NAME_INSIDE, program, PROGRAM_MODE)
 
-        words = f"uv {sha256}\n{self._back_end.kind}\n{await self.home_id()}\n"
+        which = source.sha256 if isinstance(source, Wheel) else version("uv")
+        words = f"uv {which} {python}\n{self._back_end.kind}\n{await self._uses.home_id()}\n"
         return await self.obtain(hashlib.sha256(words.encode()).hexdigest(), ("uv",), make)
 
     async def _ask(
-        self,
-        request: dict[str, Any],
-        packages: Sequence[str],
-        progress: Progress,
-        uv: Environment | None = None,
+        self, request: dict[str, Any], packages: Sequence[str], python: str, progress: Progress
     ) -> tuple[BuilderReport, bytes]:
         """Runs one request about packages; returns the report and the bytes that come with it.
 
@@ -199,9 +170,12 @@ class EnvironmentBuilder(EnvironmentCache):
             PackagesRejected: the packages are at fault.
             SandboxError: the sandbox or the index is.
         """
+        uv = await self._uv(python, progress) if packages else None
         index = package_index(self._settings)
         authorities = await to_thread.run_sync(authorities_to_trust)
         whole = request | {
+            "uv": f"{PACKAGES}/{NAME_INSIDE}",
+            "place": PACKAGES,
             "index_url": index.url,
             "proxy": PROXY,
             "authorities": authorities.decode("utf-8", "replace"),
@@ -212,15 +186,7 @@ class EnvironmentBuilder(EnvironmentCache):
             if _STEP.fullmatch(line):  # nothing else of what the builder prints is handed on
                 await progress(line)
 
-        try:
-            result = await self._back_end.run_build(whole, index.hosts, on_line, uv)
-        except BuilderFailed as failed:
-            if failed.lacks_room:
-                raise PackagesRejected(
-                    f"{', '.join(packages)[:200]} could not be installed. {failed.message}",
-                    hint="Use fewer or smaller packages.",
-                ) from failed
-            raise
+        result = await self._back_end.run_build(whole, index.hosts, on_line, uv)
         head, _, rest = result.partition(b"\n")
         try:
             report = BuilderReport.model_validate_json(head)

@@ -42,10 +42,13 @@ class Folders(Store):
         return await to_thread.run_sync(self._unpack, digest, tar)
 
     async def list_environments(self) -> frozenset[str]:
-        """Digests of all stored environments: only this home stores any in the folder."""
+        """Digests of all that is stored, since only this home stores here; removes what killed builders left."""
 
         def names() -> frozenset[str]:
-            self._sweep()
+            for partial in self._root.glob(f"{_PARTIAL}*"):  # of builders that were killed
+                owner = ProcessOwner.parse(partial.name.removeprefix(_PARTIAL).rpartition("-")[0])
+                if owner is not None and owner.is_gone():
+                    shutil.rmtree(partial, ignore_errors=True)
             found = (folder.name for folder in self._root.glob("*") if folder.is_dir())
             return frozenset(name for name in found if _MADE.fullmatch(name))
 
@@ -57,9 +60,7 @@ class Folders(Store):
         return True
 
     def _unpack(self, digest: str, tar: bytes) -> str:
-        folder = self._place(digest)
-        self._sweep()
-        partial = self._partial()
+        folder, partial = self._place(digest), self._partial()
         try:
             partial.mkdir(parents=True)
             unpack(tar, partial)
@@ -73,8 +74,7 @@ class Folders(Store):
         return str(folder)
 
     def _drop(self, digest: str) -> None:
-        folder = self._place(digest)
-        doomed = self._partial()
+        folder, doomed = self._place(digest), self._partial()
         try:
             folder.rename(doomed)
         except FileNotFoundError:
@@ -88,13 +88,6 @@ class Folders(Store):
 
     def _place(self, digest: str) -> Path:
         return self._root / digest_name(digest)
-
-    def _sweep(self) -> None:
-        """Removes what builders that were killed left behind."""
-        for partial in self._root.glob(f"{_PARTIAL}*"):
-            owner = ProcessOwner.parse(partial.name.removeprefix(_PARTIAL).rpartition("-")[0])
-            if owner is not None and owner.is_gone():
-                shutil.rmtree(partial, ignore_errors=True)
 
 
 def unpack(tar: bytes, folder: Path) -> None:

@@ -76,7 +76,7 @@ class Outbox:
                     raise SandboxError("The sandbox stopped reading.")
 
 
-class Stream:
+class Stream(ByteStream):
     """Host's end of one connection; both directions are bounded by credit."""
 
     def __init__(self, outbox: Outbox, number: int) -> None:
@@ -92,11 +92,11 @@ class Stream:
         self._ended = False
         self._changed = anyio.Event()
 
-    async def receive(self) -> bytes:
-        """The next bytes from inside; empty at the end."""
+    async def receive(self, max_bytes: int = WINDOW) -> bytes:  # noqa: ARG002 - a frame at a time
+        """The next bytes from inside."""
         while not self._arrived:
             if self._ended:
-                return b""
+                raise anyio.EndOfStream
             await self._changed.wait()
         data = self._arrived.popleft()
         self._outstanding -= len(data)
@@ -106,9 +106,9 @@ class Stream:
             await self._outbox.send(Kind.CREDIT, self._number, taken.to_bytes(4))
         return data
 
-    async def send(self, data: bytes) -> None:
+    async def send(self, item: bytes) -> None:
         """Sends bytes inside, as fast as they are taken."""
-        view = memoryview(data)
+        view = memoryview(item)
         while view:
             while self._credit <= 0:
                 await self._changed.wait()
@@ -117,11 +117,11 @@ class Stream:
             await self._outbox.send(Kind.DATA, self._number, bytes(piece))
             view = view[len(piece) :]
 
-    async def end(self) -> None:
+    async def send_eof(self) -> None:
         """Says that nothing more follows."""
         await self._outbox.send(Kind.END, self._number)
 
-    async def reset(self) -> None:
+    async def aclose(self) -> None:
         """Breaks the connection inside."""
         await self._outbox.send(Kind.RESET, self._number)
 
@@ -210,7 +210,7 @@ class CallSession:
     async def _serve(self, number: int, stream: Stream) -> None:
         with stream.scope:
             if not await serve(stream, self._policy):
-                await stream.reset()
+                await stream.aclose()
         if self._streams.get(number) is stream:
             del self._streams[number]
 

@@ -58,10 +58,7 @@ class CandidateSampler:
         """
         planner = self._models.role("planner")
         number = seed(0, 0, again)  # asked in the same words, it is still another draw
-        answer = await ask_model(
-            planner, messages, Specification, temperature=0.2, seed=number, lacks=Specification.lacks
-        )
-        return answer.value
+        return (await ask_model(planner, messages, Specification, temperature=0.2, seed=number)).value
 
     async def draw_suites(
         self, brief: Brief, attempt: int, numbers: range, contract: ToolContract | None = None

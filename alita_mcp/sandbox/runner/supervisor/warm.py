@@ -257,7 +257,8 @@ class WarmTool:
         self._queue_output(self._output)
         for piece in pieces(result):
             self._link.queue(Kind.CHUNK, 0, piece)
-        self._link.send_json(Kind.RESULT, head | {"seconds": seconds})
+        written = [*self._output.written.values()]
+        self._link.send_json(Kind.RESULT, head | {"seconds": seconds, "written": written})
         self._clean()
 
     def _queue_output(self, output: Output) -> None:

@@ -129,7 +129,8 @@ class Worker:
             message = f"the interpreter gave {len(result)} bytes, more than the limit of {largest}"
             head = {"status": "crashed", "message": message}
         self._send_output()
-        self._link.send_json(Kind.RESULT, {**head, "seconds": seconds})
+        written = [*self._output.written.values()]
+        self._link.send_json(Kind.RESULT, {**head, "seconds": seconds, "written": written})
         ready.store.close()
         # the instance of the next call is made while the caller reads
         is_clean = self._order["once"] or self._make_ready()["status"] == "ok"

@@ -1,23 +1,31 @@
-"""Similarity of two tasks, 0 to 1, by their words without literals, and by what they want done.
+"""Similarity of two tasks, 0 to 1, by their words without values, and by what they want done.
 
 Tasks that want another operation (the highest, the lowest) are not alike, however many words they share.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
-from alita_mcp.agent.memory.wording.literals import literals
-from alita_mcp.agent.memory.wording.parameters import PARAMETER, kind_of
 from alita_mcp.library.words.stems import stems
 
 SHARED_WEIGHT = 0.4
 """Of words that unlike tasks share; `count` says as little as `how many`: what is counted tells tasks apart."""
-OTHER_OPERATION, ONE_OPERATION, OTHER_STRUCTURE = 0.4, 0.75, 0.15
-"""What is left where the operations differ, or only one task names one; what differing kinds of values cost."""
+OTHER_OPERATION, ONE_OPERATION = 0.4, 0.75
+"""What is left where the operations differ, or only one task names one."""
 MOST_WORDS = 120
+MOST_CHARACTERS = 20_000
+_VALUES = re.compile(
+    r"""https?://\S{1,2000} | "[^"\n]{1,200}" | “[^”\n]{1,200}” | «[^»\n]{1,200}» | `[^`\n]{1,200}`
+    | (?<!\w)['\u2018][^'\u2019\n]{1,200}['\u2019](?!\w)
+    | (?<![\w/.~-])[\w/.~-]{0,200}?[\w-]\.[A-Za-z]\w{0,6}(?![\w/])
+    | (?<![\w.,-])-?\d[\w.,:/-]{0,60}
+    | (?<=[a-z,;:]\ )[A-Z][\w'\u2019-]{1,40}(?:\ (?:(?:of|de|van|von|the|del|la)\ )?[A-Z][\w'\u2019-]{1,40}){0,4}""",
+    re.VERBOSE,
+)
+"""Addresses, quotations, files, numbers with dates, and names: what differs between tasks of one kind."""
 
 _OPERATIONS = """
 sum total altogether overall add up
@@ -78,42 +86,22 @@ book novel
 """
 
 
-class _Features(NamedTuple):
-    """A task prepared for comparison."""
-
-    words: frozenset[str]
-    """Those outside its values; words of one meaning are one."""
-    kinds: frozenset[str]
-    """Of its values."""
-    operations: frozenset[str]
-
-
 @lru_cache(maxsize=4_096)
-def _features(task: str) -> _Features:
-    """Prepares a task, or one with `{parameter}` in it, for comparison."""
-    kinds = {kind_of(name) for name in PARAMETER.findall(task)}
-    plain = PARAMETER.sub(" ", task)
-    rest = list(plain)
-    for each in literals(plain):
-        kinds.add("text" if each.kind in ("quote", "name") else each.kind)
-        rest[each.start : each.end] = " " * (each.end - each.start)
-    words = frozenset(_meanings(stems("".join(rest))[:MOST_WORDS]))
-    kinds = {"number" if kind == "year" else kind for kind in kinds}
-    return _Features(
-        words, frozenset(kinds), frozenset(each for each in words if each.startswith("operation "))
-    )
+def _words(task: str) -> frozenset[str]:
+    """The words of a task outside its values; words of one meaning are one."""
+    return frozenset(_meanings(stems(_VALUES.sub(" ", task[:MOST_CHARACTERS]))[:MOST_WORDS]))
 
 
 def task_similarity(task: str, other: str) -> float:
     """Similarity of two tasks, 0 to 1."""
-    one, two = _features(task), _features(other)
-    whole = _weight(one.words) + _weight(two.words)
-    alike = 2 * _weight(one.words & two.words) / whole if whole else 0.0
-    kinds = one.kinds | two.kinds
-    same_kinds = len(one.kinds & two.kinds) / len(kinds) if kinds else 1.0
-    alike *= 1 - OTHER_STRUCTURE * (1 - same_kinds)
-    if not one.operations & two.operations and one.operations != two.operations:
-        alike *= OTHER_OPERATION if one.operations and two.operations else ONE_OPERATION
+    one, two = _words(task), _words(other)
+    whole = _weight(one) + _weight(two)
+    alike = 2 * _weight(one & two) / whole if whole else 0.0
+    wanted, other_wanted = (
+        frozenset(word for word in each if word.startswith("operation ")) for each in (one, two)
+    )
+    if not wanted & other_wanted and wanted != other_wanted:
+        alike *= OTHER_OPERATION if wanted and other_wanted else ONE_OPERATION
     return round(alike, 4)
 
 
