@@ -212,7 +212,8 @@ async def test_calls_that_time_out_one_after_the_other_hang_nothing_and_leave_no
     async def lane(times: int) -> None:
         for _ in range(times):
             result = await sandbox.run(late)
-            assert (result.status, result.message) == ("timeout", "took more than 0.1 s (wall_seconds)")
+            assert result.status == "timeout", result
+            assert "0.1 s (wall_seconds)" in result.message
 
     async def all_lanes(times: int) -> tuple[int, int]:
         async with anyio.create_task_group() as tasks:
