@@ -99,8 +99,6 @@ class Agreement(Value):
     """The first of the dropped ones."""
     repairs: int = 0
     """How often the chosen one was repaired after a failure."""
-    attempts: int = 1
-    """How many times candidates and tests were drawn."""
     blind: tuple[str, ...] = ()
     """Marks of those examples of the version that models wrote; the others are the caller's own."""
 

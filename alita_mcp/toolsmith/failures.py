@@ -39,7 +39,6 @@ _STATIC: tuple[tuple[str, FailureClass], ...] = (
     ("credential", "policy"),
     ("secret", "policy"),
 )
-_VARYING = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?|'[^']*'|\"[^\"]*\"")
 _ERROR = re.compile(
     r"(?:(?<!check )raised |the module does not load|the result is not JSON|the process died|printed too much).*?"
     r"(?=; example |, which neither |$)",
@@ -82,12 +81,6 @@ def classify(rejected: Rejected) -> FailureClass:
                 return "policy"
             return next((kind for word, kind in _STATIC if word in reason), "schema")
     return next((kind for word, kind in _WORDS if word in reason), "assertion")
-
-
-def signature(rejected: Rejected) -> str:
-    """Returns a key that is equal for failures which differ in numbers and names only: repairing leads nowhere then."""
-    reason = _VARYING.sub("…", rejected.reason)
-    return json.dumps([rejected.stage, reason, rejected.case, rejected.got], default=repr)
 
 
 def shows(case: Mapping[str, Any] | None, hidden: Example) -> bool:

@@ -1,8 +1,8 @@
 """Pipeline in which models write a tool: test suites blind to the code, candidates blind to the tests.
 
-First the specification and a look-up of what it asks. Then, up to `attempts` times: two candidates and a suite side by
-side, the pass matrix, a selection by agreement, the gates. Where candidates disagree, more candidates and suites are
-drawn; where mutants survive, more suites are. A failing candidate is repaired at most twice against one set of suites.
+First the specification and a look-up of what it asks. Then two candidates and a suite side by side, the pass matrix, a
+selection by agreement, the gates. Where candidates disagree, more candidates and suites are drawn; where mutants
+survive, more suites are. A failing candidate is repaired at most twice.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Pipeline:
         if not isinstance(specification, Specification):
             return specification
         brief = await self._lookup.add_notes(brief, specification)
-        return await Attempts(self._work, brief, self._sampler, self._lookup).run()
+        return await Writing(self._work, brief, self._sampler, self._lookup).run()
 
     async def _specify(
         self, brief: Brief, taken: tuple[str, ...], again: int = 0
@@ -106,33 +106,21 @@ class Basis:
     selection: Selection
 
 
-class Attempts:
-    """Attempts at a tool that is specified, each with suites and candidates of its own."""
+class Writing:
+    """Writing of a tool that is specified, from the first candidates and suite to its outcome."""
 
     def __init__(self, work: Work, brief: Brief, sampler: CandidateSampler, lookup: Lookup) -> None:
         self._work = work
         self._brief = brief
-        self._specification = specification_of(brief)
         self._lookup = lookup
+        self._sampler = sampler
         self._rounds = Rounds(work, brief, sampler)
 
     async def run(self) -> Outcome:
-        """The outcome of the first attempt that publishes a tool, or of the last; errors as `Pipeline.make`."""
-        outcome = await self._attempt(1)
-        for attempt in range(2, self._work.plan.attempts + 1):
-            if not isinstance(outcome, Rejected):
-                break
-            rejected = outcome
-            try:
-                outcome = await self._attempt(attempt)
-            except ModelError as failure:
-                return with_end_reason(rejected, failure)
-        return outcome
-
-    async def _attempt(self, attempt: int) -> Outcome:
+        """The outcome; errors as `Pipeline.make`."""
         plan = self._work.plan
         first, *wider = plan.rounds
-        current = await self._rounds.widen(empty_round(attempt), first)
+        current = await self._rounds.widen(empty_round(), first)
         choice = judge(current)
         ended: ModelError | None = None
         for width in wider:
@@ -144,10 +132,8 @@ class Attempts:
                 ended = failure
                 break
             choice = judge(current)
-        if attempt == 1:
-            self._record_agreement(current, choice)
+        self._record_agreement(current, choice)
         repairs = 0
-        signatures: dict[int, str] = {}
         while not isinstance(choice, Selection):
             # (1) the models give no more, (2) no repair is left or would help, or (3) the best candidate is repaired
             if ended is not None:
@@ -156,7 +142,7 @@ class Attempts:
                 return choice.rejected
             repairs += 1
             try:
-                current = await self._rounds.replace_candidate(current, choice, signatures)
+                current = await self._rounds.repair_best(current, choice)
             except ModelError as failure:
                 return with_end_reason(choice.rejected, failure)
             choice = judge(current)
@@ -171,7 +157,7 @@ class Attempts:
 
     async def _prove_selected(self, current: Round, selection: Selection, repairs: int) -> Outcome:
         """Takes the selected candidate through all gates with the tests that stand, and repairs it where one fails."""
-        candidate, last = current.codes[selection.number], ""
+        candidate = current.codes[selection.number]
         basis = Basis(current, selection)
         outcome = await self._submit(candidate, basis)
         while isinstance(outcome, Rejected) and outcome.stage == "mutation" and await self._add_suite(basis):
@@ -182,8 +168,8 @@ class Attempts:
             await self._work.on_stage("repair")
             shown = hide_examples(outcome, self._work.request.tests, candidate.written.code)
             try:
-                candidate, last = await self._rounds.repair_or_redraw(
-                    candidate, shown, last, current.attempt, shows_test=outcome.stage == "examples"
+                candidate = await self._sampler.repair(
+                    candidate, shown, shows_test=outcome.stage == "examples"
                 )
             except ModelError as failure:
                 return with_end_reason(outcome, failure)
@@ -204,8 +190,7 @@ class Attempts:
         choice = judge(basis.round)
         stands = isinstance(choice, Selection) and choice.number == selection.number
         basis.selection = choice if isinstance(choice, Selection) and stands else without_agreement(selection)
-        if current.attempt == 1:
-            self._record_agreement(current, basis.selection)
+        self._record_agreement(current, basis.selection)
         return stands
 
     async def _submit(self, candidate: CandidateCode, basis: Basis) -> Outcome:
@@ -237,7 +222,7 @@ class Attempts:
                 verdict.report, agreement, work.agreed_before, trust_by_caller, work.models.usage
             )
             origin = {
-                "written_from": self._specification.as_written_from(self._brief.request),
+                "written_from": specification_of(self._brief).as_written_from(self._brief.request),
                 "looked_up": await self._lookup.with_packages(self._brief.looked_up, proved.packages),
             }
             return proved, verdict.model_copy(update={"report": report.model_copy(update=origin)})

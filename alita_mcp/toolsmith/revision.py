@@ -358,7 +358,7 @@ class Revision:
         await self._work.on_stage("code")
         sampler = CandidateSampler(self._models)
         (suite,), (candidate, rules) = await draw_both(
-            partial(sampler.draw_suites, brief, 1, range(1), base.contract),
+            partial(sampler.draw_suites, brief, range(1), base.contract),
             partial(self._write_code, base, brief),
         )
         # a blind test counts where neither the request nor an example that must hold decides
@@ -404,7 +404,7 @@ class Revision:
         held += [old.as_json() for old in base.examples_held(self._request)]
         messages = prompts.revise(brief, base.version.code, self._request.description.strip(), held)
         answer = await ask_model(
-            self._models.role("coder"), messages, RevisedCode, temperature=REPAIR_TEMPERATURE, seed=seed(1, 0)
+            self._models.role("coder"), messages, RevisedCode, temperature=REPAIR_TEMPERATURE, seed=seed(0)
         )
         written = WrittenCode(code=answer.value.code, packages=answer.value.packages)
         candidate = CandidateCode(index=0, written=written, messages=tuple(messages), text=answer.text)

@@ -149,7 +149,7 @@ class Toolsmith:
             # once it is verified, it can have the grants that it asks for
             raised = await self._library.read(outcome.tool, outcome.version)
             return await self._publisher.settle_grants(raised.manifest, raised.report) or outcome
-        if models is not None:
+        if models is not None and not draft.examples:
             mode = request.mode or self._settings.synthesis_mode
             return await CrossCheck(self._context, request, models, mode, on_stage).submit(draft)
         return await self._publisher.submit(

@@ -91,7 +91,7 @@ def test_every_piece_of_evidence_has_its_line() -> None:
         "mutants: 41 of 50",
         "survivor: line 8: a < 8 → a <= 8",
         "survivor: and 1 more",
-        "candidates: 5 against 3 suites; 60% behave alike and pass 75% of the tests; attempts",
+        "candidates: 5 against 3 suites; 60% behave alike and pass 75% of the tests; repairs",
         "tests: 3 kept, 1 dropped",
         'dropped: {"arguments": {"n": 1}, "expected": 2}, but the chosen one gives 3',
         "models: 8 calls, 2 answers kept from before, 12,345 + 678 tokens, 0.0123 USD, 9.5 s",

@@ -15,7 +15,7 @@ from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.outcomes import Created, Rejected
 from alita_mcp.toolsmith.toolsmith import Toolsmith
-from tests.models.openai_server import Request, openai_server
+from tests.models.openai_server import openai_server
 from tests.scripted_sandbox import ScriptedSandbox
 from tests.toolsmith.authors import (
     BROKEN,
@@ -30,7 +30,6 @@ from tests.toolsmith.authors import (
     SPEC,
     WRONG,
     Script,
-    coded,
     suite_of,
 )
 from tests.toolsmith.bench import Bench, OpenBench
@@ -152,22 +151,6 @@ async def test_a_candidate_that_does_not_parse_is_mended_with_the_instruction_fo
     assert script.count("repair") == 1
     assert "does not parse" in script.texts("repair")[0]
     assert "Write the whole module again" in script.texts("repair")[0]
-
-
-async def test_the_same_failure_twice_in_a_row_draws_a_fresh_candidate(bench: OpenBench) -> None:
-    drawn: list[str] = []
-
-    def code(request: Request) -> Any:
-        drawn.append("code")
-        return coded(ROOT if len(drawn) == 1 else PLAIN)
-
-    script = Script(candidates=[], repairs=lambda _: ROOT)
-    script.candidates = _Asked(code)
-    async with bench(script) as made:
-        outcome = await made.make(mode="quick", tests=OWN)
-    assert isinstance(outcome, Created), outcome
-    assert script.count("repair") == 1
-    assert len(drawn) == 2
 
 
 async def test_an_endless_loop_is_told_apart_and_mended(

@@ -53,15 +53,6 @@ async def test_a_choice_that_a_gate_refuses_is_mended_and_at_most_provisional(
     assert "Keep the signature word for word" in script.texts("repair")[0]
 
 
-async def test_refused_in_the_same_way_again_a_fresh_candidate_takes_its_place(
-    library: Library, sandbox: WasmSandbox, settings: Settings
-) -> None:
-    script = Script(candidates=[PLAIN], repairs=lambda _: LISTED)
-    outcome = await made_after(2, script, library, sandbox, settings)
-    assert isinstance(outcome, Created), outcome
-    assert (script.count("repair"), script.count("code")) == (1, 3)
-
-
 async def test_a_model_that_falls_silent_while_a_choice_is_mended_leaves_the_gates_reason(
     library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:

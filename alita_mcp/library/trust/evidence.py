@@ -144,7 +144,7 @@ def _stages(report: VerificationReport) -> Iterator[StageEvidence]:
 def _of_agreement(agreement: Agreement) -> Iterator[Row]:
     said = (
         f"{agreement.candidates} against {agreement.suites} suites; {agreement.share:.0%} behave alike and pass "
-        f"{agreement.passed:.0%} of the tests; attempts {agreement.attempts}, "
+        f"{agreement.passed:.0%} of the tests; "
         f"repairs {agreement.repairs}"
     )
     yield "candidates", said

@@ -27,7 +27,7 @@ from alita_mcp.toolsmith.requests.outcomes import Exists, Lookalike
 from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion, Trust
 from alita_mcp.verification.findings import brief
 from alita_mcp.verification.json_schema import validate_arguments
-from alita_mcp.verification.mutation.generated_inputs import constants_apart, constants_in
+from alita_mcp.verification.mutation.generated_inputs import constants_apart
 from alita_mcp.verification.properties.properties import ShownRange
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict
@@ -94,7 +94,7 @@ async def _compare_with(
         draft, proved.verdict.lock, contract.input_schema, known, names, library, rehearsal
     )
     name, version = manifest.name, manifest.version
-    if await comparison.confirm():
+    if comparison.is_same:
         where = "" if draft.grants.is_pure else " in rehearsal"
         why = f"same results on {comparison.alike} inputs{where}{describe_renaming(names)}"
         if not is_lower(manifest.trust, than=proved.trust):
@@ -138,11 +138,9 @@ async def _compare(
     # the same two tools are compared on the same inputs at any time
     codes = f"{draft.code}\0{known.code}".encode("utf-8", "replace")
     seed = int.from_bytes(hashlib.sha256(codes).digest()[:4])
-    both = await anyio.to_thread.run_sync(constants_in, draft.code, known.code)
-    await comparison.compare_on(await inputs_for(schema, examples, seed, both))
-    if comparison.is_same:  # the programs differ, if anywhere, where only one of them names something
-        apart = await anyio.to_thread.run_sync(constants_apart, draft.code, known.code)
-        await comparison.compare_on(await inputs_for(schema, examples, seed + 1, apart))
+    # the programs differ, if anywhere, where only one of them names something
+    apart = await anyio.to_thread.run_sync(constants_apart, draft.code, known.code)
+    await comparison.compare_on(await inputs_for(schema, examples, seed, apart))
     return comparison
 
 

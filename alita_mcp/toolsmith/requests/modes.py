@@ -1,4 +1,4 @@
-"""Modes of synthesis: how many suites, candidates and attempts each may draw at most."""
+"""Modes of synthesis: how many suites and candidates each may draw at most."""
 
 from __future__ import annotations
 
@@ -29,10 +29,8 @@ class Plan(Value):
 
     candidates: int
     suites: int
-    attempts: int
-    """How often tests and candidates are drawn afresh before the synthesis gives up."""
     repairs: int = 2
-    """Against one set of suites; more of them select for the suites' own errors."""
+    """More of them select for the suites' own errors."""
 
     @property
     def rounds(self) -> tuple[Width, ...]:
@@ -45,12 +43,12 @@ class Plan(Value):
 
 
 PLANS: dict[Mode, Plan] = {
-    "quick": Plan(candidates=1, suites=1, attempts=1),
-    "standard": Plan(candidates=3, suites=3, attempts=2),
-    "thorough": Plan(candidates=5, suites=5, attempts=3),
+    "quick": Plan(candidates=1, suites=1),
+    "standard": Plan(candidates=3, suites=3),
+    "thorough": Plan(candidates=5, suites=5),
 }
 
 
-def seed(attempt: int, index: int, again: int = 0) -> int:
+def seed(index: int, again: int = 0) -> int:
     """A seed for each draw, so that no two of one synthesis are the same request."""
-    return 1 + again + 10 * index + 1_000 * attempt
+    return 1 + again + 10 * index
