@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 
 from alita_mcp.errors import ModelError
 from alita_mcp.toolsmith.context import Work
-from alita_mcp.toolsmith.duplicates.duplicates import find_tool_meeting_examples
-from alita_mcp.toolsmith.example_requests import learn_words
-from alita_mcp.toolsmith.failures import classify
+from alita_mcp.toolsmith.failures import blames_tests
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import grants_of
 from alita_mcp.toolsmith.requests.template import describe_lacks
@@ -36,7 +34,6 @@ from alita_mcp.toolsmith.writing.selection import (
 )
 from alita_mcp.values import Draft
 from alita_mcp.verification.agreement import FEWEST_TESTS, MAJORITY
-from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify
 
 
@@ -60,11 +57,6 @@ class Pipeline:
         await self._work.on_stage("search")
         owner = request.client.owner
         similar = await context.library.similar(f"{request.name} {request.description}".strip(), owner=owner)
-        rehearsal = Rehearsal(context.sandbox, context.library.read)
-        found = await find_tool_meeting_examples(request.tests, similar, context.library, rehearsal)
-        if found is not None:
-            await learn_words(context.library, found.tool, request.description, request.use_when, owner=owner)
-            return found
         unfit = await context.packages.failure(request.packages, pinned_are_meant=True)
         if unfit is not None:
             return rejection(unfit)
@@ -75,26 +67,21 @@ class Pipeline:
         if not isinstance(specification, Specification):
             return specification
         brief = await self._lookup.add_notes(brief, specification)
-        return await Writing(self._work, brief, self._sampler, self._lookup).run()
+        return await Writing(self._work, brief, self._sampler).run()
 
     async def _specify(
         self, brief: Brief, taken: tuple[str, ...], again: int = 0
     ) -> Specification | Exists | Rejected:
-        """The specification under a name that is free; where its name is taken, the planner is asked once more."""
+        """The specification under the name asked for, or a free one; if it is taken, the planner is asked once more."""
         name = self._work.request.name
         messages = prompts.specify(brief, name, taken, may_ask=self._lookup.is_possible)
         specification = await self._sampler.draw_specification(messages, again)
-        if name and specification.name != name:
-            reason = f"name: the planner named the tool {specification.name!r} instead of {name!r}."
-            problem: Exists | Rejected = Rejected(
-                stage="schema", reason=reason, fix="Try again, or leave out the name."
-            )
-        else:
-            follows = self._work.context.publisher.version_to_follow(specification.name, update=False)
-            if isinstance(follows, int):
-                return specification
-            problem = follows
-        return problem if again else await self._specify(brief, (*taken, specification.name), again=1)
+        if name:
+            return specification.under(name)
+        follows = self._work.context.publisher.version_to_follow(specification.name, update=False)
+        if isinstance(follows, int) or again:
+            return specification if isinstance(follows, int) else follows
+        return await self._specify(brief, (*taken, specification.name), again=1)
 
 
 @dataclass
@@ -109,10 +96,9 @@ class Basis:
 class Writing:
     """Writing of a tool that is specified, from the first candidates and suite to its outcome."""
 
-    def __init__(self, work: Work, brief: Brief, sampler: CandidateSampler, lookup: Lookup) -> None:
+    def __init__(self, work: Work, brief: Brief, sampler: CandidateSampler) -> None:
         self._work = work
         self._brief = brief
-        self._lookup = lookup
         self._sampler = sampler
         self._rounds = Rounds(work, brief, sampler)
 
@@ -138,7 +124,7 @@ class Writing:
             # (1) the models give no more, (2) no repair is left or would help, or (3) the best candidate is repaired
             if ended is not None:
                 return with_end_reason(choice.rejected, ended)
-            if repairs == plan.repairs or classify(choice.rejected) == "evidence":
+            if repairs == plan.repairs or blames_tests(choice.rejected):
                 return choice.rejected
             repairs += 1
             try:
@@ -163,7 +149,7 @@ class Writing:
         while isinstance(outcome, Rejected) and outcome.stage == "mutation" and await self._add_suite(basis):
             outcome = await self._submit(candidate, basis)
         for _ in range(repairs):
-            if not isinstance(outcome, Rejected) or classify(outcome) == "evidence":
+            if not isinstance(outcome, Rejected) or blames_tests(outcome):
                 break
             await self._work.on_stage("repair")
             shown = hide_examples(outcome, self._work.request.tests, candidate.written.code)
@@ -223,7 +209,7 @@ class Writing:
             )
             origin = {
                 "written_from": specification_of(self._brief).as_written_from(self._brief.request),
-                "looked_up": await self._lookup.with_packages(self._brief.looked_up, proved.packages),
+                "looked_up": self._brief.looked_up,
             }
             return proved, verdict.model_copy(update={"report": report.model_copy(update=origin)})
 

@@ -192,6 +192,11 @@ class Specification(Written):
         self.contract()
         return self
 
+    def under(self, name: str) -> Specification:
+        """The same under another name."""
+        signature = re.sub(rf"\bdef\s+{self.name}\b", f"def {name}", self.signature)
+        return self.model_copy(update={"name": name, "signature": signature})
+
     def as_written_from(self, request: str) -> WrittenFrom:
         """The part of the specification that a report keeps."""
         return WrittenFrom(request=request, signature=self.signature, rules=self.rules, assumed=self.assumed)

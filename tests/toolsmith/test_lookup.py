@@ -15,7 +15,7 @@ from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.writing import lookup, prompts
 from alita_mcp.toolsmith.writing.lookup import Lookup
 from alita_mcp.toolsmith.writing.prompts import MAX_NOTES, Brief
-from alita_mcp.values import LookedUp, PackageFacts
+from alita_mcp.values import PackageFacts
 from tests.models.openai_server import ORDERS
 from tests.research.pretended import NOW, ScriptedWebAgent, TableIndex
 from tests.scripted_sandbox import ScriptedSandbox
@@ -129,23 +129,3 @@ async def test_research_that_is_down_or_hangs_leaves_a_note_and_goes_on(
     brief, _ = await looked_up(ScriptedWebAgent(hangs=True), specification("What?"))
     assert brief.looked_up is not None
     assert brief.looked_up.notes == ("What? - not answered within 0.1 s",)
-
-
-async def test_the_report_keeps_packages_of_the_version_and_those_that_were_advised_against() -> None:
-    web = ScriptedWebAgent(
-        index=TableIndex(
-            {"numpy": GOOD, "reqeusts": ALIKE, "pandas": GOOD.model_copy(update={"name": "pandas"})}
-        )
-    )
-    check = PackageCheck(web, ScriptedSandbox(never))
-
-    async def nobody(_stage: str) -> None:
-        return
-
-    look = Lookup(web, check, nobody)
-    brief = await look.add_notes(Brief(request=REQUEST), specification(libraries=["numpy", "reqeusts"]))
-    kept = await look.with_packages(brief.looked_up, ["pandas"])
-    assert kept is not None
-    assert [facts.name for facts in kept.packages] == ["pandas", "reqeusts"]
-    assert await look.with_packages(None, []) is None
-    assert await look.with_packages(LookedUp(), []) is None

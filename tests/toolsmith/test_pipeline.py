@@ -18,7 +18,6 @@ from alita_mcp.toolsmith.toolsmith import Toolsmith
 from tests.models.openai_server import openai_server
 from tests.scripted_sandbox import ScriptedSandbox
 from tests.toolsmith.authors import (
-    BROKEN,
     COUNT,
     EDGES,
     GOOD,
@@ -139,18 +138,6 @@ async def test_writers_are_blind_to_one_another(bench: OpenBench) -> None:
     drawn = [(kind, request.seed) for kind, request in script.asked if kind in ("code", "tests")]
     assert seeds
     assert len(set(drawn)) == len(drawn)
-
-
-async def test_a_candidate_that_does_not_parse_is_mended_with_the_instruction_for_that(
-    bench: OpenBench,
-) -> None:
-    script = Script(candidates=[BROKEN], repairs=lambda _: PLAIN)
-    async with bench(script) as made:
-        outcome = await made.make(mode="quick")
-    assert isinstance(outcome, Created), outcome
-    assert script.count("repair") == 1
-    assert "does not parse" in script.texts("repair")[0]
-    assert "Write the whole module again" in script.texts("repair")[0]
 
 
 async def test_an_endless_loop_is_told_apart_and_mended(

@@ -12,7 +12,7 @@ import anyio
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion
-from alita_mcp.verification.comparison import matches_error, same_result
+from alita_mcp.verification.comparison import same_result
 from alita_mcp.verification.examples.trials import describe_failure, run_jobs
 from alita_mcp.verification.findings import brief, encodable, json_key
 from alita_mcp.verification.mutation.generated_inputs import Scalar, dictionary_inputs, mutate_inputs
@@ -131,17 +131,6 @@ class ComparedTool:
             "limits": limits.model_copy(update=short),
         }
         return self.job.model_copy(update=changes)
-
-    async def fulfils(self, example: Example) -> bool:
-        """Whether it gives what the example states, or raises it.
-
-        Raises:
-            SandboxError: the sandbox failed or refused.
-        """
-        result = await self.rehearsal.run(self.job_for(example.arguments))
-        if example.raises is not None:
-            return matches_error(example.raises, result)
-        return result.ok and same_result(example.expected, result.value, example.exact)
 
 
 async def prepare_tool(draft: Draft, lock: Lock | None, names: Names, rehearsal: Rehearsal) -> ComparedTool:

@@ -108,16 +108,6 @@ class Lookup:
                 problem = f"nothing was found{': ' if why else ''}{'; '.join(why)}"[:MAX_NOTE]
             answers[number] = LookupAnswer(question=question, passages=found.passages, problem=problem)
 
-    async def with_packages(self, looked_up: LookedUp | None, packages: Sequence[str]) -> LookedUp | None:
-        """Findings, with what the index says of the packages of a version; None where there are none."""
-        facts, silent = await self._packages.facts(packages)
-        before, used = looked_up or LookedUp(), {fact.name for fact in facts}
-        unfit = (fact for fact in before.packages if fact.name not in used and problem_of(fact) is not None)
-        after = before.model_copy(
-            update={"packages": (*facts, *unfit), "notes": tuple(dict.fromkeys((*before.notes, *silent)))}
-        )
-        return after if after != LookedUp() else None
-
 
 def share_of(caps: ResearchLimits, questions: int) -> ResearchLimits:
     """Limits of one of several questions, so that all together stay within the caps."""
