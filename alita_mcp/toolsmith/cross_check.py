@@ -6,7 +6,6 @@ hold stand for the caller's, as thin evidence; where most fail, the code is refu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import anyio
@@ -87,132 +86,132 @@ def _show(value: object) -> str:
     return f"`{clip(' '.join(text.split()), SHOWN)}`"
 
 
-class CrossCheck:
-    """Takes one caller's draft without tests through the gates, with those of models."""
+async def submit_untested(
+    draft: Draft,
+    context: SynthesisContext,
+    request: SynthesisRequest,
+    models: Models,
+    mode: Mode,
+    on_stage: ReportStage,
+) -> Outcome:
+    """The outcome for a draft without tests: those of models stand for them, or it says why they do not.
 
-    def __init__(
-        self,
-        context: SynthesisContext,
-        request: SynthesisRequest,
-        models: Models,
-        mode: Mode,
-        on_stage: ReportStage,
-    ) -> None:
-        self._context, self._request, self._models = context, request, models
-        self._mode, self._on_stage = mode, on_stage
-        self._rehearsal = Rehearsal(context.sandbox, context.library.read)
-
-    async def submit(self, draft: Draft) -> Outcome:
-        """The outcome for the draft, or why no tests stand for the caller's.
-
-        Raises:
-            SandboxError: the sandbox failed, which says nothing about the draft.
-        """
-        request, publisher = self._request, self._context.publisher
-        follows = publisher.version_to_follow(draft.name, update=request.update)
-        if not isinstance(follows, int):
-            return follows
-        known = None
-        if follows:
-            try:
-                known = (await self._context.library.read(draft.name)).draft
-            except AlitaError:
-                known = None  # quarantined: a new version is the way out
-        if known is not None and known == draft.model_copy(update={"examples": known.examples}):
-            # it is there, word for word
-            return await publisher.submit(known, self._on_stage, update=True, request=request)
-        prepared = await prepare_draft(draft, self._rehearsal, self._on_stage)
-        if prepared.failure is not None:
-            return rejection(prepared.failure)
+    Raises:
+        SandboxError: the sandbox failed, which says nothing about the draft.
+    """
+    library, publisher = context.library, context.publisher
+    rehearsal = Rehearsal(context.sandbox, library.read)
+    follows = publisher.version_to_follow(draft.name, update=request.update)
+    if not isinstance(follows, int):
+        return follows
+    known = None
+    if follows:
         try:
-            found = await self._run_blind_tests(prepared)
-        except ModelError as failure:
-            await self._journal({"status": "failed", "reason": failure.message})
-            return NO_TESTS
-        counts = {"suites": found.suites, "tests": len(found.tests), "failing": len(found.contradictions)}
-        await self._journal({"status": "asked", **counts})
-        if not found.tests:
-            return NO_TESTS
-        kept = found.kept[: MAX_EXAMPLES - len(known.examples if known else ())]
-        if 2 * len(found.contradictions) > len(found.tests) or not kept:
-            failing = f"{len(found.contradictions)} of {len(found.tests)} that models wrote from the description fail"
-            reason = f"no tests were sent, and {failing}: {'; '.join(found.questions())}"
-            return Rejected(stage="agreement", reason=reason, fix=FIX)
-        used = f"{len(kept)} of {len(found.tests)} that models wrote blind to the code are used instead"
-        thin = Check(
-            stage="agreement",
-            passed=False,
-            hard=False,
-            message=f"no tests were sent; {used}",
-            fix=OWN_EXAMPLES,
+            known = (await library.read(draft.name)).draft
+        except AlitaError:
+            known = None  # quarantined: a new version is the way out
+    if known is not None and known == draft.model_copy(update={"examples": known.examples}):
+        # it is there, word for word
+        return await publisher.submit(known, on_stage, update=True, request=request)
+    prepared = await prepare_draft(draft, rehearsal, on_stage)
+    if prepared.failure is not None:
+        return rejection(prepared.failure)
+    try:
+        found = await _run_blind_tests(prepared, request, models, SUITES[mode], rehearsal, on_stage)
+    except ModelError as failure:
+        await library.record(EVENT, request.name, {"status": "failed", "reason": failure.message})
+        return NO_TESTS
+    counts = {"suites": found.suites, "tests": len(found.tests), "failing": len(found.contradictions)}
+    await library.record(EVENT, request.name, {"status": "asked", **counts})
+    if not found.tests:
+        return NO_TESTS
+    kept = found.kept[: MAX_EXAMPLES - len(known.examples if known else ())]
+    if 2 * len(found.contradictions) > len(found.tests) or not kept:
+        failing = (
+            f"{len(found.contradictions)} of {len(found.tests)} that models wrote from the description fail"
         )
+        reason = f"no tests were sent, and {failing}: {'; '.join(found.questions())}"
+        return Rejected(stage="agreement", reason=reason, fix=FIX)
+    used = f"{len(kept)} of {len(found.tests)} that models wrote blind to the code are used instead"
+    thin = Check(
+        stage="agreement",
+        passed=False,
+        hard=False,
+        message=f"no tests were sent; {used}",
+        fix=OWN_EXAMPLES,
+    )
 
-        async def amend(proved: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
-            added = {
-                "trust": "provisional",
-                "checks": (*verdict.report.checks, thin),
-                "agreement": agreement_of_one(
-                    found.tests, found.checks, suites=found.suites, blind=tuple(map(mark_of, found.tests))
-                ),
-                "usage": self._models.usage,
-            }
-            return proved, verdict.model_copy(update={"report": verdict.report.model_copy(update=added)})
+    async def amend(proved: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
+        added = {
+            "trust": "provisional",
+            "checks": (*verdict.report.checks, thin),
+            "agreement": agreement_of_one(
+                found.tests, found.checks, suites=found.suites, blind=tuple(map(mark_of, found.tests))
+            ),
+            "usage": models.usage,
+        }
+        return proved, verdict.model_copy(update={"report": verdict.report.model_copy(update=added)})
 
-        outcome = await publisher.submit(
-            draft.model_copy(update={"examples": kept}),
-            self._on_stage,
-            update=request.update,
-            breaks=request.breaks,
-            amend=amend,
-            request=request,
-        )
-        if isinstance(outcome, Rejected):  # it may speak of tests that the caller has never seen
-            whose = f"with {len(kept)} tests that models wrote, because none were sent: {outcome.reason}"
-            return outcome.model_copy(update={"reason": whose})
-        if not isinstance(outcome, Created):
-            return outcome
-        tests = f"{outcome.tests}, {len(kept)} written by models"
-        return outcome.model_copy(update={"questions": found.questions(), "tests": tests})
+    outcome = await publisher.submit(
+        draft.model_copy(update={"examples": kept}),
+        on_stage,
+        update=request.update,
+        breaks=request.breaks,
+        amend=amend,
+        request=request,
+    )
+    if isinstance(outcome, Rejected):  # it may speak of tests that the caller has never seen
+        whose = f"with {len(kept)} tests that models wrote, because none were sent: {outcome.reason}"
+        return outcome.model_copy(update={"reason": whose})
+    if not isinstance(outcome, Created):
+        return outcome
+    tests = f"{outcome.tests}, {len(kept)} written by models"
+    return outcome.model_copy(update={"questions": found.questions(), "tests": tests})
 
-    async def _run_blind_tests(self, prepared: Prepared) -> BlindResults:
-        """The suites of several writers, run on the draft.
 
-        Raises:
-            ModelError: no writer answered in time.
-        """
-        draft, contract = prepared.draft, prepared.contract
-        if contract is None:
-            raise AssertionError("a draft without a contract has a failure")
-        await self._on_stage("tests")
-        promise = await anyio.to_thread.run_sync(promise_in, draft.code, draft.name)
-        told = Brief(
-            request=f"{self._request.full_description or draft.description}\n\n{promise}",
-            sandbox=await describe_lacks(self._rehearsal.sandbox),
-            grants=draft.grants,
-        )
-        drawn, numbers = None, range(SUITES[self._mode])
-        with anyio.move_on_after(ASKED_S):
-            drawn = await CandidateSampler(self._models).draw_suites(told, numbers, contract)
-        if drawn is None:
-            raise ModelError(f"The models did not write tests within {ASKED_S:g} s.")
-        await self._on_stage("matrix")
-        suites: list[Sequence[Example]] = [
-            [test for test in suite.tests_that_fit(contract) if len(json_key(test.as_json())) <= MAX_TEST]
-            for suite in drawn
-        ]
-        tests, _ = pool_tests(suites)
-        shorter = draft.limits.model_copy(update={"wall_seconds": min(ONE_CALL_S, draft.limits.wall_seconds)})
-        row = None
-        with anyio.move_on_after(RUN_S):
-            hasty = replace(prepared, draft=draft.model_copy(update={"limits": shorter}))
-            _, row = await run_row(hasty, tests, self._rehearsal)
-        ran = zip(tests, row.checks, row.outputs, strict=True) if row is not None else ()
-        pairs = [
-            (test, check)
-            for test, check, word in ran
-            if check is not None and word not in SLOW and "the check raised" not in check.message
-        ]
-        return BlindResults(tuple(test for test, _ in pairs), tuple(check for _, check in pairs), len(suites))
+async def _run_blind_tests(
+    prepared: Prepared,
+    request: SynthesisRequest,
+    models: Models,
+    suites: int,
+    rehearsal: Rehearsal,
+    on_stage: ReportStage,
+) -> BlindResults:
+    """The suites of several writers, run on the draft.
 
-    async def _journal(self, detail: dict[str, object]) -> None:
-        await self._context.library.record(EVENT, self._request.name, detail)
+    Raises:
+        ModelError: no writer answered in time.
+    """
+    draft, contract = prepared.draft, prepared.contract
+    if contract is None:
+        raise AssertionError("a draft without a contract has a failure")
+    await on_stage("tests")
+    promise = await anyio.to_thread.run_sync(promise_in, draft.code, draft.name)
+    told = Brief(
+        request=f"{request.full_description or draft.description}\n\n{promise}",
+        sandbox=await describe_lacks(rehearsal.sandbox),
+        grants=draft.grants,
+    )
+    drawn = None
+    with anyio.move_on_after(ASKED_S):
+        drawn = await CandidateSampler(models).draw_suites(told, range(suites), contract)
+    if drawn is None:
+        raise ModelError(f"The models did not write tests within {ASKED_S:g} s.")
+    await on_stage("matrix")
+    usable = [
+        [test for test in suite.tests_that_fit(contract) if len(json_key(test.as_json())) <= MAX_TEST]
+        for suite in drawn
+    ]
+    tests, _ = pool_tests(usable)
+    shorter = draft.limits.model_copy(update={"wall_seconds": min(ONE_CALL_S, draft.limits.wall_seconds)})
+    row = None
+    with anyio.move_on_after(RUN_S):
+        hasty = replace(prepared, draft=draft.model_copy(update={"limits": shorter}))
+        _, row = await run_row(hasty, tests, rehearsal)
+    ran = zip(tests, row.checks, row.outputs, strict=True) if row is not None else ()
+    pairs = [
+        (test, check)
+        for test, check, word in ran
+        if check is not None and word not in SLOW and "the check raised" not in check.message
+    ]
+    return BlindResults(tuple(test for test, _ in pairs), tuple(check for _, check in pairs), len(drawn))

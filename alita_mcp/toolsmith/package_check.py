@@ -20,17 +20,14 @@ from alita_mcp.verification.findings import fail_check
 
 PATIENCE_S = 10.0
 """How long the index may take for all packages of a draft; then they are taken as they are."""
-FRESH_S = 3_600.0
-"""How long what the index said counts."""
-SILENT_S = 60.0
-"""How long an index that said nothing of a package is not asked again."""
+FRESH_S = 60.0
+"""How long what the index said, or did not say, counts: every candidate of a synthesis asks."""
 AT_ONCE = 4
-MAX_KEPT = 500
 _PINNED = re.compile(r"===?\s*[^\s,*]+\s*")
 
 
 class PackageCheck:
-    """Asks the index about packages, once an hour for each; without an index nothing is known and all may be used."""
+    """Asks the index about packages; without an index nothing is known and all may be used."""
 
     def __init__(self, index: WebAgent | None, sandbox: Sandbox) -> None:
         self._index = index
@@ -40,18 +37,22 @@ class PackageCheck:
 
     async def facts(self, packages: Sequence[str]) -> tuple[tuple[PackageFacts, ...], tuple[str, ...]]:
         """Facts of the index on each package, and why it said nothing of others; never raises for the index."""
+        index = self._index
         names = [name for name in dict.fromkeys(map(name_of, packages)) if name]
-        if self._index is None or not names:
+        if index is None or not names:
             return (), ()
-        missing = [name for name in names if self._fresh_answer(name) is None]
+        now = anyio.current_time()
+        self._known = {name: known for name, known in self._known.items() if now - known[0] < FRESH_S}
+        missing = [name for name in names if name not in self._known]
+        self._known |= dict.fromkeys(missing, (now, f"no answer within {PATIENCE_S:g} s"))
         limiter = anyio.CapacityLimiter(AT_ONCE)
 
-        async def look_up(index: WebAgent, name: str, python_tag: str) -> None:
+        async def look_up(name: str, python_tag: str) -> None:
             async with limiter:
                 try:
-                    self._store_answer(name, await index.package(name, python_tag))
+                    self._known[name] = now, await index.package(name, python_tag)
                 except AlitaError as failure:
-                    self._store_answer(name, failure.message)
+                    self._known[name] = now, failure.message
 
         python_tag = ""
         if missing:
@@ -60,15 +61,14 @@ class PackageCheck:
         with anyio.move_on_after(PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 for name in missing:
-                    tasks.start_soon(look_up, self._index, name, python_tag)
+                    tasks.start_soon(look_up, name, python_tag)
         for name in missing:
-            if self._fresh_answer(name) is None:
-                self._store_answer(name, f"no answer within {PATIENCE_S:g} s")
-        answers = {name: self._fresh_answer(name) for name in names}
-        found = tuple(each for each in answers.values() if isinstance(each, PackageFacts))
-        problems = {name: why for name, why in answers.items() if isinstance(why, str)}
-        return found, tuple(
-            f"Package {name!r} could not be looked up: {why}" for name, why in problems.items()
+            self._known.setdefault(name, (now, f"no answer within {PATIENCE_S:g} s"))
+        answers = {name: self._known[name][1] for name in names}
+        return tuple(each for each in answers.values() if isinstance(each, PackageFacts)), tuple(
+            f"Package {name!r} could not be looked up: {why}"
+            for name, why in answers.items()
+            if isinstance(why, str)
         )
 
     async def failure(self, packages: Sequence[str], *, pinned_are_meant: bool = False) -> Check | None:
@@ -84,17 +84,6 @@ class PackageCheck:
         known = {fact.name for fact in found}
         silent = [text for text in packages if name_of(text) not in known and name_of(text) not in meant]
         return next(filter(None, problems), None) or (find_slip(silent) if silent else None)
-
-    def _fresh_answer(self, name: str) -> PackageFacts | str | None:
-        """What is known of a package and fresh."""
-        asked_at, answer = self._known.get(name, (0.0, None))
-        lasts = SILENT_S if isinstance(answer, str) else FRESH_S
-        return answer if answer is not None and anyio.current_time() - asked_at < lasts else None
-
-    def _store_answer(self, name: str, answer: PackageFacts | str) -> None:
-        if len(self._known) >= MAX_KEPT:
-            self._known.clear()
-        self._known[name] = (anyio.current_time(), answer)
 
 
 def problem_of(facts: PackageFacts) -> Check | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from alita_mcp.errors import ModelError
 from alita_mcp.toolsmith.context import Work
 from alita_mcp.toolsmith.failures import blames_tests
+from alita_mcp.toolsmith.requests.modes import REPAIRS
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import grants_of
 from alita_mcp.toolsmith.requests.template import describe_lacks
@@ -104,8 +105,7 @@ class Writing:
 
     async def run(self) -> Outcome:
         """The outcome; errors as `Pipeline.make`."""
-        plan = self._work.plan
-        first, *wider = plan.rounds
+        first, *wider = self._work.rounds
         current = await self._rounds.widen(empty_round(), first)
         choice = judge(current)
         ended: ModelError | None = None
@@ -124,7 +124,7 @@ class Writing:
             # (1) the models give no more, (2) no repair is left or would help, or (3) the best candidate is repaired
             if ended is not None:
                 return with_end_reason(choice.rejected, ended)
-            if repairs == plan.repairs or blames_tests(choice.rejected):
+            if repairs == REPAIRS or blames_tests(choice.rejected):
                 return choice.rejected
             repairs += 1
             try:
@@ -132,10 +132,10 @@ class Writing:
             except ModelError as failure:
                 return with_end_reason(choice.rejected, failure)
             choice = judge(current)
-        return await self._prove_selected(current, choice, plan.repairs - repairs)
+        return await self._prove_selected(current, choice, REPAIRS - repairs)
 
     def _record_agreement(self, current: Round, choice: Selection | NoSelection) -> None:
-        if self._work.plan.candidates >= MAJORITY:  # one candidate cannot agree with another
+        if self._work.rounds[0].candidates >= MAJORITY:  # one candidate cannot agree with another
             record, agreed = self._work.record, isinstance(choice, Selection) and choice.agreement.agreed
             record.agreed, record.marks = agreed, {"request": mark_request(self._work.request.description)}
             if agreed:
@@ -166,7 +166,7 @@ class Writing:
     async def _add_suite(self, basis: Basis) -> bool:
         """Draws one more suite because those so far prove too little; returns whether the selection still stands."""
         current, selection = basis.round, basis.selection
-        if current is None or current.asked.suites >= self._work.plan.suites:
+        if current is None or current.asked.suites >= self._work.rounds[-1].suites:
             return False
         width = current.asked.model_copy(update={"suites": current.asked.suites + 1})
         try:

@@ -21,7 +21,7 @@ from alita_mcp.toolsmith.context import Work
 from alita_mcp.toolsmith.duplicates.comparison import takes
 from alita_mcp.toolsmith.failures import blames_tests
 from alita_mcp.toolsmith.pipeline import with_end_reason
-from alita_mcp.toolsmith.requests.modes import REPAIR_TEMPERATURE, seed
+from alita_mcp.toolsmith.requests.modes import REPAIR_TEMPERATURE, REPAIRS, seed
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, grants_of, variation
 from alita_mcp.toolsmith.requests.template import describe_lacks
@@ -173,9 +173,9 @@ class Revision:
     async def _prove(
         self, base: Predecessor, tests: tuple[Example, ...], candidate: CandidateCode, rules: tuple[str, ...]
     ) -> Outcome:
-        """The outcome of the first code that passes, or of the last; it is fixed at most as often as the plan says."""
+        """The outcome of the first code that passes, or of the last; it is fixed at most twice."""
         outcome = await self._try(base, tests, candidate, rules, insists=False)
-        for left in range(self._work.plan.repairs, 0, -1):
+        for left in range(REPAIRS, 0, -1):
             if not isinstance(outcome, Rejected) or blames_tests(outcome):
                 break
             finding = outcome

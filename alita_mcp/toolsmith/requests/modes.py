@@ -20,33 +20,16 @@ class Width(Value):
     suites: int = 0
 
 
-WIDTHS = (Width(candidates=2, suites=1), Width(candidates=3, suites=3), Width(candidates=5, suites=5))
-"""After each round; the next one is drawn only where the last one did not settle it."""
+REPAIRS = 2
+"""Of one candidate at most; more of them select for the suites' own errors."""
+_FIRST = Width(candidates=2, suites=1)
 
-
-class Plan(Value):
-    """Limits of one mode."""
-
-    candidates: int
-    suites: int
-    repairs: int = 2
-    """More of them select for the suites' own errors."""
-
-    @property
-    def rounds(self) -> tuple[Width, ...]:
-        """Numbers of candidates and suites after each round, few first."""
-        cut = [
-            Width(candidates=min(width.candidates, self.candidates), suites=min(width.suites, self.suites))
-            for width in WIDTHS
-        ]
-        return tuple(dict.fromkeys(cut))
-
-
-PLANS: dict[Mode, Plan] = {
-    "quick": Plan(candidates=1, suites=1),
-    "standard": Plan(candidates=3, suites=3),
-    "thorough": Plan(candidates=5, suites=5),
+ROUNDS: dict[Mode, tuple[Width, ...]] = {
+    "quick": (Width(candidates=1, suites=1),),
+    "standard": (_FIRST, Width(candidates=3, suites=3)),
+    "thorough": (_FIRST, Width(candidates=3, suites=3), Width(candidates=5, suites=5)),
 }
+"""How many there are after each round; the next one is drawn only where the last one did not settle it."""
 
 
 def seed(index: int, again: int = 0) -> int:

@@ -7,6 +7,7 @@ every prompt. Where nothing can be looked up, the writers go on without, and the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import anyio
 
@@ -19,7 +20,7 @@ from alita_mcp.research.values import Passage, ResearchLimits
 from alita_mcp.toolsmith.package_check import PackageCheck, problem_of
 from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.writing.prompts import MAX_NOTES, Brief
-from alita_mcp.values import LookedUp, PackageFacts, Source, Value
+from alita_mcp.values import LookedUp, PackageFacts, Source
 
 CAPS = ResearchLimits(pages=8, bytes=8_000_000, seconds=30.0, tokens=MAX_NOTES // 4)
 """Of all questions of one synthesis together."""
@@ -30,7 +31,7 @@ MAX_SOURCES = 20
 MAX_NOTE = 300
 
 
-class LookupAnswer(Value):
+class LookupAnswer(NamedTuple):
     """Result of looking up one question."""
 
     question: str
@@ -60,7 +61,7 @@ class Lookup:
             return specified
         await self._on_stage("research")
         late = f"not answered within {CAPS.seconds:g} s"
-        answers = [LookupAnswer(question=each, problem=late) for each in questions]
+        answers = [LookupAnswer(each, problem=late) for each in questions]
         checked: tuple[PackageFacts, ...] = ()
         silent: tuple[str, ...] = ()
         urls = tuple(dict.fromkeys(urls_in(brief.request)))[:MAX_URLS]
@@ -90,34 +91,25 @@ class Lookup:
         self, web: WebAgent, answers: list[LookupAnswer], number: int, urls: Sequence[str]
     ) -> None:
         """Puts what is found out about a question into its place, if that is in time."""
-        question = answers[number].question
-        limits = share_of(CAPS, len(answers))
+        question, count = answers[number].question, len(answers)
+        # so that all together stay within the caps
+        limits = ResearchLimits(
+            pages=max(1, CAPS.pages // count),
+            bytes=CAPS.bytes // count,
+            seconds=CAPS.seconds,
+            tokens=max(100, CAPS.tokens // count),
+        )
         with anyio.move_on_after(limits.seconds + GRACE_S):
             try:
                 found = await web.research(
                     question, limits, on_stage=self._on_stage, urls=urls[: limits.pages]
                 )
             except AlitaError as failure:
-                answers[number] = LookupAnswer(question=question, problem=failure.message[:MAX_NOTE])
+                answers[number] = LookupAnswer(question, problem=failure.message[:MAX_NOTE])
                 return
-            problem = ""
-            if not found.passages:
-                why = [*(f"{each.backend}: {each.reason}" for each in found.failed), *found.unread]
-                if found.stopped == "seconds":
-                    why.append(f"the {CAPS.seconds:g} s were over")
-                problem = f"nothing was found{': ' if why else ''}{'; '.join(why)}"[:MAX_NOTE]
-            answers[number] = LookupAnswer(question=question, passages=found.passages, problem=problem)
-
-
-def share_of(caps: ResearchLimits, questions: int) -> ResearchLimits:
-    """Limits of one of several questions, so that all together stay within the caps."""
-    count = max(1, questions)
-    return ResearchLimits(
-        pages=max(1, caps.pages // count),
-        bytes=caps.bytes // count,
-        seconds=caps.seconds,
-        tokens=max(100, caps.tokens // count),
-    )
+            why = [*(f"{each.backend}: {each.reason}" for each in found.failed), *found.unread]
+            problem = "" if found.passages else f"nothing was found: {'; '.join(why)}".removesuffix(": ")
+            answers[number] = LookupAnswer(question, found.passages, problem[:MAX_NOTE])
 
 
 def in_words(answers: Sequence[LookupAnswer], looked_up: LookedUp) -> str:

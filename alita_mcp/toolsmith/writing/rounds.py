@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.toolsmith.context import Work
-from alita_mcp.toolsmith.requests.modes import Width
+from alita_mcp.toolsmith.requests.modes import REPAIRS, Width
 from alita_mcp.toolsmith.requests.outcomes import rejection
 from alita_mcp.toolsmith.requests.request import grants_of
 from alita_mcp.toolsmith.specification import MAX_REQUESTS, Specification
@@ -92,7 +92,7 @@ class Rounds:
             candidate = await self._sampler.draw_candidate(self._brief, numbers[place])
             await self._work.on_stage("static")
             prepared = await self._prepare_candidate(candidate)
-            for _ in range(self._work.plan.repairs):
+            for _ in range(REPAIRS):
                 if prepared.failure is None:
                     break
                 try:
