@@ -61,10 +61,10 @@ class PackageFacts(Value):
 class LookedUp(Value):
     """Look-ups made before a version was written."""
 
+    model_config = ConfigDict(extra="ignore")  # older reports hold facts on packages
+
     sources: tuple[Source, ...] = ()
     """Pages whose passages its writers were shown."""
-    packages: tuple[PackageFacts, ...] = ()
-    """As the index had them then: those of the version, and those that were advised against."""
     notes: tuple[str, ...] = ()
     """What could not be looked up, and why."""
 

@@ -32,27 +32,40 @@ class PackageCheck:
     def __init__(self, index: WebAgent | None, sandbox: Sandbox) -> None:
         self._index = index
         self._sandbox = sandbox
-        self._known: dict[str, tuple[float, PackageFacts | str]] = {}
-        """When it was asked for, and what the index said, or why it said nothing."""
+        self._known: dict[str, tuple[float, PackageFacts | None]] = {}
+        """When it was asked for, and what the index said; None: nothing."""
 
-    async def facts(self, packages: Sequence[str]) -> tuple[tuple[PackageFacts, ...], tuple[str, ...]]:
-        """Facts of the index on each package, and why it said nothing of others; never raises for the index."""
+    async def failure(self, packages: Sequence[str], *, pinned_are_meant: bool = False) -> Check | None:
+        """Failed check of the first package that may not be used: it does not exist, or could be taken for another.
+
+        Where `pinned_are_meant`, one with an exact version is what its author wants, whatever it looks like.
+        """
+        # a package that does not exist fails even where its version is pinned
+        meant = {name_of(text) for text in packages if pinned_are_meant and is_pinned(text)}
+        found = await self._facts(packages)
+        problems = (problem_of(fact) for fact in found if fact.name not in meant or not fact.exists)
+        # where the index says nothing, only what nobody can have meant is refused
+        known = {fact.name for fact in found}
+        silent = [text for text in packages if name_of(text) not in known and name_of(text) not in meant]
+        return next(filter(None, problems), None) or (find_slip(silent) if silent else None)
+
+    async def _facts(self, packages: Sequence[str]) -> list[PackageFacts]:
+        """Facts of the index on each package of which it says something in time."""
         index = self._index
         names = [name for name in dict.fromkeys(map(name_of, packages)) if name]
         if index is None or not names:
-            return (), ()
+            return []
         now = anyio.current_time()
         self._known = {name: known for name, known in self._known.items() if now - known[0] < FRESH_S}
         missing = [name for name in names if name not in self._known]
-        self._known |= dict.fromkeys(missing, (now, f"no answer within {PATIENCE_S:g} s"))
         limiter = anyio.CapacityLimiter(AT_ONCE)
 
         async def look_up(name: str, python_tag: str) -> None:
             async with limiter:
                 try:
                     self._known[name] = now, await index.package(name, python_tag)
-                except AlitaError as failure:
-                    self._known[name] = now, failure.message
+                except AlitaError:
+                    self._known[name] = now, None
 
         python_tag = ""
         if missing:
@@ -63,27 +76,9 @@ class PackageCheck:
                 for name in missing:
                     tasks.start_soon(look_up, name, python_tag)
         for name in missing:
-            self._known.setdefault(name, (now, f"no answer within {PATIENCE_S:g} s"))
-        answers = {name: self._known[name][1] for name in names}
-        return tuple(each for each in answers.values() if isinstance(each, PackageFacts)), tuple(
-            f"Package {name!r} could not be looked up: {why}"
-            for name, why in answers.items()
-            if isinstance(why, str)
-        )
-
-    async def failure(self, packages: Sequence[str], *, pinned_are_meant: bool = False) -> Check | None:
-        """Failed check of the first package that may not be used: it does not exist, or could be taken for another.
-
-        Where `pinned_are_meant`, one with an exact version is what its author wants, whatever it looks like.
-        """
-        # a package that does not exist fails even where its version is pinned
-        meant = {name_of(text) for text in packages if pinned_are_meant and is_pinned(text)}
-        found, _ = await self.facts(packages)
-        problems = (problem_of(fact) for fact in found if fact.name not in meant or not fact.exists)
-        # where the index says nothing, only what nobody can have meant is refused
-        known = {fact.name for fact in found}
-        silent = [text for text in packages if name_of(text) not in known and name_of(text) not in meant]
-        return next(filter(None, problems), None) or (find_slip(silent) if silent else None)
+            self._known.setdefault(name, (now, None))
+        answers = (self._known[name][1] for name in names)
+        return [each for each in answers if each is not None]
 
 
 def problem_of(facts: PackageFacts) -> Check | None:

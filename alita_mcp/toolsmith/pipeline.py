@@ -20,7 +20,7 @@ from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.track_record import mark_request, mark_shape
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode, CandidateSampler
-from alita_mcp.toolsmith.writing.lookup import Lookup
+from alita_mcp.toolsmith.writing.lookup import add_notes
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.rounds import Rounds, specification_of
 from alita_mcp.toolsmith.writing.selection import (
@@ -44,8 +44,8 @@ class Pipeline:
     def __init__(self, work: Work) -> None:
         self._work = work
         self._sampler = CandidateSampler(work.models)
-        web = work.context.advice.research if work.request.looks_up else None
-        self._lookup = Lookup(web, work.context.packages, work.on_stage)
+        self._web = work.context.advice.research if work.request.looks_up else None
+        """Where a planner's open questions are looked up; without it none is asked for."""
 
     async def make(self) -> Outcome:
         """The outcome, whatever it is; only a version that passed all gates is published.
@@ -67,7 +67,7 @@ class Pipeline:
         specification = await self._specify(brief, similar)
         if not isinstance(specification, Specification):
             return specification
-        brief = await self._lookup.add_notes(brief, specification)
+        brief = await add_notes(brief, specification, self._web, self._work.on_stage)
         return await Writing(self._work, brief, self._sampler).run()
 
     async def _specify(
@@ -75,7 +75,7 @@ class Pipeline:
     ) -> Specification | Exists | Rejected:
         """The specification under the name asked for, or a free one; if it is taken, the planner is asked once more."""
         name = self._work.request.name
-        messages = prompts.specify(brief, name, taken, may_ask=self._lookup.is_possible)
+        messages = prompts.specify(brief, name, taken, may_ask=self._web is not None)
         specification = await self._sampler.draw_specification(messages, again)
         if name:
             return specification.under(name)

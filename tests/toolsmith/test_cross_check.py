@@ -117,7 +117,7 @@ TORN = answer(value(3, 3), value(3, 5), value(20, 2), {"arguments": {"number": 9
 
 
 async def test_what_the_tests_themselves_dispute_is_asked_and_is_no_example(bench: OpenBench) -> None:
-    nonsense = {"tests": [1, None, {"arguments": 5}, {"expected": 3}, value("12", 3), value(-45, 9)]}
+    nonsense = {"tests": [1, None, {"arguments": 5}, {"expected": 3}, value([12], 3), value(-45, 9)]}
     async with bench(Script(suites=[TORN, nonsense])) as made:
         outcome = await made.make(**GIVEN)
         assert isinstance(outcome, Created), outcome

@@ -69,9 +69,7 @@ async def test_when_no_candidate_is_right_nothing_is_published_and_the_answer_sa
         assert "no candidate can be trusted: 1 of 3 behave alike" in outcome.reason
         assert outcome.fix
         assert made.is_empty
-    assert script.count("tests") == 6, "fresh tests are drawn once the repairs are used up"
-    assert script.count("repair") == 2, "one for each set of suites"
-    assert script.count("code") == 8, "and where it failed as before, a fresh candidate"
+    assert (script.count("tests"), script.count("code"), script.count("repair")) == (3, 3, 2)
 
 
 async def test_a_mistake_that_all_candidates_share_is_caught_by_the_tests(bench: OpenBench) -> None:
@@ -154,7 +152,7 @@ async def test_an_endless_loop_is_told_apart_and_mended(
     async with bench(script) as made:
         outcome = await made.make(mode="quick")
     assert isinstance(outcome, Created), outcome
-    assert "every loop ends" in script.texts("repair")[0]
+    assert "out of time" in script.texts("repair")[0]
     assert outcome.trust == "provisional"
 
 

@@ -56,7 +56,7 @@ _ASSUMED = (
 _OPEN = (
     "open_questions holds, at most five, what you would have to look up to specify this right, each a question that "
     "can be searched for: the shape of an API, a format, which library. It is empty where you know; make no rule of a "
-    "guess. libraries holds the packages, beyond the standard library, that the tool is to use. "
+    "guess. "
 )
 _APPROACHES = (
     "Write it the plainest way.",
@@ -109,7 +109,7 @@ def specify(brief: Brief, name: str, taken: Sequence[str] = (), *, may_ask: bool
 
     Where questions can be looked up (`may_ask`), what the planner does not know is asked for, too.
     """
-    shape, open_questions = ('"open_questions": [], "libraries": [], ', _OPEN) if may_ask else ("", "")
+    shape, open_questions = ('"open_questions": [], ', _OPEN) if may_ask else ("", "")
     wanted = (
         'Answer {"name": "snake_case", "description": "one or two sentences", "signature": "def name(x: int) -> str", '
         '"rules": ["what happens with empty input", …], "assumed": ["short name: what holds", …], '
