@@ -103,7 +103,7 @@ async def _play(
     if weak is not None:
         from alita_mcp.sandbox.choose import open_sandbox
 
-        sandbox = await open_sandbox(settings)
+        sandbox = await open_sandbox(settings.model_copy(update={"sandbox": wanted[0]} if wanted else {}))
         try:
             recordings = [await recorded.weaken(each, weak, sandbox) for each in recordings]
         finally:
