@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import MAX_EVENTS, Calls
+from alita_mcp.app.code_advice import add_advice
 from alita_mcp.app.code_rights import CHAIN, CodeRights, CodeWaits
 from alita_mcp.errors import InvalidArguments, LibraryError, PackagesRejected, SandboxBusy, SandboxError
 from alita_mcp.event_loop import is_large, off_loop
@@ -133,6 +134,7 @@ class CodeRunner:
                         raise
                 if isinstance(outer, ToolBroker):
                     run = outer.add_calls(run)
+                run = add_advice(run, request)
             return await self._record(request, identity, _without_secrets(run, broker), broker)
         finally:
             self._under_way -= 1

@@ -29,7 +29,7 @@ from alita_mcp.research.reading.readers import Readers
 from alita_mcp.research.values import Document, Researched
 from alita_mcp.runs.code_run import CodeRequest
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Rejected
-from alita_mcp.toolsmith.requests.request import read_request
+from alita_mcp.toolsmith.requests.request import read_request, strip_fence
 from alita_mcp.toolsmith.toolsmith import Toolsmith
 from alita_mcp.values import Grants
 
@@ -136,6 +136,7 @@ class RunAbilities:
 
     async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> ActionResult:
         """Runs code once; raises as `CodeRunner.run_code`."""
+        code = strip_fence(code)
         # 1. The code gets the files of the task that it or an argument names, and may read others by `alita_tool`.
         values = {each for each in arguments.values() if isinstance(each, str)}
         named = tuple(name for name in self._workspace.names if name in code or name in values)

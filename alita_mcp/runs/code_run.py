@@ -16,8 +16,9 @@ from alita_mcp.values import Grants, Value
 MAX_CODE_BYTES = 100_000
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-ResultKind = Literal["json", "repr", "none"]
-"""`json`: the result is the value; `repr`: it was not JSON, the result is its `repr`; `none`: there was none."""
+ResultKind = Literal["json", "repr", "cut", "none"]
+"""`json`: the result is the value; `repr`: it was not JSON, this is its `repr`; `cut`: it was too large, this is how it
+begins; `none`: there was none."""
 
 
 class CodeRequest(Value):

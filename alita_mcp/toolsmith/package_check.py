@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -13,16 +14,21 @@ from packaging.utils import canonicalize_name
 from alita_mcp.errors import AlitaError
 from alita_mcp.progress import ignore_stage
 from alita_mcp.research.index.look_alikes import slip_of
+from alita_mcp.research.index.well_known_names import WELL_KNOWN
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Check, PackageFacts
 from alita_mcp.verification.findings import fail_check
+from alita_mcp.verification.static.imports import DISTRIBUTIONS
 
 PATIENCE_S = 10.0
 """How long the index may take for all packages of a draft; then they are taken as they are."""
 FRESH_S = 60.0
 """How long what the index said, or did not say, counts: every candidate of a synthesis asks."""
 AT_ONCE = 4
+_BY_LOWER_CASE = {module.lower(): package for module, package in DISTRIBUTIONS.items()}
+_NAMESPACES = {"google", "ruamel"}
+"""Packages of these may be written with a dot, as in `ruamel.yaml`."""
 _PINNED = re.compile(r"===?\s*[^\s,*]+\s*")
 
 
@@ -97,10 +103,29 @@ def problem_of(facts: PackageFacts) -> Check | None:
 
 
 def find_slip(packages: Sequence[str]) -> Check | None:
-    """The failed check of the first package that is almost certainly mistyped, without asking the index."""
+    """The failed check of the first package that is almost certainly mistyped or a module, without asking the index."""
+    for text in packages:
+        with suppress(InvalidRequirement):
+            name = Requirement(text).name
+            if name.partition(".")[0] in sys.stdlib_module_names:
+                return fail_check(
+                    "environment", f"{name!r} is part of Python, not a package", "Leave it out."
+                )
+            if package := package_of_module(name):
+                message = f"{name!r} is the name of a module, not of its package"
+                fix = f"Send {package!r} instead; if you mean this one, pin its version with `==`."
+                return fail_check("environment", message, fix)
     names = ((name, slip_of(name)) for name in map(name_of, packages))
     facts = (PackageFacts(name=name, exists=True, looks_like=known) for name, known in names if known)
     return next(map(problem_of, facts), None)
+
+
+def package_of_module(name: str) -> str:
+    """The package of a module that is called otherwise, as `PIL` and `numpy.linalg` are; else empty."""
+    module, is_inner, _ = name.partition(".")
+    package = _BY_LOWER_CASE.get(module.lower()) or (module if is_inner and module in WELL_KNOWN else "")
+    is_namespace = is_inner and module.lower() in _NAMESPACES
+    return "" if is_namespace or canonicalize_name(package) == canonicalize_name(name) else package
 
 
 def name_of(package: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import (
+    AfterValidator,
     ConfigDict,
     Field,
     JsonValue,
@@ -20,7 +21,7 @@ from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.words.text import words_of
 from alita_mcp.texts import clip
 from alita_mcp.toolsmith.example_requests import is_plain, says_nothing_new
-from alita_mcp.toolsmith.requests.request import MAX_TEXT
+from alita_mcp.toolsmith.requests.request import MAX_TEXT, strip_fence
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import TOOL_NAME, Example, ToolContract, Value, VerificationReport, WrittenFrom
 from alita_mcp.verification.code.contract import read_contract
@@ -94,7 +95,6 @@ MAX_TESTS = 20
 MAX_REQUESTS = 10
 """Example requests of one tool, each in other words."""
 _TYPING = "from typing import Any, Literal, NotRequired, TypedDict\n"
-_FENCED = re.compile(r"\A\s*```[a-zA-Z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _WHOLE_NUMBERS = re.compile(r"\bLiteral\[\s*-?\d+(?:\s*,\s*-?\d+)*\s*+,?\s*+\]")
 Line = Annotated[str, Field(max_length=MAX_LINE)]
 
@@ -259,14 +259,8 @@ class WrittenCode(Written):
 
     model_config = ConfigDict(json_schema_extra=_reasons_first)
 
-    code: str = Field(min_length=1, max_length=MAX_TEXT)
+    code: Annotated[str, AfterValidator(strip_fence)] = Field(min_length=1, max_length=MAX_TEXT)
     packages: tuple[str, ...] = Field(default=(), max_length=30)
-
-    @field_validator("code")
-    @classmethod
-    def _without_fence(cls, code: str) -> str:
-        fenced = _FENCED.match(code)
-        return fenced[1] + "\n" if fenced else code
 
 
 def _texts(raw: Any) -> list[str]:

@@ -132,7 +132,7 @@ def _unknown_names(schema: Schema, value: Any, path: list[int | str]) -> Iterato
         for name in map(str, nsmallest(MAX_PROBLEMS + 1, value.keys() - nodes)):
             near = difflib.get_close_matches(name[:64], nodes, n=1)
             only = f", only {', '.join(nodes)}" if nodes else ""
-            instead = f", did you mean {near[0]!r}?" if near else only
+            instead = f" (did you mean {near[0]!r}?)" if near else only
             yield f"{_where(path)}there is no {name[:64]!r}{instead}"
     for name in value if free else nodes:
         if name in value:

@@ -118,6 +118,7 @@ TESTS = [{"arguments": {"x": 1}, "expected": 2}]
 )
 def test_one_fenced_block_is_unwrapped(sent: str, code: str) -> None:
     assert strip_fence(sent.format(code)) == code
+    assert strip_fence("```\nx = = 1\n```") == "x = = 1\n"
 
 
 @pytest.mark.parametrize(

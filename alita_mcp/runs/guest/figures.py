@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import io
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -38,7 +39,9 @@ def display(*values: Any) -> None:
 def show(value: Any) -> bool:
     """Keeps a picture of a value for the reply; returns whether the value has one."""
     try:
-        drawn = _draw(value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")  # a script that makes errors of them still gets its figure
+            drawn = _draw(value)
     except BaseException as problem:  # whatever a stranger's drawing raises
         _notes.append(f"A figure is left out: drawing it raised {type(problem).__name__}.")
         return True

@@ -44,6 +44,8 @@ class EndReport(Value):
     message: str = ""
     trace: tuple[str, ...] = ()
     seconds: float = Field(ge=0)
+    written: tuple[int, int] = (0, 0)
+    """Bytes that a call wrote to stdout and stderr, also those that were not kept."""
     signal: int = 0
     exit_code: int = 0
     single_use: str = ""
@@ -211,13 +213,15 @@ async def _result(worker: Worker, collected: FrameCollector, limits: Limits) -> 
             status, message = "bad_result", str(problem)
     return RunResult(
         status=status, value=value, error_type=head.error_type, error_kinds=head.error_kinds, message=message,
-        trace=head.trace[:_MAX_TRACE], stdout=_text(collected.output[1]), stderr=_text(collected.output[2]),
-        wall_seconds=head.seconds,
+        trace=head.trace[:_MAX_TRACE], wall_seconds=head.seconds,
+        stdout=_text(collected.output[1], head.written[0]), stderr=_text(collected.output[2], head.written[1]),
     )  # fmt: skip
 
 
-def _text(data: bytearray) -> str:
-    return data.decode("utf-8", "replace")
+def _text(kept: bytearray, written: int) -> str:
+    """What was kept of a stream as text, and how much more was written."""
+    text = kept.decode("utf-8", "replace")
+    return f"{text}… ({written - len(kept):,} more bytes)" if written > len(kept) else text
 
 
 def _clean(text: str) -> str:

@@ -142,7 +142,8 @@ def read_request(
 def strip_fence(text: str) -> str:
     """The code of the one fenced block, with or without prose around it; any other text as it is.
 
-    Code that only holds fences, in a docstring for instance, is left alone.
+    Code that only holds fences, in a docstring for instance, is left alone. What begins with a fence is no Python:
+    there it goes whatever stands in it, so that the error is that of the code.
     """
 
     def is_code(part: str) -> bool:
@@ -152,9 +153,11 @@ def strip_fence(text: str) -> str:
             return False
 
     opens = _OPENS.search(text)
-    closes = re.compile(_CLOSES.format(opens[1]), re.MULTILINE | re.DOTALL) if opens else None
-    found = closes.match(text, opens.end()) if opens and closes else None
-    if opens is None or found is None or is_code(text) or not is_code(found["code"]):
+    if opens is None or is_code(text):
+        return text
+    begins = not text[: opens.start()].strip()
+    found = re.compile(_CLOSES.format(opens[1]), re.MULTILINE | re.DOTALL).match(text, opens.end())
+    if found is None or not (is_code(found["code"]) or (begins and opens[1] not in found["code"])):
         return text
     around = text[: opens.start()] + text[found.end() :]
     return text if _CODE.search(around) else found["code"]
