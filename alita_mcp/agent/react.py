@@ -19,7 +19,7 @@ from alita_mcp.agent.actions import tools
 from alita_mcp.agent.actions.abilities import ActionResult
 from alita_mcp.agent.actions.observations import as_text
 from alita_mcp.agent.answers.answer_check import check_answer
-from alita_mcp.agent.plan_keeper import PlanKeeper
+from alita_mcp.agent.planning.keeper import PlanKeeper
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.steps import Delegate, Steps
 from alita_mcp.agent.values import Claim, Step, Stopped
@@ -131,7 +131,7 @@ class Agent:
             self._brief.task,
             files=self._run.parts.abilities.files(),
             recalled=self._brief.recalled,
-            plan=self._plan.text if self._plan is not None else "",
+            plans=self._run.parts.plans if self._plan is not None else 0,
             wanted=self._brief.wanted,
         )
         self._talk = Conversation(opening)
@@ -161,16 +161,18 @@ class Agent:
         offered = (*own, *(tools.library_tool(tool) for tool in self.steps.offered.values()))
         answer = await parts.implementer.complete(self._talk.turns, temperature=0.0, tools=offered)
         self._talk.add_model_turn(answer.text, answer.calls)
-        # Case 1: it calls tools, `finish` perhaps. Case 2: it answers in plain text. Case 3: it does neither.
+        # Case 1: it calls tools, `finish` perhaps. Case 2: it answers in plain text. Case 3: it does neither, or plans.
         if answer.calls:
             self._silent = 0
             return await self._make_calls(answer)
-        if answer.text.strip() and self._brief.wanted is None:
+        plans = self._plan is not None and self._plan.has_plan(answer.text)
+        if answer.text.strip() and self._brief.wanted is None and not plans:
             return await self._finish({"answer": answer.text.strip(), "solved": True}, None)
         self._silent += 1
         if self._silent >= MAX_SILENT:
             return self._stop("model", "The model neither called a tool nor answered.")
-        self._talk.add_message(prompts.call_or_finish())
+        notes = await self._plan.advise(answer.text, ()) if plans and self._plan is not None else ""
+        self._talk.add_message(prompts.call_or_finish(notes))
         return None
 
     async def _make_calls(self, answer: Completion) -> Ended | None:
@@ -184,7 +186,7 @@ class Agent:
             texts[call.id] = prompts.call_failure(
                 "Other tools were called in this turn: look at their results first."
             )
-        notes = await self._plan.record_steps(taken) if self._plan is not None else ""
+        notes = await self._plan.advise(answer.text, taken) if self._plan is not None else ""
         if self._run.is_near_its_end:
             notes = f"{notes}\n{prompts.little_left(self._run.steps_left)}".strip()
         if notes:
@@ -241,7 +243,7 @@ class Agent:
             if rests == len(claims):
                 return Ended(answer, True, tuple(claims))
             problem = prompts.not_accepted(claims)
-            if self._plan is not None and (other := await self._plan.record_doubt()):
+            if self._plan is not None and (other := await self._plan.advise("", (), doubted=True)):
                 problem = f"{problem}\n{other}"
         self._checks += 1
         if self._checks > MAX_CHECKS:

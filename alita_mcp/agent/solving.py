@@ -6,7 +6,7 @@ import anyio
 
 from alita_mcp.agent.actions.observations import Observation, as_text
 from alita_mcp.agent.interface import Fact, FileSeen, FinishedRun, Program, Recalled
-from alita_mcp.agent.plan_keeper import PlanKeeper
+from alita_mcp.agent.planning.keeper import PlanKeeper
 from alita_mcp.agent.react import Agent, Brief, Delegation, Ended
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Solution, Stopped
@@ -67,15 +67,8 @@ async def _recall(run: Run) -> Recalled:
 
 
 async def _work(run: Run, recalled: Recalled) -> Ended:
-    plan = PlanKeeper(run, recalled)
-    await plan.make_plan()
     brief = Brief(task=run.request.task, recalled=recalled.text)
-    agent = Agent(run, brief, plan, Delegation(run))
-    for name in plan.tools:
-        tool = await run.parts.abilities.find_tool(name)
-        if tool is not None:
-            agent.steps.offer(tool)
-    return await agent.work()
+    return await Agent(run, brief, PlanKeeper(run), Delegation(run)).work()
 
 
 async def _end(run: Run, ended: Ended, recalled: Recalled, *, remembers: bool = False) -> Solution:

@@ -38,10 +38,8 @@ def plan_lines(data: dict[str, Any]) -> list[str]:
     lines: list[str] = []
     for step in steps if isinstance(steps, list) else ():
         if isinstance(step, dict):
-            way = " ".join(str(step[name]) for name in ("way", "tool") if step.get(name))
-            lines.append(
-                f"{len(lines) + 1}. {one_line(str(step.get('need', '')), 120)} ({one_line(way, 60)})"
-            )
+            action, need = one_line(str(step.get("action", "")), 60), one_line(str(step.get("need", "")), 120)
+            lines.append(f"{len(lines) + 1}. {action}: {need}")
     return lines
 
 
