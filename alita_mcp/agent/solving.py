@@ -82,6 +82,7 @@ async def _end(run: Run, ended: Ended, recalled: Recalled, *, remembers: bool = 
         stopped=ended.stopped,
         stopped_why=ended.why,
         claims=ended.claims,
+        checked=ended.checked,
         steps=tuple(sorted(run.steps, key=lambda step: step.number)),
         tools_made=tuple(run.tools_made),
         tools_used=tuple(run.tools_used),

@@ -94,6 +94,8 @@ class Solution(Value):
     stopped: Stopped = ""
     stopped_why: str = ""
     claims: tuple[Claim, ...] = ()
+    checked: str = ""
+    """How a computed answer was checked: by which second computation, or that it was computed once."""
     steps: tuple[Step, ...] = ()
     tools_made: tuple[str, ...] = ()
     tools_used: tuple[str, ...] = ()

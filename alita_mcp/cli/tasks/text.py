@@ -51,6 +51,7 @@ def describe_end(solution: Solution) -> list[str]:
     lines = [f"{end}: {spent}, {solution.seconds:.1f} s; run {solution.run[:SHOWN_ID]}"]
     if solution.stopped:
         lines.append(f"stopped ({solution.stopped}): {one_line(solution.stopped_why)}")
+    lines += [f"checked: {one_line(solution.checked)}"] if solution.checked else []
     lines += [f"made {tool}" for tool in solution.tools_made]
     lines += [f"source {one_line(source.url)}" for source in solution.sources]
     unsupported = [claim for claim in solution.claims if not claim.reference]
