@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -20,7 +19,7 @@ from alita_mcp.sandbox.packages.lockfile import environment_digest, read_lock, r
 from alita_mcp.sandbox.packages.package_index import package_index
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
-from tests.sandbox.package_index import Index, sdist, serving, wheel
+from tests.sandbox.package_index import Index, sdist, wheel
 from tests.sandbox.trusting_back_end import TrustingBackEnd
 from tests.tables import each_case
 
@@ -30,19 +29,8 @@ HASH = "0" * 64
 
 
 @pytest.fixture
-def index() -> Iterator[Index]:
-    with serving() as opened:
-        yield opened
-
-
-@pytest.fixture
 def back_end(tmp_path: Path) -> TrustingBackEnd:
     return TrustingBackEnd(tmp_path / "builds")
-
-
-@pytest.fixture
-def at_index(settings: Settings, index: Index) -> Settings:
-    return settings.model_copy(update={"package_index": index.url})
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import platform
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -23,18 +22,13 @@ from alita_mcp.sandbox.packages.uv_binary import (
     own_uv,
 )
 from alita_mcp.settings import Settings
-from tests.sandbox.package_index import Index, serving, wheel
+from tests.sandbox.environment_homes import silent
+from tests.sandbox.package_index import Index, wheel
 from tests.sandbox.trusting_back_end import TrustingBackEnd
 
 HERE = f"cp311-linux_{platform.machine()}"
 MUSL = f"{HERE}_musl"
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="this machine's uv runs in no sandbox")
-
-
-@pytest.fixture
-def index() -> Iterator[Index]:
-    with serving() as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -53,15 +47,6 @@ def back_end(tmp_path: Path) -> TrustingBackEnd:
     back_end = TrustingBackEnd(tmp_path / "builds")
     back_end.python = MUSL
     return back_end
-
-
-@pytest.fixture
-def at_index(settings: Settings, index: Index) -> Settings:
-    return settings.model_copy(update={"package_index": index.url})
-
-
-async def silent(_line: str) -> None:
-    return None
 
 
 @on_linux

@@ -26,7 +26,7 @@ from alita_mcp.sandbox.packages.lockfile import (
 )  # fmt: skip
 from alita_mcp.sandbox.packages.package_index import authorities_to_trust, package_index
 from alita_mcp.sandbox.packages.tar import PROGRAM_MODE, tar_of_file
-from alita_mcp.sandbox.packages.uses import KEPT, Uses
+from alita_mcp.sandbox.packages.uses import Uses
 from alita_mcp.sandbox.packages.uv_binary import NAME_INSIDE, PINNED, Wheel, fetch_program, find_uv, own_uv
 from alita_mcp.sandbox.packages.uv_failure import failure_of
 from alita_mcp.sandbox.wire.link import PACKAGES
@@ -101,7 +101,7 @@ class EnvironmentBuilder(EnvironmentCache):
         wheels: Mapping[str, Wheel] = PINNED,
         fetch_seconds: int = FETCH_SECONDS,
     ) -> None:
-        super().__init__(back_end.store, Uses(settings.home, back_end.kind), KEPT)
+        super().__init__(back_end.store, Uses(settings.home, back_end.kind))
         self._back_end = back_end
         self._settings = settings
         self._fetch_seconds = fetch_seconds

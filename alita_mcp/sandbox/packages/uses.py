@@ -22,6 +22,10 @@ from alita_mcp.values import Value
 
 IN_USE_SECONDS = 900.0
 """What was used so recently is in use: each process notes more often what its workers have open."""
+KEEP_SECONDS = 30 * 86_400.0
+"""So long an environment is kept without use."""
+MAX_BYTES = 4 << 30
+"""So large all of them may be together."""
 LOCK_SECONDS = 900.0
 """How long the build of the same environment by another process is waited for."""
 
@@ -36,38 +40,24 @@ class Record(Value):
     """ISO 8601, UTC."""
 
 
-class Use(Value):
+class Use(Record):
     """Use of one environment, as its home records it."""
 
     digest: str
-    packages: tuple[str, ...]
-    size_bytes: int
-    """0 where it is unknown."""
     last_used: float
     """Seconds since the epoch."""
     in_use: bool
 
 
-class Bounds(Value):
-    """Limits of the stored environments: age in seconds and size in bytes."""
-
-    keep_seconds: float
-    max_bytes: int
-
-
-KEPT = Bounds(keep_seconds=30 * 86_400.0, max_bytes=4 << 30)
-"""Thirty days without use, or 4 GiB together."""
-NOTHING_KEPT = Bounds(keep_seconds=0.0, max_bytes=0)
-"""Drops all unused environments."""
-
-
-def environments_to_drop(uses: Sequence[Use], bounds: Bounds, now: float) -> tuple[Use, ...]:
-    """The environments to drop, least recently used first; never one in use."""
+def environments_to_drop(
+    uses: Sequence[Use], now: float, keep_seconds: float, max_bytes: int = MAX_BYTES
+) -> tuple[Use, ...]:
+    """The environments to drop, least recently used first, until the rest is young and fits; never one in use."""
     size = sum(use.size_bytes for use in uses)
     chosen: list[Use] = []
     for use in sorted(uses, key=lambda use: use.last_used):
-        expired = now - use.last_used >= bounds.keep_seconds
-        if not use.in_use and (expired or size > bounds.max_bytes):
+        expired = now - use.last_used >= keep_seconds
+        if not use.in_use and (expired or size > max_bytes):
             chosen.append(use)
             size -= use.size_bytes
     return tuple(chosen)
@@ -134,13 +124,8 @@ class Uses:
             record, last_used = Record.model_validate_json(file.read_bytes()), file.stat().st_mtime
         except (OSError, ValidationError):
             return None
-        return Use(
-            digest=digest,
-            packages=record.packages,
-            size_bytes=record.size_bytes,
-            last_used=last_used,
-            in_use=time.time() - last_used < IN_USE_SECONDS,
-        )
+        in_use = time.time() - last_used < IN_USE_SECONDS
+        return Use(**record.model_dump(), digest=digest, last_used=last_used, in_use=in_use)
 
     def forget_record(self, digest: str) -> None:
         """Removes the record of an environment; call it under the lock."""
