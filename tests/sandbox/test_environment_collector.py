@@ -21,9 +21,7 @@ NOW = 1_000_000.0
 
 
 def use(digest: str, age: float = 0.0, size: int = 1, *, in_use: bool = False) -> Use:
-    return Use(
-        digest=digest, kind="k", packages=(), size_bytes=size, made_at="", last_used=NOW - age, in_use=in_use
-    )
+    return Use(digest=digest, packages=(), size_bytes=size, last_used=NOW - age, in_use=in_use)
 
 
 def chosen(uses: list[Use], *, keep: float = 100.0, size: int = 1000) -> list[str]:

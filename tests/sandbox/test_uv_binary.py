@@ -75,31 +75,18 @@ def test_the_pinned_version_is_one_that_the_package_may_be_installed_with() -> N
 
 @pytest.mark.slow
 @on_linux
-async def test_a_fetched_uv_builds_an_environment(
-    back_end: TrustingBackEnd, at_index: Settings, index: Index, static: dict[str, Wheel]
-) -> None:
-    index.add(*wheel("plain", "1", {"plain.py": "x = 1\n"}))
-    builder = EnvironmentBuilder(back_end, at_index, wheels=static)
-    with anyio.fail_after(120):
-        lock = await builder.resolve(("plain",), silent)
-        await builder.prepare(lock, silent)
-        await EnvironmentBuilder(back_end, at_index, wheels=static).resolve(("plain",), silent)
-    assert [request["task"] for request in back_end.builds] == ["resolve", "install", "resolve"]
-
-
-@pytest.mark.slow
-@on_linux
-async def test_the_indexs_password_goes_to_the_index_alone(
+async def test_a_fetched_uv_builds_an_environment_and_the_indexs_password_goes_to_the_index_alone(
     back_end: TrustingBackEnd, settings: Settings, index: Index, static: dict[str, Wheel]
 ) -> None:
-    with_user = index.url.replace("http://", "http://ada:se%3Acret@")
-    builder = EnvironmentBuilder(
-        back_end, settings.model_copy(update={"package_index": with_user}), wheels=static
-    )
     index.add(*wheel("plain", "1", {"plain.py": "x = 1\n"}))
+    with_user = index.url.replace("http://", "http://ada:se%3Acret@")
+    at_index = settings.model_copy(update={"package_index": with_user})
+    builder = EnvironmentBuilder(back_end, at_index, wheels=static)
     with anyio.fail_after(120):
-        await builder.resolve(("plain",), silent)
+        await builder.prepare(await builder.resolve(("plain",), silent), silent)
+        await EnvironmentBuilder(back_end, at_index, wheels=static).resolve(("plain",), silent)
     assert {headers.get("Authorization") for headers in index.headers[:2]} == {"Basic YWRhOnNlOmNyZXQ="}
+    assert [request["task"] for request in back_end.builds] == ["resolve", "install", "resolve"]
 
 
 @pytest.mark.slow

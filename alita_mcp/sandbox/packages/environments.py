@@ -6,20 +6,16 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Annotated, Any, Protocol
+from typing import Any, Protocol
 
 from anyio import to_thread
-from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import ValidationError
 
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.network.proxy import PROXY
 from alita_mcp.sandbox.packages.cache import EnvironmentCache, Store
 from alita_mcp.sandbox.packages.lockfile import (
-    MAX_HASHES,
-    MAX_LOCKED,
     environment_digest,
     read_lock,
     read_requirements,
@@ -65,29 +61,13 @@ class BackEnd(Protocol):
         ...
 
 
-class Resolved(Value):
-    """Package as uv resolved it."""
-
-    name: str = Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=200)
-    version: str = Field(max_length=80)
-    sha256: tuple[Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")], ...] = Field(
-        min_length=1, max_length=MAX_HASHES
-    )
-    """Of every wheel of that version that fits."""
-
-    @property
-    def line(self) -> str:
-        """Line of the lock for this package."""
-        hashes = " ".join(f"--hash=sha256:{sha256}" for sha256 in sorted(set(self.sha256)))
-        return f"{canonicalize_name(self.name)}=={Version(self.version)} {hashes}"
-
-
 class BuilderReport(Value):
     """First line of a builder program's result."""
 
     status: int
     notes: tuple[str, ...] = ()
-    packages: tuple[Resolved, ...] = Field(default=(), max_length=MAX_LOCKED)
+    requirements: tuple[str, ...] = ()
+    """Lines of a lock, of resolved packages."""
 
 
 class EnvironmentBuilder(EnvironmentCache):
@@ -115,13 +95,12 @@ class EnvironmentBuilder(EnvironmentCache):
             return Lock(python=python)
         await progress(f"resolving {', '.join(wanted)}")
         answer, _ = await self._ask({"task": "resolve", "packages": wanted}, wanted, python, progress)
+        lock = Lock(requirements=tuple(sorted(answer.requirements)), python=python)
         try:
-            lines = sorted(package.line for package in answer.packages)
-        except InvalidVersion as strange:
-            raise PackagesRejected(
-                f"The index offers a package with an invalid version: {strange}."
-            ) from strange
-        return Lock(requirements=tuple(lines), python=python)
+            read_lock(lock)
+        except PackagesRejected as strange:
+            raise SandboxError(f"The builder gave an invalid answer: {strange}") from strange
+        return lock
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
         """The environment for a lock, built at most once; errors as in the interface."""

@@ -10,10 +10,9 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.file_locks import is_lock_held, wait_for_lock
@@ -31,13 +30,11 @@ LOCK_SECONDS = 900.0
 
 
 class Record(Value):
-    """Stored facts about a complete environment."""
+    """Stored facts about a complete environment; earlier versions stored more."""
 
-    kind: str
+    model_config = ConfigDict(extra="ignore")
     packages: tuple[str, ...]
     size_bytes: int
-    made_at: str
-    """ISO 8601, UTC."""
 
 
 class Use(Record):
@@ -69,7 +66,6 @@ class Uses:
     def __init__(self, home: Path, kind: str, lock_seconds: float = LOCK_SECONDS) -> None:
         self._lock_seconds = lock_seconds
         self._folder = home / "environments" / ".uses" / kind
-        self._kind = kind
 
     async def home_id(self) -> str:
         """Identifier of this home, unique because engines may be shared.
@@ -104,8 +100,7 @@ class Uses:
         Raises:
             SandboxError: the home cannot be written.
         """
-        made_at = datetime.now(UTC).isoformat(timespec="seconds")
-        record = Record(kind=self._kind, packages=packages, size_bytes=size_bytes, made_at=made_at)
+        record = Record(packages=packages, size_bytes=size_bytes)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._record_file(digest).write_text(record.model_dump_json(), "utf-8")
