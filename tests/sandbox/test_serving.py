@@ -221,7 +221,6 @@ def take_all(served: CallSession, frames: list[Frame]) -> None:
         [Frame(Kind.OPEN, 1, b"")] * 2,
         [Frame(Kind.OPEN, number, b"") for number in range(MAX_STREAMS + 1)],
         [Frame(Kind.OPEN, 1, b""), *[Frame(Kind.DATA, 1, bytes(WINDOW))] * 3],
-        [Frame(Kind.OPEN, 1, b""), Frame(Kind.CREDIT, 1, b"123")],
     ],
 )
 async def test_frames_that_no_supervisor_sends_break_the_protocol(frames: list[Frame]) -> None:

@@ -22,7 +22,7 @@ from alita_mcp.sandbox.interface import Broker, EgressPolicy, EgressRefused
 from alita_mcp.sandbox.network.egress_policies import NoHosts
 from alita_mcp.sandbox.network.proxy import serve
 from alita_mcp.sandbox.runner.tool.grants import ERRORS, lacks
-from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, WINDOW, Frame, FrameError, Kind, credit, read_credit
+from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, WINDOW, Frame, Kind
 from alita_mcp.sandbox.wire.link import Worker, WorkerLost
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict, encode_strict
 
@@ -98,7 +98,7 @@ class Stream(ByteStream):
         self._taken += len(data)
         if self._taken >= WINDOW // 4:
             taken, self._taken = self._taken, 0
-            await self._outbox.send(Kind.CREDIT, self._number, credit(taken))
+            await self._outbox.send(Kind.CREDIT, self._number, taken.to_bytes(4))
         return data
 
     async def send(self, item: bytes) -> None:
@@ -132,10 +132,7 @@ class Stream(ByteStream):
                 raise SandboxError("The sandbox broke its protocol: a stream over its credit.")
             self._arrived.append(frame.payload)
         elif frame.kind == Kind.CREDIT:
-            try:
-                self._credit += read_credit(frame.payload)
-            except FrameError as broken:
-                raise SandboxError(f"The sandbox broke its protocol: {broken}.") from broken
+            self._credit += int.from_bytes(frame.payload[:4])
         else:
             self._ended = True
         self._changed.set()
