@@ -31,6 +31,7 @@ STAND_IN = (
 )
 RULES = (
     *CODE_RULES[:-1],
+    "An image as the whole result: -> alita_tool.Image (of PNG bytes or SVG text) or matplotlib.figure.Figure.",
     (
         'More than computing, by import alita_tool: "needs": {"workspace": "read"|"write", "model": true, "tools": '
         '["name"], "secrets": ["NAME"], "network": ["host"]}; a person grants it later. '
