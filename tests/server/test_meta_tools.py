@@ -130,14 +130,14 @@ async def test_a_template_comes_with_all_that_an_agent_needs(client: Client) -> 
         assert text.count(line) == 1
     code = template["code"].replace("value: str) -> str", "value: str) -> int")
     filled = {
-        "code": code.replace('raise NotImplementedError("write this")', "return len(value.split())"),
+        "code": code.replace('raise RuntimeError("write this")', "return len(value.split())"),
         "tests": [{"arguments": {"value": text}, "expected": n} for n, text in enumerate(("", "a", "a b"))],
     }
     again = await succeeded(client, "synthesize_tool", **template | filled)
     assert again["status"] == "created"
     other = {"name": "count_all", "code": template["code"].replace("count_words(", "count_all(")}
     unfilled = await refused(client, "synthesize_tool", **template | other)
-    assert "NotImplementedError: write this" in unfilled
+    assert "RuntimeError: write this" in unfilled
 
 
 @pytest.mark.both_eras

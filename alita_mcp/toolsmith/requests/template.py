@@ -129,7 +129,7 @@ def _function(name: str, description: str, tests: Sequence[Example]) -> str:
     return (
         (f"{annotations.classes}\n\n\n" if annotations.classes else "")
         + f"def {name}({', '.join(parameters)}) -> {result}:\n"
-        + f'    """{docstring}\n    """\n    raise NotImplementedError("write this")\n'
+        + f'    """{docstring}\n    """\n    raise RuntimeError("write this")\n'
     )
 
 
