@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -23,3 +26,12 @@ async def bubblewrap_sandbox(bubblewrap: None, settings: Settings) -> AsyncItera
     sandbox = BubblewrapSandbox(settings)
     yield sandbox
     await sandbox.aclose()
+
+
+@pytest.fixture
+def programs() -> Iterator[Path]:
+    """A folder for programs that the sandbox's user can start."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)

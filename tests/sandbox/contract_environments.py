@@ -11,7 +11,7 @@ from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.packages.builder import BUILD_LIMITS, BuildBroker, build_job
 from tests.sandbox.contract import WAIT_SECONDS
 from tests.sandbox.environment_homes import silent
-from tests.sandbox.tars import HELLO, USES_HELLO, folder, link, tar_of
+from tests.sandbox.tars import HELLO, USES_HELLO, folder, link, making, tar_of
 
 
 class EnvironmentContract:
@@ -21,10 +21,9 @@ class EnvironmentContract:
         self, sandbox: IsolatedSandbox, digest: str
     ) -> None:
         assert await sandbox.store.has_environment(digest) is None
-        location = await sandbox.store.store_environment(digest, tar_of(HELLO, folder("empty")))
-        assert await sandbox.store.has_environment(digest) == location
-        assert await sandbox.store.store_environment(digest, tar_of(HELLO)) == location
-        environment = Environment(digest=digest, location=location)
+        environment = await sandbox.environments.obtain(digest, (), making(tar_of(HELLO, folder("empty"))))
+        assert await sandbox.store.has_environment(digest) == environment.location
+        assert await sandbox.environments.obtain(digest, (), making(b"no tar")) == environment
         result = await sandbox.run(Job(code=USES_HELLO, function="f", arguments={}, environment=environment))
         assert result.value == [42, "1", None, "OSError"], result
 

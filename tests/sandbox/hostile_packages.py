@@ -25,7 +25,7 @@ def look():
     found = []
     for folder, _, files in os.walk("/opt/alita-packages"):
         found += [os.path.relpath(os.path.join(folder, name), "/opt/alita-packages") for name in files]
-    ours = ("__pycache__", ".dist-info", ".alita-complete")
+    ours = ("__pycache__", ".dist-info")
     links = [name for name in found if os.path.islink("/opt/alita-packages/" + name)]
     if "stale.py" in found:
         import stale

@@ -64,17 +64,6 @@ def broker(
     return GrantedBroker(Grants(**grants), Limits(), services)
 
 
-@each_case("door, words", QUESTIONS)
-async def test_without_grants_each_door_is_refused_by_the_name_of_its_grant(
-    door: str, words: dict[str, Any]
-) -> None:
-    pure = broker()
-    with pytest.raises(PermissionError, match=r"needs the grant '(model|tools|secrets|workspace)'"):
-        await pure.answer(door, words)
-    assert pure.egress_policy is None
-    assert [event.status for event in pure.events] == ["refused"]
-
-
 @each_case("grant", ["network", "workspace", "model", "tools", "secrets"])
 async def test_one_grant_opens_no_other_door(grant: str) -> None:
     grants = Grants(

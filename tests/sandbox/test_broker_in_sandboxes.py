@@ -19,11 +19,11 @@ from alita_mcp.sandbox.broker.host_services import HostServices
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.docker.volumes import volume_name
-from alita_mcp.sandbox.interface import Environment, Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.sites import HERE, Site, resolved, running_site
-from tests.sandbox.tars import tar_of
+from tests.sandbox.tars import making, tar_of
 
 WAIT_SECONDS = 120
 LIBRARIES = (
@@ -194,9 +194,7 @@ def f():
     async def test_requests_and_httpx_go_through_the_proxy_with_and_without_tls(
         self, sandbox: IsolatedSandbox, site: Site, digest: str
     ) -> None:
-        environment = Environment(
-            digest=digest, location=await sandbox.store.store_environment(digest, tar_of(library_files()))
-        )
+        environment = await sandbox.environments.obtain(digest, (), making(tar_of(library_files())))
         authority = trustme.CA()
         code = f"""{GET}
 import httpx, requests, ssl

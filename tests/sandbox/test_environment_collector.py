@@ -118,16 +118,19 @@ async def test_what_a_killed_builder_left_half_done_goes_and_what_is_being_built
     assert not list(folder.iterdir())
 
 
-async def test_a_whole_environment_without_a_record_gets_one(
+async def test_an_environment_without_a_whole_record_is_built_anew(
     store: TrustingBackEnd, kept: EnvironmentCache, uses: Uses, home: Path
 ) -> None:
-    store.environments["abc"] = b"made when records were not kept"
-    await kept.collect(GENEROUS)
-    assert digests(uses.list_uses()) == ["abc"]
+    store.environments["abc"] = b"half"
+    with pytest.raises(EnvironmentGone):
+        async with kept.hold_environment(Environment(digest="abc", location="at abc")):
+            pytest.fail("it was held")
+    await kept.obtain("abc", (), tar)
+    assert store.environments == {"abc": b"a tar"}
     (home / "environments" / ".uses" / "trusting" / "abc.json").write_text('{"kind": "tru')
     assert uses.list_uses() == ()
     await kept.collect(GENEROUS)
-    assert digests(uses.list_uses()) == ["abc"]
+    assert store.environments == {}
 
 
 async def test_an_environment_that_another_process_keeps_locked_is_an_error(

@@ -141,15 +141,3 @@ async def test_an_index_without_uv_is_the_sandboxs_failure_and_says_what_to_put_
     index.files.clear()
     with anyio.fail_after(120), pytest.raises(SandboxError, match=r"could not be reached: .*404"):
         await EnvironmentBuilder(back_end, at_index, wheels=static).resolve(("plain",), silent)
-
-
-@pytest.mark.slow
-@on_linux
-async def test_a_uv_that_does_not_start_is_the_sandboxs_failure(
-    back_end: TrustingBackEnd, at_index: Settings, index: Index, static: dict[str, Wheel]
-) -> None:
-    filename, content = wheel("uv", "7", {"uv": b"\x7fELF no program"})
-    broken = Wheel(filename=filename, sha256=index.add(filename, content), program="uv")
-    builder = EnvironmentBuilder(back_end, at_index, wheels={platform.machine(): broken})
-    with anyio.fail_after(120), pytest.raises(SandboxError, match="uv does not start in the sandbox"):
-        await builder.resolve(("plain",), silent)

@@ -28,6 +28,7 @@ class TrustingBackEnd(Store):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.store: Store = self
         self.python = f"cp{sys.version_info.major}{sys.version_info.minor}-linux_{platform.machine()}"
         self.environments: dict[str, bytes] = {}
         self.builds: list[dict[str, object]] = []
@@ -38,10 +39,6 @@ class TrustingBackEnd(Store):
         """Of dropping an environment."""
         self.hold: anyio.Event | None = None
         """Building waits for it."""
-
-    @property
-    def store(self) -> Store:
-        return self
 
     @property
     def built(self) -> dict[str, bytes]:

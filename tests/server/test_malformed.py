@@ -11,14 +11,9 @@ import httpx
 import pytest
 
 from alita_mcp.settings import Settings
-from tests.server.processes import TINY, environment, started
+from tests.server.processes import META, TINY, environment, started
 from tests.server.test_http import HEADERS, POST, listening
 
-META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "peer", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 LINES: list[tuple[bytes, Any, int]] = [
     (b"{", None, -32700),
     (b"[]", None, -32700),

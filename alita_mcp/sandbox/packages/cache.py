@@ -31,7 +31,7 @@ class Store(Protocol):
 
     @abstractmethod
     async def has_environment(self, digest: str) -> str | None:
-        """The location of an environment that is complete."""
+        """The location of an environment that is there, complete where it is recorded."""
         ...
 
     @abstractmethod
@@ -75,12 +75,12 @@ class EnvironmentCache:
     ) -> Environment:
         """The environment of a digest; `make` gives its tar when it is not stored."""
         async with self._uses.lock(digest):
-            location = await self._store.has_environment(digest)
+            location = await self._find(digest)
             if location is None:
+                self._uses.forget_record(digest)  # of another engine, or removed by a person
                 tar = await make()
                 location = await self._store.store_environment(digest, tar)
                 await to_thread.run_sync(self._uses.note, digest, packages, len(tar))
-            self._uses.note_use(digest)
             return Environment(digest=digest, location=location)
 
     @asynccontextmanager
@@ -97,10 +97,8 @@ class EnvironmentCache:
         self._open[digest] += 1
         try:
             async with self._uses.lock(digest):
-                self._uses.note_use(digest)
-            # always looked at: an engine gives a worker an empty volume where a person removed the one it had
-            if await self._store.has_environment(digest) != environment.location:
-                raise EnvironmentGone(f"The environment {digest!r} no longer exists.")
+                if await self._find(digest) != environment.location:
+                    raise EnvironmentGone(f"The environment {digest!r} no longer exists.")
             yield
         finally:
             self._open[digest] -= 1
@@ -114,13 +112,9 @@ class EnvironmentCache:
         for digest, workers in self._open.items():
             if workers:
                 self._uses.note_use(digest)
-        recorded = {use.digest for use in await to_thread.run_sync(self._uses.list_uses)}
-        for digest in sorted((self._uses.list_begun() | await self._store.list_environments()) - recorded):
-            if self._uses.is_locked(digest):
-                continue  # it is being built
-            if await self._store.has_environment(digest) is not None:
-                self._uses.note(digest, (), 0)
-            else:
+        begun = self._uses.list_begun() | await self._store.list_environments()
+        for digest in sorted(begun):
+            if self._uses.read_use(digest) is None:
                 await self._drop(digest)
         uses = await to_thread.run_sync(self._uses.list_uses)
         surplus = environments_to_drop(uses, bounds or self._bounds, time.time())
@@ -136,12 +130,22 @@ class EnvironmentCache:
                 _log.warning("environments are not tended: %s", problem)
             await anyio.sleep(self._tend_seconds)
 
+    async def _find(self, digest: str) -> str | None:
+        """The location of a complete environment, whose use is noted; call it under the lock.
+
+        The store is always asked: an engine gives a worker an empty volume where a person removed the one it had.
+        """
+        self._uses.note_use(digest)
+        return await self._store.has_environment(digest) if self._uses.read_use(digest) else None
+
     async def _drop(self, digest: str) -> bool:
         """Drops an environment; False where somebody uses it or builds it anew in the meantime."""
         if self._uses.is_locked(digest):
             return False
         async with self._uses.lock(digest):
-            if self._uses.is_in_use(digest) or not await self._store.drop_environment(digest):
+            use = self._uses.read_use(digest)
+            if (use and use.in_use) or not await self._store.drop_environment(digest):
                 return False
-            self._uses.forget_environment(digest)
+            self._uses.forget_record(digest)
+            self._uses.remove_lock(digest)
             return True

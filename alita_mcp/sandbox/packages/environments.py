@@ -41,10 +41,8 @@ _STEP = re.compile(r"(resolving|fetching) ([A-Za-z0-9._-]{1,100})|compiling modu
 class BackEnd(Protocol):
     """Sandbox as the builder of environments needs it."""
 
-    @property
-    def kind(self) -> str:
-        """Part of an environment's digest."""
-        ...
+    kind: str
+    """Part of an environment's digest."""
 
     @property
     def store(self) -> Store:

@@ -127,39 +127,40 @@ class Uses:
         with suppress(OSError):  # not recorded yet, or another user's
             os.utime(self._record_file(digest))
 
-    def is_in_use(self, digest: str) -> bool:
-        """Whether it was used within the last `IN_USE_SECONDS`."""
+    def read_use(self, digest: str) -> Use | None:
+        """The use of an environment; None where it is not recorded as complete."""
+        file = self._record_file(digest)
         try:
-            return time.time() - self._record_file(digest).stat().st_mtime < IN_USE_SECONDS
-        except OSError:
-            return False
+            record, last_used = Record.model_validate_json(file.read_bytes()), file.stat().st_mtime
+        except (OSError, ValidationError):
+            return None
+        return Use(
+            digest=digest,
+            packages=record.packages,
+            size_bytes=record.size_bytes,
+            last_used=last_used,
+            in_use=time.time() - last_used < IN_USE_SECONDS,
+        )
 
-    def forget_environment(self, digest: str) -> None:
-        """Removes the record and the lock file of an environment; call it under the lock."""
-        for file in (self._record_file(digest), self._lock_file(digest)):
-            with suppress(OSError):  # on Windows the lock file stays while it is held
-                file.unlink()
+    def forget_record(self, digest: str) -> None:
+        """Removes the record of an environment; call it under the lock."""
+        self._record_file(digest).unlink(missing_ok=True)
+
+    def remove_lock(self, digest: str) -> None:
+        """Removes the lock file of an environment that is gone; call it under the lock."""
+        with suppress(OSError):  # on Windows it stays while it is held
+            self._lock_file(digest).unlink()
 
     def list_uses(self) -> tuple[Use, ...]:
         """All environments recorded as complete in this home."""
-        uses = []
-        for file in sorted(self._folder.glob("*.json")):
-            with suppress(OSError, ValidationError):  # one that was cut short is looked at again
-                record, last_used = Record.model_validate_json(file.read_bytes()), file.stat().st_mtime
-                uses.append(
-                    Use(
-                        digest=file.stem,
-                        packages=record.packages,
-                        size_bytes=record.size_bytes,
-                        last_used=last_used,
-                        in_use=self.is_in_use(file.stem),
-                    )
-                )
-        return tuple(uses)
+        found = (self.read_use(file.stem) for file in sorted(self._folder.glob("*.json")))
+        return tuple(use for use in found if use)
 
     def list_begun(self) -> frozenset[str]:
         """Digests of all environments that anybody began to build in this home, complete ones among them."""
-        return frozenset(file.stem for file in self._folder.glob("*.lock"))
+        return (
+            frozenset(file.stem for file in self._folder.iterdir()) if self._folder.is_dir() else frozenset()
+        )
 
     @asynccontextmanager
     async def _hold(self, file: Path) -> AsyncIterator[None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from http import HTTPStatus
 
 from mcp_types import (
     INVALID_REQUEST,
@@ -23,12 +22,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 class MalformedMessage(Exception):
     """Raised for text that is no JSON-RPC message; `error` is the answer to it."""
 
-    def __init__(self, request_id: RequestId | None, problem: str, *, is_json: bool) -> None:
+    def __init__(self, text: str | bytes, problem: str, *, is_json: bool = True) -> None:
         super().__init__(problem)
-        code = INVALID_REQUEST if is_json and request_id is not None else PARSE_ERROR
-        self.error = JSONRPCError(
-            jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=f"{problem}.")
-        )
+        number = _read_id(text)
+        code = INVALID_REQUEST if is_json and number is not None else PARSE_ERROR
+        self.error = JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=code, message=problem))
 
 
 def read_message(text: str | bytes) -> JSONRPCMessage:
@@ -41,44 +39,36 @@ def read_message(text: str | bytes) -> JSONRPCMessage:
         message = jsonrpc_message_adapter.validate_json(text, by_name=False)
     except ValidationError as invalid:
         first = invalid.errors(include_input=False)[0]
-        is_json = first["type"] != "json_invalid"
-        problem = "Not a JSON-RPC 2.0 message" if is_json else first["msg"]
-        raise MalformedMessage(_read_id(text), problem, is_json=is_json) from invalid
-    # A request whose id is null or no whole number passes for a notification.
+        if first["type"] == "json_invalid":
+            raise MalformedMessage(text, first["msg"], is_json=False) from invalid
+        raise MalformedMessage(text, "Not a JSON-RPC 2.0 message") from invalid
+    # a request whose id is null or no whole number passes for a notification
     if isinstance(message, JSONRPCNotification) and "id" in json.loads(text):
-        raise MalformedMessage(None, "The id is neither a text nor a whole number", is_json=True)
+        raise MalformedMessage(text, "The id is neither a text nor a whole number")
     return message
 
 
 def _read_id(text: str | bytes) -> RequestId | None:
     """The id of a request, also in JSON that is not Unicode; None for a response, whose id is one of our requests."""
+    text = text if isinstance(text, str) else text.decode("utf-8", "replace")
     try:
-        decoded = json.loads(text if isinstance(text, str) else text.decode("utf-8", "replace"), strict=False)
-        found = decoded["id"] if "result" not in decoded and "error" not in decoded else None
-        if isinstance(found, bool) or not isinstance(found, int | str):
-            return None
-        json.dumps(found, ensure_ascii=False).encode()
-    except (ValueError, RecursionError, KeyError, TypeError):
-        return None
-    return found
+        match json.loads(text, strict=False):
+            case {"result": _} | {"error": _} | {"id": bool()}:
+                return None
+            case {"id": int() | str() as number}:
+                str(number).encode()
+                return number
+    except (ValueError, RecursionError):
+        pass
+    return None
 
 
-class AnswerMalformed:
-    """ASGI middleware that gives refused bodies the answers that lines of stdin get.
+def answer_malformed(app: ASGIApp) -> ASGIApp:
+    """The app with the answers that lines of stdin get: the SDK's have no id, or accept what has a bad one."""
 
-    The SDK's own have no id, and to a request whose id is null it gives none at all.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request."""
-        if scope["method"] != "POST":
-            await self._app(scope, receive, send)
-            return
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         body: list[bytes] = []
-        refusal: Message | None = None
+        held: Message | None = None  # the beginning of a response that may not be the right one
 
         async def receive_and_keep() -> Message:
             message = await receive()
@@ -86,23 +76,22 @@ class AnswerMalformed:
             return message
 
         async def send_checked(message: Message) -> None:
-            nonlocal refusal
-            if message["type"] == "http.response.start":
-                if message["status"] in (HTTPStatus.BAD_REQUEST, HTTPStatus.ACCEPTED):
-                    refusal = message
-                    return
-            elif refusal is not None:
-                first, refusal = refusal, None
+            nonlocal held
+            if message["type"] == "http.response.start" and message["status"] in (400, 202) and body:
+                held = message
+                return
+            first, held = held, None
+            if first is not None:
                 try:
-                    if body:  # without one, it was refused for its headers
-                        read_message(b"".join(body))
+                    read_message(b"".join(body))
+                    await send(first)
                 except MalformedMessage as malformed:
                     answer = malformed.error.model_dump_json(exclude_unset=True)
-                    response = Response(answer, HTTPStatus.BAD_REQUEST, media_type="application/json")
-                    await response(scope, receive, send)
+                    await Response(answer, 400, media_type="application/json")(scope, receive, send)
                     return
-                await send(first)
             body.clear()
             await send(message)
 
-        await self._app(scope, receive_and_keep, send_checked)
+        await app(scope, receive_and_keep if scope["method"] == "POST" else receive, send_checked)
+
+    return serve

@@ -13,7 +13,6 @@ import pytest
 from alita_mcp.errors import PackagesRejected, SandboxError
 from alita_mcp.sandbox.interface import Environment, Job, RunResult
 from alita_mcp.sandbox.packages.cache import EnvironmentGone
-from alita_mcp.sandbox.wasm.packages import native_modules
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
@@ -193,9 +192,7 @@ class TestPackages(InWasm):
         assert (await run(sandbox, code, environment)).value == [8, "fast.slow"]
         late = await run(sandbox, "import fast\ndef f():\n    from fast import _speedups\n", environment)
         assert (late.status, late.error_type) == ("error", "ImportError")
-        assert (
-            "fast._speedups is native code of fast-1, which the embedded sandbox cannot run" in late.message
-        )
+        assert "fast._speedups is native code, which the embedded sandbox cannot run" in late.message
         assert "Docker or bubblewrap" in late.message
 
     @pytest.mark.slow
@@ -217,7 +214,7 @@ class TestPackages(InWasm):
                          requires=("core",)))  # fmt: skip
         refused = await run(sandbox, "import asks\ndef f(): return 1", await prepared(sandbox, "asks"))
         assert (refused.status, refused.error_type) == ("load_failed", "ImportError")
-        assert "is native code of core-2.5, which the embedded sandbox cannot run" in refused.message
+        assert "is native code, which the embedded sandbox cannot run" in refused.message
         assert "Docker or bubblewrap" in refused.message
 
     async def test_a_package_that_opens_sockets_is_refused_by_name(self, sandbox: WasmSandbox) -> None:
@@ -281,8 +278,3 @@ class TestPackages(InWasm):
     ) -> None:
         with pytest.raises(SandboxError, match="no longer exists"):
             await run(sandbox, "def f(): return 1", Environment(digest="0" * 64, location=str(tmp_path)))
-
-
-def test_what_a_wheel_says_about_itself_is_a_strangers_word() -> None:
-    hostile = {"x-1.dist-info/RECORD": b'"unclosed\nx\0y,,\n../../z.py,,\n', "x/y.so": b""}
-    assert native_modules(hostile) == {"x.y": "x/y.so"}

@@ -11,19 +11,8 @@ from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from tests.sandbox.arena import Arena
 
 WORDS = [
-    "red",
-    "orange",
-    "yellow",
-    "green",
-    "blue",
-    "indigo",
-    "violet",
-    "pink",
-    "brown",
-    "black",
-    "white",
-    "grey",
-]
+    "red", "orange", "yellow", "green", "blue", "indigo", "violet", "pink", "brown", "black", "white", "grey",
+]  # fmt: skip
 BEGIN = f"""
 import collections, copy, dataclasses, datetime, enum, functools, itertools, json, operator, pickle, pprint, typing
 WORDS = {WORDS}
