@@ -1,25 +1,4 @@
-"""The tree of errors; each class has an exit status.
-
-AlitaError                     1   any error without a closer name
-├── UsageError                 2   wrong use: unknown tool, bad arguments, bad settings
-│   ├── ToolNotFound           2   no such tool or version; carries the nearest names
-│   ├── InvalidArguments       2   arguments do not fit the tool's input schema
-│   ├── TooMany                2   too much of this is under way; the same request may succeed later
-│   └── ExtraMissing           9   an optional part of the package is not installed; the hint is the command
-├── ToolUnavailable            3   the tool exists but may not be called now (disabled, deleted, not approved)
-│   └── ToolQuarantined        3   a file of the version was changed after it was accepted
-├── NameTaken                  4   another process published this name first
-├── SandboxError               5   the sandbox failed; says nothing about the tool
-│   ├── SandboxUnavailable     5   no back end works here; the hint says what to install
-│   ├── SandboxRefused         5   this back end cannot offer what the tool needs (a package without a wheel for it)
-│   └── SandboxBusy            5   too many calls wait already; the same call may succeed a moment later
-├── PackagesRejected           6   packages do not exist, have no wheel, or conflict
-├── LibraryError               7   the library on disk cannot be read or written
-│   └── FileRefused            7   the operating system refuses a file: no room, no right, too many open ones
-├── ModelError                 8   the language model did not answer
-│   └── BudgetSpent            8   the budget for models of one piece of work is spent
-└── Cancelled                130   the person or the client stopped the work
-"""
+"""The tree of errors; each class has an exit status, and its docstring says when it is raised."""
 
 from __future__ import annotations
 

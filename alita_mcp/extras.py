@@ -21,7 +21,6 @@ from alita_mcp.errors import ExtraMissing
 
 Extra = Literal["models", "search", "web"]
 EXTRAS: tuple[Extra, ...] = get_args(Extra)
-ALIASES: Mapping[str, Sequence[str]] = {"all": EXTRAS, "embeddings": ("search",)}
 DISTRIBUTION = "alita-mcp-server"
 
 PACKAGES: Mapping[Extra, Sequence[str]] = {
@@ -62,22 +61,18 @@ class Installation(NamedTuple):
         What an installer leaves in the environment tells five cases apart: 1. a tool of uv, 2. pipx, 3. an
         environment in the cache of `uvx`, 4. any other with pip, 5. any other without.
         """
-        wanted = {extra, *others}
+        wanted, kept = {extra, *others}, {extra, *others, *self.present}
         editable = ["--editable"] if self.direct_url.get("dir_info", {}).get("editable") else []
         if (receipt := _read_toml(self.prefix / "uv-receipt.toml").get("tool")) is not None:
             own, beside = _receipt_parts(receipt)
-            wanted |= _extras_among(own.get("extras", ()))
             python = ["--python", str(receipt["python"])] if receipt.get("python") else []
             again = ["--reinstall"] if repair else []
-            requirement = self._requirement(wanted, own.get("specifier", ""))
+            requirement = self._requirement(kept, own.get("specifier", ""))
             return _shell_line("uv", "tool", "install", *again, *python, *beside, *editable, requirement)
-        if (pipx := _read_json(self.prefix / "pipx_metadata.json").get("main_package")) is not None:
-            bracketed = re.search(r"\[([\w,\s-]*)\]", str(pipx.get("package_or_url", "")))
-            wanted |= _extras_among(bracketed[1].split(",") if bracketed else ())
-            return _shell_line("pipx", "install", "--force", *editable, self._requirement(wanted))
+        if (self.prefix / "pipx_metadata.json").is_file():
+            return _shell_line("pipx", "install", "--force", *editable, self._requirement(kept))
         if re.search(r"[/\\](archive|environments)-v\d+[/\\]", f"{self.prefix}/"):
-            requirement = self._requirement(wanted.union(self.present))
-            return _shell_line("uvx", "--from", requirement, DISTRIBUTION)
+            return _shell_line("uvx", "--from", self._requirement(kept), DISTRIBUTION)
         if self.has_pip:
             again = ["--force-reinstall"] if repair else []
             pip = [self.python, "-m", "pip", "install"]
@@ -201,11 +196,6 @@ def _receipt_parts(receipt: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[
     return own, beside
 
 
-def _extras_among(names: Sequence[str]) -> set[Extra]:
-    every = {single for name in names for single in ALIASES.get(name.strip(), (name.strip(),))}
-    return {extra for extra in EXTRAS if extra in every}
-
-
 def _version_of(package: str) -> str | None:
     from importlib.metadata import PackageNotFoundError, version
 
@@ -255,13 +245,3 @@ def _read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    import json
-
-    try:
-        said = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return said if isinstance(said, dict) else {}

@@ -20,8 +20,8 @@ def map_texts(value: Any, change: Callable[[str], str]) -> Any:
     """A JSON value with all of its texts changed, names in objects included."""
     if isinstance(value, str):
         return change(value)
-    if isinstance(value, list):
-        return [map_texts(part, change) for part in value]
+    if isinstance(value, list | tuple):
+        return type(value)(map_texts(part, change) for part in value)
     if isinstance(value, dict):
         return {change(name): map_texts(part, change) for name, part in value.items()}
     return value

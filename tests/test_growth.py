@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from alita_mcp.agent.answers.grounding import is_observed, numbers_in
-from alita_mcp.agent.memory.wording.literals import literals
+from alita_mcp.agent.memory.likeness import task_similarity
 from alita_mcp.agent.runs.store import clean_text
 from alita_mcp.library.private_text import looks_private, without_secrets
 from alita_mcp.library.words.text import split_words
@@ -26,7 +26,7 @@ from alita_mcp.sandbox.packages.uv_failure import failure_of
 from alita_mcp.toolsmith.requests.request import strip_fence
 from alita_mcp.toolsmith.writing.prompts import fence
 from alita_mcp.unseen import spell_hidden
-from alita_mcp.verification.code.contract import read_docstring
+from alita_mcp.verification.code.docstring import read_docstring
 from tests.tables import each_case
 
 SMALL, LARGE = 60_000, 120_000
@@ -62,7 +62,7 @@ def call_tools(text: str) -> None:
         (without_secrets, fill("a://b:")),
         (without_keys, fill("a:b@")),
         (clean_text, fill("password=")),
-        (literals, fill("a.")),
+        (lambda text: task_similarity(text, text), fill("a.")),
         (numbers_in, fill("1,")),
         (lambda text: is_observed("12 cats", [text]), fill("12 ")),
         (lambda text: charset_of(b"", text), fill(" ", "text/html; charset=", "!")),
@@ -76,6 +76,9 @@ def call_tools(text: str) -> None:
         (strip_fence, fill("```a\n", "", "x")),
         (strip_fence, fill("\n", "```\ndef f():\n    return 1\n```\n", "x")),
         (read_docstring, fill("\t", "Sum.\n\nArgs:\n    a", "x")),
+        (read_docstring, fill("(", "Sum.\n\nArgs:\n    a", ": x")),
+        (read_docstring, fill("a,\n  b\n", "Sum.\n\nParameters\n---\n")),
+        (read_docstring, fill(":param a\n  b\n", "Sum.\n\n")),
         (lambda text: failure_of(text.split("|"), ["a"]), fill(f"{'The structure of `a` (' * 22}|")),
         (lambda text: failure_of(text.split("|"), ["a"]), fill(f"{'a==' * 160}|", "Because a|")),
         (spell_hidden, fill("\u200d")),

@@ -54,7 +54,7 @@ async def _recall(run: Run) -> Recalled:
     if run.parts.memory is None or not run.request.memory:
         return Recalled()
     found = await run.parts.memory.recall(run.request.task, run.parts.abilities.given_files())
-    if found.ids:
+    if found.text:
         run.access.has_private_data = True
         run.access.admit_hits(found.urls)
         for each in found.values:

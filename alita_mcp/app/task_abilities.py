@@ -29,9 +29,10 @@ from alita_mcp.research.reading.readers import Readers
 from alita_mcp.research.values import Document, Researched
 from alita_mcp.runs.code_run import CodeRequest
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Rejected
-from alita_mcp.toolsmith.requests.request import read_request
+from alita_mcp.toolsmith.requests.request import read_request, strip_fence
 from alita_mcp.toolsmith.toolsmith import Toolsmith
 from alita_mcp.values import Grants
+from alita_mcp.verification.images import decode_image
 
 MAX_OUTPUT = 20_000
 """Characters of what code printed that are kept."""
@@ -121,10 +122,16 @@ class RunAbilities:
         """Calls a tool; raises as `Calls.run_tool`."""
         try:
             is_private = self._is_granted(name)
-            result = (await self._flows.calls.run_tool(name, arguments, identity=self._identity)).result
+            run = await self._flows.calls.run_tool(name, arguments, identity=self._identity)
         except ToolNotFound as missing:
             near = f" Near it: {', '.join(missing.nearest)}." if missing.nearest else ""
             return ActionResult(ok=False, error=f"{missing}{near}")
+        result = run.result
+        if run.is_image:  # a file of the task, like those that code writes
+            file, shown = f"{name}.{result.value['format']}", run.structured_content or {}
+            if self._workspace.add(file, decode_image(result.value)):
+                shown["file"] = file
+            return ActionResult(ok=True, value=shown, is_private=is_private)
         if result.ok:
             return ActionResult(ok=True, value=result.value, is_private=is_private)
         error = f"{result.error_type or result.status}: {result.message}"
@@ -136,8 +143,10 @@ class RunAbilities:
 
     async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> ActionResult:
         """Runs code once; raises as `CodeRunner.run_code`."""
-        # 1. The code gets the files of the task that it names, and may read others by `alita_tool`.
-        named = tuple(name for name in self._workspace.names if name in code)
+        code = strip_fence(code)
+        # 1. The code gets the files of the task that it or an argument names, and may read others by `alita_tool`.
+        values = {each for each in arguments.values() if isinstance(each, str)}
+        named = tuple(name for name in self._workspace.names if name in code or name in values)
         reads = bool(named) or (bool(self._workspace.names) and "alita_tool" in code)
         if named:
             code = f"exec({_COPY_FILES.replace('NAMES', json.dumps(list(named)))!r})\n{code}"

@@ -30,12 +30,20 @@ Address = Annotated[
 ]
 
 
-def serve(*, http: Address | None = None, allow_host: list[str] | None = None, no_token: bool = False) -> int:
+def serve(
+    *,
+    http: Address | None = None,
+    allow_host: list[str] | None = None,
+    allow_origin: list[str] | None = None,
+    no_token: bool = False,
+) -> int:
     """Serve MCP over stdin and stdout, or over HTTP.
 
     Args:
         http: Serve Streamable HTTP at /mcp of this address; clients need the token of ALITA_TOKEN or of the home.
         allow_host: Accept requests for this host name too; may be given several times.
+        allow_origin: Let web pages of this origin, such as https://app.example.org, call the server from a browser;
+            may be given several times.
         no_token: Serve without a token, on this machine alone: all its users and programs may then do what your
             clients may, and read what they leave.
 
@@ -45,15 +53,15 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None, n
         alita serve --http 0.0.0.0:8765 --allow-host tools.example.org
     """
     if http is None:
-        if allow_host or no_token:
-            raise UsageError("--allow-host and --no-token need --http.")
+        if allow_host or allow_origin or no_token:
+            raise UsageError("--allow-host, --allow-origin and --no-token need --http.")
         from alita_mcp.server.transports.entry import serve_over_stdio
         from alita_mcp.server.transports.wire import claim_standard_streams
 
         serve_over_stdio(claim_standard_streams(), os.getppid())
     import anyio
 
-    from alita_mcp.server.transports.guard import EVERY_ADDRESS, in_brackets, read_host
+    from alita_mcp.server.transports.guard import EVERY_ADDRESS, in_brackets, is_origin, read_host
     from alita_mcp.server.transports.http import serve_http, until_signal
     from alita_mcp.server.transports.http_token import TOKEN_FILE, ensure_token
     from alita_mcp.server.transports.shutdown import leave
@@ -65,6 +73,12 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None, n
     for name in allow_host or ():
         if read_host(name) != name.lower():
             raise UsageError(f"Invalid host name {name!r}: expected a name alone, such as tools.example.org.")
+    for origin in allow_origin or ():
+        if not is_origin(origin):
+            raise UsageError(
+                f"Invalid origin {origin!r}: expected scheme and host, as in https://app.example.org or "
+                "http://localhost:6274."
+            )
     if no_token and settings.token is not None:
         raise UsageError("ALITA_TOKEN is set, and --no-token asks for none.", hint="Leave one of them out.")
     address = f"{LOOPBACK if host in EVERY_ADDRESS else in_brackets(host)}:{port}"
@@ -86,6 +100,7 @@ def serve(*, http: Address | None = None, allow_host: list[str] | None = None, n
                 port,
                 token=None if no_token else ensure_token(settings),
                 allowed_hosts=allow_host or (),
+                allowed_origins=allow_origin or (),
                 pages=library_routes(library),
                 until=partial(until_signal, notice=notice),
             )

@@ -37,9 +37,13 @@ class Chosen(Value):
     @property
     def identity(self) -> str:
         """Its name and its server's address without credentials; for the journal."""
-        if not self.base_url:
+        provider = self.key_variable.removesuffix("_API_KEY") if not self.key_from else ""
+        # without a setting, litellm takes the address from one of these
+        named = (f"{provider}{end}" for end in ("_BASE_URL", "_API_BASE"))
+        url = self.base_url or next(filter(None, map(key_from, named)), None)
+        if not url:
             return self.name
-        parts = urlsplit(self.base_url)
+        parts = urlsplit(url)
         return f"{self.name} at {parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
 
     @property

@@ -16,8 +16,9 @@ from alita_mcp.values import Grants, Value
 MAX_CODE_BYTES = 100_000
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-ResultKind = Literal["json", "repr", "none"]
-"""`json`: the result is the value; `repr`: it was not JSON, the result is its `repr`; `none`: there was none."""
+ResultKind = Literal["json", "repr", "cut", "none"]
+"""`json`: the result is the value; `repr`: it was not JSON, this is its `repr`; `cut`: it was too large, this is how it
+begins; `none`: there was none."""
 
 
 class CodeRequest(Value):
@@ -30,6 +31,8 @@ class CodeRequest(Value):
     grants: Grants = Grants()
     session: str = ""
     """Name of the session that it is a step of; empty: it runs alone."""
+    compare: bool = False
+    """Whether it runs a second time, to see whether the results agree."""
 
     def check(self) -> None:
         """Refuses what cannot run.
@@ -55,6 +58,11 @@ class CodeRequest(Value):
             raise InvalidArguments(
                 f"Invalid session name {self.session[:80]!r}.",
                 hint="Use up to 64 letters, digits, dots, dashes and underscores, starting with a letter or digit.",
+            )
+        if self.compare and (self.session or not self.grants.is_pure or "alita_tools" in self.code):
+            raise InvalidArguments(
+                "compare runs the code twice: it goes with no session, needs or tools.",
+                hint="Leave out `compare`.",
             )
         if self.session and self.grants.workspace == "write":
             raise InvalidArguments(

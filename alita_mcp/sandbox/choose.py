@@ -119,7 +119,6 @@ class Preparable(Protocol):
         Raises:
             SandboxError: it cannot be prepared; the next call tries again.
         """
-        ...
 
 
 class SandboxWrapper(ABC):

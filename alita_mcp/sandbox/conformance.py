@@ -211,20 +211,6 @@ def f(**_canary):
         os.waitpid(child, 0)
     return len(children)
 """
-_SCRATCH = """
-import tempfile
-def f(**_canary):
-    written = 0
-    with tempfile.TemporaryFile() as file:
-        try:
-            while written < 16 << 20:
-                file.write(b'x' * 65536)
-                file.flush()
-                written += 65536
-        except OSError:
-            pass
-    return written
-"""
 _LEAVES = """
 import os, tempfile
 N = []
@@ -234,24 +220,6 @@ def f(**_canary):
     N.append(1)
     for at in AT:
         open(at, 'w').close()
-    return found
-"""
-_STAYS = """
-import os, socket, time
-def f(**_canary):
-    found = {'left': []}
-    try:
-        socket.socket(socket.AF_UNIX).connect('\\0alita-leak')
-        found['left'].append('a listener')
-    except OSError:
-        pass
-    s = socket.socket(socket.AF_UNIX)
-    s.bind('\\0alita-leak')
-    s.listen()
-    if os.fork() == 0:
-        os.setsid()
-        time.sleep(20)
-        os._exit(0)
     return found
 """
 _ASKS = """
@@ -291,15 +259,6 @@ def _ends(status: str, word: str) -> Holds:
     return lambda result: result.status == status and word in result.message
 
 
-def _gets_at_most(bound: int) -> Holds:
-    """Holds when the call got no more than this, or was ended by the limit."""
-    return lambda result: (
-        isinstance(result.value, int) and 0 <= result.value <= bound
-        if result.ok
-        else result.status == "memory" or str(bound) in result.message
-    )
-
-
 TRIALS: tuple[Trial, ...] = (
     Trial("def f(file, **_canary):\n    return [1, 2.5, None, file]\n", {
         "gives what the function returns": lambda result: str(result.value).startswith("[1, 2.5, None, '"),
@@ -318,17 +277,15 @@ TRIALS: tuple[Trial, ...] = (
           Limits(wall_seconds=0.5), is_probe=True),
     Trial(_HOARD, {"ends a call at memory_bytes": _ends("memory", str(_MEMORY))},
           Limits(wall_seconds=60, memory_bytes=_MEMORY), is_probe=True),
-    Trial(_FORKS, {"allows no more than so many processes": _gets_at_most(24)},
+    Trial(_FORKS, {
+        "allows no more than so many processes": lambda result: result.ok and 0 <= result.value <= 24,
+    },
           Limits(wall_seconds=60, processes=24), essential=False, is_probe=True),
     Trial(_FLOOD, {"ends a flood of output": _ends("output_flood", str(16 * 4096))},
           Limits(wall_seconds=60, output_bytes=4096)),
-    Trial(_SCRATCH, {"allows no more than so many bytes of scratch": _gets_at_most(8 << 20)},
-          Limits(wall_seconds=60, scratch_bytes=8 << 20), essential=False),
     Trial(_LEAVES, {
         "forgets globals": _finds_no("globals"), "wipes files": _finds_no("files"),
     }, times=3),
-    Trial(_STAYS, {"ends processes that a call started": _finds_no("left")},
-          times=3, essential=False),
     Trial(_ASKS, {
         "gives no model, tool, secret or workspace without a grant": _finds_no("asked"),
         "reaches no host without a grant": _finds_no("fetched"),

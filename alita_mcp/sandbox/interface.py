@@ -39,7 +39,6 @@ class EgressPolicy(Protocol):
         Raises:
             EgressRefused: it may not be reached, or did not answer.
         """
-        ...
 
 
 class EgressRefused(Exception):
@@ -57,7 +56,6 @@ class Broker(Protocol):
     @property
     def egress_policy(self) -> EgressPolicy | None:
         """Egress policy of its connections; None: no network."""
-        ...
 
     async def answer(self, service: str, words: dict[str, Any]) -> Any:
         """The JSON value that a request of `alita_tool` gives: `complete`, `call_tool`, `secret`, `workspace.read`.
@@ -66,7 +64,6 @@ class Broker(Protocol):
             PermissionError: the grant is missing; the message names it.
             OSError, ValueError, TimeoutError, RuntimeError: raised in the tool under the same name.
         """
-        ...
 
 
 class BrokerEvent(Value):
@@ -93,7 +90,7 @@ class Job(Value):
     environment: Environment | None = None
     limits: Limits = Limits()
     hash_seed: int | None = Field(default=None, ge=0, le=4_294_967_295)
-    """PYTHONHASHSEED inside; None: an unpredictable one, see `hash_seeds`."""
+    """PYTHONHASHSEED inside; None: an unpredictable one, see `calls.hash_seed`."""
     clock_offset_s: int = 0
     """Moves the wall clock that the code reads; used to show that results do not depend on it."""
     moment: int | None = None
@@ -127,6 +124,7 @@ class RunResult(Value):
     trace: tuple[str, ...] = ()
     """At most ten lines of the tool's own frames, without host paths."""
     stdout: str = ""
+    """Where more was printed than `Limits.output_bytes`, its end says how much more."""
     stderr: str = ""
     wall_seconds: float = 0.0
 
@@ -172,11 +170,9 @@ class Sandbox(Protocol):
     @property
     def kind(self) -> str:
         """`docker`, `bubblewrap`, `wasm` or another back end's own word."""
-        ...
 
     async def probe(self) -> ProbeReport:
         """Tries to break out in each way that a tool must not; a back end that does not work is no error."""
-        ...
 
     async def abilities(self) -> Abilities:
         """What code can do here and what it lacks compared with CPython; the authors of tools read it.
@@ -186,7 +182,6 @@ class Sandbox(Protocol):
         Raises:
             SandboxError: the sandbox failed.
         """
-        ...
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
         """Exact versions and hashes of wheels for this sandbox's Python.
@@ -196,11 +191,9 @@ class Sandbox(Protocol):
             SandboxRefused: this back end runs no packages.
             SandboxError: the sandbox or the index failed.
         """
-        ...
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
         """The environment for a lock, built at most once per digest; errors as `resolve`."""
-        ...
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         """Runs one call; without a broker every request of `alita_tool` is refused with the name of the missing grant.
@@ -210,12 +203,9 @@ class Sandbox(Protocol):
             SandboxBusy: too many calls wait already.
             SandboxError: the sandbox failed to start or broke its protocol.
         """
-        ...
 
     async def tend(self) -> None:
         """Maintains what is kept between calls (idle workers, unused environments) until cancelled."""
-        ...
 
     async def aclose(self) -> None:
         """Ends everything that this object started; safe to call twice."""
-        ...

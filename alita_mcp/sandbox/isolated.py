@@ -113,6 +113,5 @@ class IsolatedSandbox(PooledSandbox):
             await stack.enter_async_context(self.environments.hold_environment(key.environment))
             transport, confinement = await stack.enter_async_context(self.boot(key.limits, key.environment))
             worker = Worker(transport, key.limits, confinement)
-            await worker.greet(egress=key.egress)
-            self._python_tag = worker.attestation.python_tag
+            self._python_tag = (await worker.greet(egress=bool(key.grants.network))).python_tag
             return PooledWorker(worker, stack.pop_all())

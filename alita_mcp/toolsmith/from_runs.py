@@ -5,7 +5,6 @@ What a run gave is an example, and no evidence that it is right: what no caller 
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -13,12 +12,11 @@ from contextlib import suppress
 import anyio.to_thread
 
 from alita_mcp.errors import AlitaError, UsageError
-from alita_mcp.library.versions.files import mark_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import RecordedRun
 from alita_mcp.runs.history.annotations import NoFunctionError
 from alita_mcp.runs.history.function import RunFunction, function_of
-from alita_mcp.toolsmith.carried_examples import is_decided_by, make_record, without_confirmed
+from alita_mcp.toolsmith.carried_examples import is_decided_by, make_record
 from alita_mcp.toolsmith.context import SynthesisContext
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
 from alita_mcp.toolsmith.requests.request import (
@@ -29,43 +27,19 @@ from alita_mcp.toolsmith.requests.request import (
     name_and_description_in_code,
     name_problem,
 )
-from alita_mcp.values import StoredVersion
+from alita_mcp.toolsmith.resubmission import with_code_of
+from alita_mcp.verification.code.function import public_functions
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.findings import ContractError
 
-_DEFINES = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-
 
 def is_script(request: SynthesisRequest) -> bool:
-    """Whether the code does its work at the top level instead of in a function that a tool could be.
-
-    With a function of the tool's name and tests it is meant as a tool, whatever else stands in it.
-    """
+    """Whether the code does its work at the top level: it parses and defines no function that a tool could be."""
     try:
         tree = parse_code(request.code)
     except ContractError:
         return False
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    if request.name in functions and request.tests:
-        return False
-    acts = False
-    for statement in tree.body:
-        match statement:
-            case ast.Expr(value=ast.Constant()):
-                continue  # a docstring
-            case ast.Assign() | ast.AnnAssign():
-                acts = acts or _reads_or_prints(statement)
-            case _:
-                acts = acts or not isinstance(statement, _DEFINES)
-    return acts and (request.name not in functions or _reads_or_prints(tree))
-
-
-def _reads_or_prints(tree: ast.AST) -> bool:
-    return any(
-        (isinstance(node, ast.Name) and node.id in ("input", "print"))
-        or (isinstance(node, ast.Attribute) and node.attr in ("argv", "stdin", "stdout"))
-        for node in ast.walk(tree)
-    )
+    return bool(tree.body) and not public_functions(tree)
 
 
 MAX_CALL = 20_000
@@ -75,7 +49,6 @@ _SEEN = (
     "The code now gives another result than in its run. Make what the result depends on (clock, chance, files, earlier "
     "steps) an argument of the code."
 )
-_THERE = "it was made of these runs; send tests of your own to confirm it, or update=true for a new version"
 Make = Callable[[SynthesisRequest, ReportStage], Awaitable[Outcome]]
 
 
@@ -102,7 +75,8 @@ class FromRuns:
                 published = await self._context.library.read(request.name)
         recorded = published.report.recorded if published else None
         if published and recorded and recorded.runs == make_record(request.from_run).runs:
-            return await self._confirm(request, published, on_stage)  # its runs need not be kept any longer
+            again = with_code_of(published, request)  # its runs need not be kept any longer
+            return again if isinstance(again, Exists) else await self._make(again, on_stage)
         store = self._context.advice.runs
         if store is None:
             raise UsageError(
@@ -139,21 +113,6 @@ class FromRuns:
         if isinstance(outcome, Created | NeedsApproval | Exists) and not only_named_so:
             await anyio.to_thread.run_sync(store.record_made, found.key)
         return outcome
-
-    async def _confirm(
-        self, request: SynthesisRequest, published: StoredVersion, on_stage: ReportStage
-    ) -> Outcome:
-        """More examples for the tool that is there; the caller's word goes before what a run showed."""
-        draft, recorded = published.draft, published.report.recorded
-        marks = recorded.examples if recorded else ()
-        seen = [each for each in published.examples if mark_of(each) in marks]
-        tests = (*request.tests, *(each for each in seen if not is_decided_by(request.tests, each)))
-        if not tests:
-            return Exists(tool=draft.name, version=published.manifest.version, why=_THERE)
-        fields = ("name", "description", "code", "packages", "varies")
-        again = {field: getattr(draft, field) for field in fields}
-        again |= {"from_run": (), "tests": tests, "recorded": without_confirmed(request.tests, recorded)}
-        return await self._make(request.model_copy(update=again | draft.grants.model_dump()), on_stage)
 
     async def _submit(
         self,

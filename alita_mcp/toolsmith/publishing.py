@@ -16,7 +16,7 @@ from alita_mcp.errors import NameTaken, ToolNotFound, ToolUnavailable
 from alita_mcp.library.grants.effective_grants import how_to_grant, in_words
 from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.library.library import Library
-from alita_mcp.library.trust.trust import is_lower, may_hold_grants, what_would_raise
+from alita_mcp.library.trust.trust import is_lower, may_hold_grants, what_verifies, what_would_raise
 from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
@@ -187,6 +187,7 @@ class Publisher:
             permissions=in_words(manifest.grants),
             report=f"alita://tools/{name}/v{manifest.version}/report",
             to_raise_trust=what_would_raise(report),
+            rests_on=what_verifies(report),
             kept=self._why_kept(manifest),
             assumed=assumptions_in(report),
         )

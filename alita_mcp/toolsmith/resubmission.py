@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from alita_mcp.errors import AlitaError, NameTaken
 from alita_mcp.library.library import Library
-from alita_mcp.library.trust.trust import is_lower, what_would_raise
-from alita_mcp.library.versions.files import canonical_example
+from alita_mcp.library.trust.trust import OWN_EXAMPLES, is_lower, what_would_raise
+from alita_mcp.library.versions.files import canonical_example, mark_of
 from alita_mcp.owners import Maker
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
-from alita_mcp.toolsmith.carried_examples import without_confirmed, without_superseded
+from alita_mcp.toolsmith.carried_examples import is_decided_by, without_confirmed, without_superseded
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, rejection
-from alita_mcp.values import AcceptedVersion, Draft, Grants, StoredVersion
+from alita_mcp.toolsmith.requests.request import SynthesisRequest
+from alita_mcp.values import AcceptedVersion, Check, Draft, Grants, StoredVersion
 from alita_mcp.verification.examples.suite import own_examples
 from alita_mcp.verification.verify import verify
 
+MADE_OF_THESE = (
+    "it was made of these runs; send tests of your own to confirm it, or update=true for a new version"
+)
 UPDATE = "send update=true for a new version, or choose another name"
 
 
@@ -44,6 +48,20 @@ async def find_same_tool(draft: Draft, library: Library, *, update: bool) -> Sto
     if update and (published.manifest.trust == "verified" or not same_texts):
         return None
     return published
+
+
+def with_code_of(published: StoredVersion, request: SynthesisRequest) -> SynthesisRequest | Exists:
+    """The request as one with a published version's code; the caller's word goes before what a run showed."""
+    draft, recorded = published.draft, published.report.recorded
+    marks = recorded.examples if recorded else ()
+    seen = [each for each in published.examples if mark_of(each) in marks]
+    tests = (*request.tests, *(each for each in seen if not is_decided_by(request.tests, each)))
+    if not tests:
+        return Exists(tool=draft.name, version=published.manifest.version, why=MADE_OF_THESE)
+    fields = ("name", "description", "code", "packages", "varies")
+    again = {field: getattr(draft, field) for field in fields} | draft.grants.model_dump()
+    again |= {"from_run": (), "tests": tests, "recorded": without_confirmed(request.tests, recorded)}
+    return request.model_copy(update=again)
 
 
 async def raise_trust(
@@ -80,13 +98,25 @@ async def raise_trust(
     # no gate finds out again how the tool came to be
     origin = {field: getattr(published.report, field) for field in ("agreement", "usage", "written_from")}
     report = verdict.report.model_copy(update=origin)
-    match len(new_examples):
-        case 0:
-            evidence = "examples that were there, and that you send, too"
-        case 1:
-            evidence = "1 more example"
-        case count:
-            evidence = f"{count} more examples"
+    if report.agreement is not None and before == "provisional" and report.trust == "verified":
+        # tests that models wrote prove nothing until a caller sends them: the caller's own must do so alone
+        sent = set(map(mark_of, submitted))
+        blind = tuple(mark for mark in report.agreement.blind if mark not in sent)
+        own = tuple(each for each in whole.examples if mark_of(each) not in blind)
+        report = report.model_copy(update={"agreement": report.agreement.model_copy(update={"blind": blind})})
+        alone = await verify(whole.model_copy(update={"examples": own}), sandbox, on_stage, library.read)
+        if alone.report.trust != "verified":
+            weak = [check for check in alone.report.checks if not check.passed]
+            said = "; ".join(check.message for check in weak)
+            message = f"{len(own)} examples of a caller's own hold, but prove too little alone: {said}"
+            thin = Check(stage="agreement", passed=False, hard=False, message=message, fix=OWN_EXAMPLES)
+            report = report.model_copy(update={"trust": "provisional", "checks": (*report.checks, thin)})
+    count = len(new_examples)
+    evidence = (
+        f"{count} more example{'s' if count > 1 else ''}"
+        if count
+        else "examples that were there, and that you send, too"
+    )
     # The new evidence (1) fails a gate, (2) cannot raise the trust, (3) adds nothing, or (4) is kept.
     if report.failure is not None:
         rejected = rejection(report.failure)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import (
+    AfterValidator,
     ConfigDict,
     Field,
     JsonValue,
@@ -22,10 +21,11 @@ from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.words.text import words_of
 from alita_mcp.texts import clip
 from alita_mcp.toolsmith.example_requests import is_plain, says_nothing_new
-from alita_mcp.toolsmith.requests.request import MAX_TEXT
+from alita_mcp.toolsmith.requests.request import MAX_TEXT, strip_fence
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import TOOL_NAME, Example, ToolContract, Value, VerificationReport, WrittenFrom
 from alita_mcp.verification.code.contract import read_contract
+from alita_mcp.verification.code.function import check_name
 from alita_mcp.verification.examples.conditions import read_condition
 from alita_mcp.verification.examples.suite import fit_examples
 from alita_mcp.verification.findings import ContractError
@@ -39,6 +39,9 @@ MAX_RULES = 30
 MAX_ENTRIES = 50
 """So many that a planner wrote are looked at; of each so many characters."""
 MAX_READ = 1_000
+TELLING = 4
+"""Fewer words than these may stand in any rule by chance."""
+_SIGN = re.compile(r"[^\w\s.,;:'\"`]")
 _TAG = re.compile(r"<(?=[\s/]*[a-z!?])", re.IGNORECASE)
 
 
@@ -58,10 +61,22 @@ def read_assumed(raw: Any) -> tuple[str, ...]:
 
 def add_assumptions(rules: Sequence[str], assumed: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The rules with the assumed lines that none of them says, and the lines that the limit admits."""
-    missing = [line for line in assumed if not any(words_of(line) <= words_of(rule) for rule in rules)]
+    said = [words_and_signs(rule) for rule in rules]
+    missing = []
+    for line in assumed:
+        # a rule says it in full, or says what holds without the short name before it
+        holds = words_and_signs(line.partition(":")[2])
+        parts = [words_and_signs(line), *([holds] if len(holds) >= TELLING else [])]
+        if not any(part <= rule for part in parts for rule in said):
+            missing.append(line)
     room = max(0, MAX_RULES - len(rules))
     left_out = missing[room:]
     return (*rules, *missing[:room]), tuple(line for line in assumed if line not in left_out)
+
+
+def words_and_signs(text: str) -> frozenset[str]:
+    """The words of a line and its signs but punctuation: `-1` is not `1`, and `(0)` is not `0`."""
+    return words_of(text) | frozenset(_SIGN.findall(text))
 
 
 def assumptions_in(report: VerificationReport) -> tuple[str, ...]:
@@ -75,16 +90,12 @@ def name_of(rule: str) -> str:
 
 
 MAX_QUESTIONS = 5
-MAX_LIBRARIES = 8
 MAX_LINE = 500
-MAX_NAME = 100
 MAX_TESTS = 20
 """Of one suite; the rest is left out."""
-MIN_REQUESTS = 5
 MAX_REQUESTS = 10
 """Example requests of one tool, each in other words."""
 _TYPING = "from typing import Any, Literal, NotRequired, TypedDict\n"
-_FENCED = re.compile(r"\A\s*```[a-zA-Z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _WHOLE_NUMBERS = re.compile(r"\bLiteral\[\s*-?\d+(?:\s*,\s*-?\d+)*\s*+,?\s*+\]")
 Line = Annotated[str, Field(max_length=MAX_LINE)]
 
@@ -121,8 +132,6 @@ class Specification(Written):
     use_when: tuple[Line, ...] = Field(default=(), max_length=50)
     open_questions: tuple[Line, ...] = ()
     """What the planner does not know and would have to look up."""
-    libraries: tuple[str, ...] = ()
-    """Packages that the tool is to use, as requirements."""
 
     @model_validator(mode="before")
     @classmethod
@@ -134,6 +143,16 @@ class Specification(Written):
         if isinstance(rules, list | tuple) and all(isinstance(rule, str) for rule in rules):
             rules, assumed = add_assumptions(rules, assumed)
         return {**raw, "rules": rules, "assumed": assumed}
+
+    @field_validator("name", mode="before")
+    @classmethod
+    def _is_a_name(cls, name: Any) -> Any:
+        """Refused with the nearest good one, which its writer may take."""
+        try:
+            check_name(str(name))
+        except ContractError as wrong:
+            raise ValueError(str(wrong)) from wrong
+        return name
 
     @field_validator("signature")
     @classmethod
@@ -159,33 +178,15 @@ class Specification(Written):
         lines = (" ".join(each.split())[:MAX_LINE] for each in _texts(questions))
         return tuple(dict.fromkeys(filter(None, lines)))[:MAX_QUESTIONS]
 
-    @field_validator("libraries", mode="before")
-    @classmethod
-    def _packages(cls, libraries: Any) -> tuple[str, ...]:
-        """Those that are requirements and not of the standard library."""
-        packages: dict[str, None] = {}
-        for text in map(str.strip, _texts(libraries)):
-            try:
-                name = Requirement(text).name
-            except InvalidRequirement:
-                continue
-            if len(text) <= MAX_NAME and name.replace("-", "_") not in sys.stdlib_module_names:
-                packages[text] = None
-        return tuple(packages)[:MAX_LIBRARIES]
-
     @model_validator(mode="after")
     def _says_a_contract(self) -> Specification:
         self.contract()
         return self
 
-    def lacks(self) -> str:
-        """Request for what is missing; empty when nothing is."""
-        missing = MIN_REQUESTS - len(self.use_when)
-        if missing <= 0:
-            return ""
-        return (
-            f"use_when: {missing} more requests are needed, each in other words, short, and describing a need"
-        )
+    def under(self, name: str) -> Specification:
+        """The same under another name."""
+        signature = re.sub(rf"\bdef\s+{self.name}\b", f"def {name}", self.signature)
+        return self.model_copy(update={"name": name, "signature": signature})
 
     def as_written_from(self, request: str) -> WrittenFrom:
         """The part of the specification that a report keeps."""
@@ -228,7 +229,7 @@ class Suite(Written):
                     test = {field: value for field, value in test.items() if field != "expected"}
                 example = Example.model_validate(test)
                 if example.check is not None:
-                    read_condition(example.check, "test")
+                    read_condition(example, "test")
                 found.append(example)
             except ValidationError as invalid:
                 problem = str(invalid.errors(include_url=False)[0]["msg"])
@@ -269,14 +270,8 @@ class WrittenCode(Written):
 
     model_config = ConfigDict(json_schema_extra=_reasons_first)
 
-    code: str = Field(min_length=1, max_length=MAX_TEXT)
+    code: Annotated[str, AfterValidator(strip_fence)] = Field(min_length=1, max_length=MAX_TEXT)
     packages: tuple[str, ...] = Field(default=(), max_length=30)
-
-    @field_validator("code")
-    @classmethod
-    def _without_fence(cls, code: str) -> str:
-        fenced = _FENCED.match(code)
-        return fenced[1] + "\n" if fenced else code
 
 
 def _texts(raw: Any) -> list[str]:

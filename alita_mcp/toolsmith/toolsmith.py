@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
+from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.context import Advice, SynthesisContext, Work
-from alita_mcp.toolsmith.cross_check import CrossCheck
+from alita_mcp.toolsmith.cross_check import submit_untested
 from alita_mcp.toolsmith.from_runs import FromRuns, is_script
-from alita_mcp.toolsmith.jobs.journal import SynthesisRecord, journal_synthesis, mark_request, writers_of
+from alita_mcp.toolsmith.jobs.journal import SynthesisRecord, journal_synthesis, writers_of
 from alita_mcp.toolsmith.package_check import PackageCheck
 from alita_mcp.toolsmith.pipeline import Pipeline
 from alita_mcp.toolsmith.publishing import Admit, Publisher
-from alita_mcp.toolsmith.requests.modes import PLANS
+from alita_mcp.toolsmith.requests.modes import ROUNDS
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, grant_problem, make_draft, name_problem
 from alita_mcp.toolsmith.requests.template import ask_for_code, describe_abilities
-from alita_mcp.toolsmith.resubmission import find_same_tool, raise_trust
+from alita_mcp.toolsmith.resubmission import find_same_tool, raise_trust, with_code_of
 from alita_mcp.toolsmith.revision import Revision
 from alita_mcp.toolsmith.track_record import raise_proven, read_agreed_before
 from alita_mcp.values import Manifest, VerificationReport
@@ -89,10 +91,18 @@ class Toolsmith:
         models: Models | None = None,
         record: SynthesisRecord | None = None,
     ) -> Outcome:
-        # A tool is made (1) of recorded runs, (2) of the caller's code, or (3) by models. (4) Without any of these, or
+        # A tool is made (1) of recorded runs, (2) of the caller's code, perhaps that of a published tool to which it
+        # sends tests, or (3) by models. (4) Without any of these, or
         # where the code is a script, the caller is asked for a function.
         if request.from_run:
             return await FromRuns(self._context, self._make).make(request, on_stage)
+        if request.name and (problem := name_problem(request.name)):
+            return problem
+        words = request.code.strip() or request.description.strip()
+        if request.name and request.tests and not (words or request.update):
+            with suppress(AlitaError):  # more tests for the tool of this name, if there is one
+                again = with_code_of(await self._library.read(request.name), request)
+                request = request if isinstance(again, Exists) else again
         code_is_script = await anyio.to_thread.run_sync(is_script, request)
         if request.code.strip() and not code_is_script:
             return await self._make_from_code(request, models, on_stage)
@@ -110,19 +120,17 @@ class Toolsmith:
     ) -> Outcome:
         """Lets models write the tool, unless it could never be published."""
         problem = grant_problem(request)
-        if problem is None and request.name:
-            problem = name_problem(request.name)
-            follows = self._publisher.version_to_follow(request.name, update=request.update)
-            if problem is None and not isinstance(follows, int):
-                return follows
         if problem is not None:
             return problem
-        plan = PLANS[request.mode or self._settings.synthesis_mode]
-        mark = mark_request(request.description)
+        if request.name:
+            follows = self._publisher.version_to_follow(request.name, update=request.update)
+            if not isinstance(follows, int):
+                return follows
+        rounds = ROUNDS[request.mode or self._settings.synthesis_mode]
         agreed_before = await read_agreed_before(
-            self._library, writers_of(models), mark, request.client.owner
+            self._library, writers_of(models), request.description, request.client.owner
         )
-        work = Work(self._context, request, plan, models, on_stage, record, agreed_before)
+        work = Work(self._context, request, rounds, models, on_stage, record, agreed_before)
         return await (Revision(work) if request.update else Pipeline(work)).make()
 
     async def _make_from_code(
@@ -142,9 +150,9 @@ class Toolsmith:
             # once it is verified, it can have the grants that it asks for
             raised = await self._library.read(outcome.tool, outcome.version)
             return await self._publisher.settle_grants(raised.manifest, raised.report) or outcome
-        if models is not None:
+        if models is not None and not draft.examples:
             mode = request.mode or self._settings.synthesis_mode
-            return await CrossCheck(self._context, request, models, mode, on_stage).submit(draft)
+            return await submit_untested(draft, self._context, request, models, mode, on_stage)
         return await self._publisher.submit(
             draft, on_stage, update=request.update, breaks=request.breaks, request=request
         )

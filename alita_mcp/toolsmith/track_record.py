@@ -1,35 +1,87 @@
 """Track record of models: how many of their syntheses agreed fully, counted in the journal.
 
-Kept by the names and server addresses of coder and tester. A request that is made again counts once.
+Kept by the names and server addresses of coder and tester; models that a client lends have none. Requests that are
+alike, in their words or in the shape of the code that they led to, count once.
 """
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import logging
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import anyio.to_thread
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import JournalRow
+from alita_mcp.library.words.text import likeness, words_of
 from alita_mcp.owners import USER
 from alita_mcp.toolsmith.jobs.journal import EVENT
 from alita_mcp.values import AcceptedVersion, StoredVersion
-from alita_mcp.verification.agreement import is_proven
+from alita_mcp.verification.agreement import is_proven, nearest_agreements
 from alita_mcp.verification.code.contract import read_contract
+from alita_mcp.verification.code.source import parse_code
 
-ROWS_READ = 1_000
+ROWS_READ = 200
 """The newest syntheses that count."""
-SINCE = "; its models' next syntheses agreed fully too"
+ALIKE = 0.5
+"""Share of common words from which on two requests count as one."""
+MAX_WORDS = 80
+SINCE = "; so did this model's next tools"
 _log = logging.getLogger(__name__)
+
+
+class RequestMark(NamedTuple):
+    """What the journal keeps of a request to tell whether another is like it: hashes only."""
+
+    words: frozenset[str]
+    shape: str = ""
+    """Of the code that it led to; empty where there is none yet."""
+
+    def is_like(self, other: RequestMark) -> bool:
+        """Whether both ask for nearly the same, or led to code of the same shape."""
+        same_shape = self.shape != "" and self.shape == other.shape
+        return same_shape or likeness(self.words, other.words) >= ALIKE
+
+
+def mark_request(description: str) -> str:
+    """The hashes of a request's words, separated by spaces."""
+    words = sorted(words_of(description))[:MAX_WORDS] or [description.strip()]
+    return " ".join(_hash(word)[:8] for word in words)
+
+
+def mark_shape(code: str) -> str:
+    """A hash of the code without names, values and operators: `a + b` and `x * 2` have one shape."""
+    tree = parse_code(code)
+    for node in ast.walk(tree):
+        for field in {"id", "arg", "name"} & {*node._fields}:
+            setattr(node, field, "")
+        if isinstance(node, ast.Constant):
+            node.value = 0
+        elif isinstance(node, ast.BinOp | ast.AugAssign):
+            node.op = ast.Add()
+        elif isinstance(node, ast.Compare):
+            node.ops = [ast.Eq() for _ in node.ops]
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return _hash(ast.dump(tree))[:16]
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 async def read_agreed_before(
     library: Library, models: Mapping[str, str], request: str, owner: str
 ) -> tuple[bool, ...] | None:
     """Whether the last syntheses of these models for an owner agreed fully, newest first; None for no models."""
-    return _agreements(await _read_rows(library, models, owner), request) if models else None
+    if not models:
+        return None
+    own = RequestMark(frozenset(mark_request(request).split()))
+    return _agreements(await _read_rows(library, models, owner), own)
 
 
 async def raise_proven(library: Library, models: Mapping[str, str], owner: str) -> list[StoredVersion]:
@@ -41,7 +93,7 @@ async def raise_proven(library: Library, models: Mapping[str, str], owner: str) 
     raised: list[StoredVersion] = []
     for place, row in enumerate(rows):
         waits = row.detail["agreed"] and row.detail.get("trust") == "provisional" and row.version is not None
-        if waits and is_proven(_agreements(rows[place + 1 :], str(row.detail.get("request")))):
+        if waits and is_proven(_agreements(rows[place + 1 :], _mark_in(row))):
             name, version = str(row.name), row.version or 0
             try:
                 manifest = library.entry(name).manifest
@@ -73,7 +125,7 @@ async def raise_proven(library: Library, models: Mapping[str, str], owner: str) 
 
 
 async def _read_rows(library: Library, models: Mapping[str, str], owner: str) -> list[JournalRow]:
-    """The syntheses of these models for an owner that could agree fully, newest first."""
+    """The syntheses of these models for an owner whose agreement counts, newest first."""
     if not models:
         return []
     rows = await anyio.to_thread.run_sync(library.journal, ROWS_READ, EVENT)
@@ -83,13 +135,20 @@ async def _read_rows(library: Library, models: Mapping[str, str], owner: str) ->
         if row.detail.get("models") == models
         and isinstance(row.detail.get("agreed"), bool)
         and row.detail.get("owner", USER) == owner
+        # what agreed and was there already, or was broken off, says nothing
+        and not (row.detail["agreed"] and row.detail.get("status") in {"exists", "failed", "cancelled"})
     ]
 
 
-def _agreements(rows: Iterable[JournalRow], request: str) -> tuple[bool, ...]:
-    """Whether each agreed, in their order: of those with one request the first, and none with `request` itself."""
-    # a request that is made again counts once, by its newest synthesis
-    first: dict[object, bool] = {}
-    for row in rows:
-        first.setdefault(row.detail.get("request"), row.detail["agreed"])
-    return tuple(agreed for mark, agreed in first.items() if mark != request)
+def _agreements(rows: Iterable[JournalRow], own: RequestMark) -> tuple[bool, ...]:
+    """Whether the nearest of different requests agreed; agreement on code that a gate rejects is none."""
+    syntheses = (
+        (_mark_in(row), row.detail["agreed"] and row.detail.get("status") != "rejected") for row in rows
+    )
+    return nearest_agreements(syntheses, own, RequestMark.is_like)
+
+
+def _mark_in(row: JournalRow) -> RequestMark:
+    return RequestMark(
+        frozenset(str(row.detail.get("request", "")).split()), str(row.detail.get("shape", ""))
+    )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.progress import ReportStage
@@ -20,6 +20,7 @@ from alita_mcp.verification.findings import fail_check
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.static.static import static_gate
 
+T = TypeVar("T")
 MAJORITY = 2
 """Fewer candidates than these cannot overrule a test: one opinion against another is no majority."""
 HALF = 0.5
@@ -111,8 +112,31 @@ def accept(matrix: Matrix) -> Decision:
     )
 
 
+def nearest_agreements(
+    syntheses: Iterable[tuple[T, bool]], own: T, is_alike: Callable[[T, T], bool]
+) -> tuple[bool, ...]:
+    """Whether the nearest `WINDOW` syntheses of different requests agreed fully, nearest first.
+
+    Requests that are alike count once, and only as agreed if each of them did; those like `own` do not count.
+    """
+    kinds: list[T] = []
+    agreed: list[bool] = []
+    for request, agrees in syntheses:
+        if is_alike(request, own):
+            continue
+        known = next((place for place, kind in enumerate(kinds) if is_alike(kind, request)), None)
+        if known is not None:
+            agreed[known] = agreed[known] and agrees
+        elif len(kinds) == WINDOW:
+            break
+        else:
+            kinds.append(request)
+            agreed.append(agrees)
+    return tuple(agreed)
+
+
 def is_proven(agreed: Sequence[bool]) -> bool:
-    """Whether a model's syntheses just before one, or just after it, prove its full agreement; nearest first."""
+    """Whether the syntheses nearest to one prove its models' full agreement."""
     return sum(agreed[:WINDOW]) >= ENOUGH
 
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple, TypedDict
 
 from alita_mcp.values import Trust
-from alita_mcp.verification.agreement import WINDOW, accept, is_proven
+from alita_mcp.verification.agreement import accept, is_proven, nearest_agreements
 from benchmarks.acceptance.stored import Drawn
 
 ORDERS = 10
@@ -67,14 +67,8 @@ def _ended(syntheses: Sequence[Synthesis], place: int) -> Ended:
     return Ended("verified" if raised else "provisional", raised)
 
 
-def _nearest(others: Iterable[Synthesis], task_id: str) -> list[bool]:
-    """Whether the nearest ones agreed; a request that is made again counts once."""
-    found = {task_id: False}
-    for each in others:
-        found.setdefault(each.task_id, each.agrees)
-        if len(found) > WINDOW:
-            break
-    return list(found.values())[1:]
+def _nearest(others: Iterable[Synthesis], task_id: str) -> tuple[bool, ...]:
+    return nearest_agreements(((each.task_id, each.agrees) for each in others), task_id, str.__eq__)
 
 
 def figures_of(syntheses: Sequence[Synthesis], seed: int) -> Figures:

@@ -20,15 +20,22 @@ import anyio
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable, UsageError
 from alita_mcp.settings import Settings, read_settings
-from benchmarks.synthesis import judge, server, tally, tool_requests
+from benchmarks.synthesis import judge, recorded, server, tally, tool_requests
 
 DISTRIBUTIONS = ("alita-mcp-server", "mcp", "wasmtime", "docker")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The benchmark's own options."""
+    parser.add_argument("--requests", metavar="FILE", type=Path, help="JSON lines, one request each")
     parser.add_argument(
-        "--requests", metavar="FILE", type=Path, required=True, help="JSON lines, one request each"
+        "--recorded",
+        metavar="FILE",
+        type=Path,
+        help="a session instead: requests in one library, written by a model whose answers were recorded",
+    )
+    parser.add_argument(
+        "--weak", metavar="SEED", type=int, help="with --recorded: answers as a weak model might give"
     )
     parser.add_argument(
         "--break", metavar="SEED", type=int, dest="seed", help="break each solution by one mistake first"
@@ -55,8 +62,13 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         UsageError: the file holds no readable request.
         SandboxUnavailable: a sandbox that was asked for does not isolate here, or none does.
     """
-    requests = tool_requests.read_requests(options.requests, options.limit)
     settings, seed = read_settings(), options.seed
+    if options.recorded:
+        recordings = recorded.read_recordings(options.recorded)[: options.limit]
+        return anyio.run(partial(_play, recordings, options.weak, tuple(options.sandbox), settings))
+    if not options.requests:
+        raise UsageError("Nothing to do.", hint="Name --requests FILE, or --recorded FILE.")
+    requests = tool_requests.read_requests(options.requests, options.limit)
     lacking = [request.name for request in requests if not request.code]
     if lacking and seed is not None:
         raise UsageError(f"{lacking[0]} has no code to break.")
@@ -82,6 +94,25 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is not a positive number")
     return number
+
+
+async def _play(
+    recordings: Sequence[recorded.Recording], weak: int | None, wanted: tuple[str, ...], settings: Settings
+) -> dict[str, object]:
+    """The figures of a session whose model answers as recorded, or as a weak one."""
+    if weak is not None:
+        from alita_mcp.sandbox.choose import open_sandbox
+
+        sandbox = await open_sandbox(settings.model_copy(update={"sandbox": wanted[0]} if wanted else {}))
+        try:
+            recordings = [await recorded.weaken(each, weak, sandbox) for each in recordings]
+        finally:
+            with anyio.CancelScope(shield=True):
+                await sandbox.aclose()
+    with recorded.serve(recordings) as url:
+        model = {"ALITA_MODEL": "openai/recorded", "ALITA_MODEL_BASE_URL": url, "OPENAI_API_KEY": "none"}
+        requests = [each.as_request() for each in recordings]
+        return await _measure_all(requests, None, wanted, settings, model)
 
 
 async def _measure_all(

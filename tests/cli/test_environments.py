@@ -6,7 +6,6 @@ import os
 import time
 from pathlib import Path
 
-import anyio
 import pytest
 
 from alita_mcp.sandbox.packages.uses import Uses
@@ -19,13 +18,11 @@ DIGEST, HELD = "a" * 64, "b" * 64
 def shelf(home: Path) -> Uses:
     """Two environments of bubblewrap, one of them in use."""
     uses = Uses(home, "bubblewrap")
-    (home / "environments" / ".uses" / "bubblewrap").mkdir(parents=True)
     for digest, packages in ((DIGEST, tuple(f"p{number}" for number in range(8))), (HELD, ("uv",))):
-        (home / "environments" / digest).mkdir()
+        (home / "environments" / digest).mkdir(parents=True)
         uses.note(digest, packages, 3 << 20)
     day_ago = time.time() - 86_400
     os.utime(home / "environments" / ".uses" / "bubblewrap" / f"{DIGEST}.json", (day_ago, day_ago))
-    anyio.run(uses.hold, HELD)
     return uses
 
 
@@ -59,8 +56,8 @@ def test_environments_whose_engine_is_away_stay(
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     uses = Uses(home, "docker")
-    (home / "environments" / ".uses" / "docker").mkdir(parents=True)
     uses.note(DIGEST, (), 1)
+    os.utime(home / "environments" / ".uses" / "docker" / f"{DIGEST}.json", (0, 0))
     said = alita("tool", "environments", "--prune")
     assert said.status == 5
     assert "the environments of docker stay: No Docker engine answers" in said.err

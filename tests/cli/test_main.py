@@ -260,6 +260,23 @@ def test_serve_refuses_an_address_that_is_none(alita: Alita) -> None:
         (["--http", "0", "--no-token"], "a-token-of-sixteen", "--no-token asks for none"),
         (["--http", "0", "--allow-host", "http://tools.example.org"], "", "Invalid host name"),
         (["--http", "0", "--allow-host", "tools.example.org:80"], "", "Invalid host name"),
+        *(
+            (["--http", "0", "--allow-origin", origin], "", "Invalid origin")
+            for origin in (
+                "*",
+                "null",
+                "example.org",
+                "https://a.b/",
+                "https://a.b:443",
+                "HTTPS://a.b",
+                "://a",
+            )
+        ),
+        (
+            ["--http", "0", "--no-token", "--allow-origin", "https://app.example.org"],
+            "",
+            "pages of 'https://app.example.org' without a token",
+        ),
         (["--http", "0"], "fifteen-letters", "ALITA_TOKEN: a token has at least 16 characters, this one 15"),
         (
             ["--http", "0"],

@@ -1,9 +1,8 @@
-"""`alita memory`: lists, shows, exports and forgets; forgetting asks on a terminal, or needs --yes."""
+"""`alita memory`: lists, shows and forgets; forgetting asks on a terminal, or needs --yes."""
 
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
 
 import anyio
@@ -24,7 +23,7 @@ class Person(io.StringIO):
 
 @pytest.fixture
 def remembered(home: Path) -> None:
-    anyio.run(StoredMemory(home).remember_episode, summed(), [stated("Lyon has 522,250 inhabitants.")])
+    anyio.run(StoredMemory(home).remember, summed(facts=(stated("Lyon has 522,250 inhabitants."),)))
 
 
 def test_a_new_library_remembers_nothing(alita: Alita) -> None:
@@ -38,24 +37,21 @@ def test_a_new_library_remembers_nothing(alita: Alita) -> None:
 @pytest.mark.usefixtures("remembered")
 def test_memories_are_listed_by_kind_and_by_words(alita: Alita) -> None:
     every = alita("memory", "list", "--json").json
-    assert [each["kind"] for each in every] == ["episodic", "semantic", "procedural"]
-    said = alita("memory", "--kind", "semantic").out
+    assert [each["kind"] for each in every] == ["program", "fact"]
+    said = alita("memory", "--kind", "fact").out
     assert "population of Lyon: “Lyon has 522,250 inhabitants.” (https://example.org/lyon)" in said
-    assert [each["kind"] for each in alita("memory", "--query", "lyon", "--json").json] == ["semantic"]
+    assert [each["kind"] for each in alita("memory", "--query", "lyon", "--json").json] == ["fact"]
     few = alita("memory", "--limit", "1")
     assert len(few.out.splitlines()) == 1
-    assert "2 more" in few.err
+    assert "1 more" in few.err
 
 
 @pytest.mark.usefixtures("remembered")
-def test_one_memory_is_shown_and_all_are_exported(alita: Alita, tmp_path: Path) -> None:
-    (recipe,) = alita("memory", "--kind", "procedural", "--json").json
-    assert alita("memory", "show", recipe["id"], "--json").json == recipe
-    assert "{column}" in alita("memory", "show", recipe["id"]).out
-    assert alita("memory", "show", "recipe-x").status == 2
-    target = tmp_path / "memories.jsonl"
-    assert alita("memory", "export", str(target), "--json").json == {"exported": 3}
-    assert len([json.loads(line) for line in target.read_text("utf-8").splitlines()]) == 3
+def test_one_memory_is_shown(alita: Alita) -> None:
+    (program,) = alita("memory", "--kind", "program", "--json").json
+    assert alita("memory", "show", program["id"], "--json").json == program
+    assert "open(file_name)" in alita("memory", "show", program["id"]).out
+    assert alita("memory", "show", "program-x").status == 2
 
 
 @pytest.mark.usefixtures("remembered")
@@ -69,7 +65,7 @@ def test_forgetting_needs_a_person_or_yes(alita: Alita, monkeypatch: pytest.Monk
     assert (kept.status, "Forget 1?" in kept.err) == (130, True)
     monkeypatch.setattr("sys.stdin", Person("y\n"))
     assert "1 forgotten" in alita("memory", "forget", "--query", "lyon").out
-    assert "2 forgotten" in alita("memory", "forget", "--all", "--yes").out
+    assert "1 forgotten" in alita("memory", "forget", "--all", "--yes").out
     assert alita("memory", "--json").json == []
 
 
@@ -81,12 +77,12 @@ def test_forgetting_needs_a_person_or_yes(alita: Alita, monkeypatch: pytest.Monk
         ("export",),
         ("forget",),
         ("forget", "--all", "--query", "lyon"),
-        ("forget", "episode-none", "--yes"),
-        ("list", "episode-none"),
+        ("forget", "program-none", "--yes"),
+        ("list", "program-none"),
         ("remember",),
         ("list", "--kind", "other"),
     ],
 )
 def test_words_that_do_not_fit_are_refused(alita: Alita, words: tuple[str, ...]) -> None:
     assert alita("memory", *words).status == 2
-    assert len(alita("memory", "--json").json) == 3
+    assert len(alita("memory", "--json").json) == 2

@@ -46,7 +46,7 @@ def test_the_card_in_a_pipe_is_plain_lines_with_all_the_evidence(alita: Alita, h
         "  mutants      9 of 12",
         "  survivor     line 14: not slug → slug",
         "  generated    80 inputs tried",
-        "  to raise     Send the same name and code again with more tests: some whose result shows the change",
+        "  to raise     Send the same name with tests of your own: some whose result shows the change",
     ):
         assert piece in card
     assert "\x1b" not in card

@@ -132,7 +132,7 @@ def fill(home: Path) -> None:
     must("review", "reviewed", "--yes", digest_of("reviewed"))
     must("tool", "export", "repeat_rows")
     must("solve", "Sum the sales.", open_flow=ScriptedFlow([("plan", "planned", PLAN), *step(1)]).opened)
-    anyio.run(StoredMemory(home).remember_episode, summed(), [stated("Lyon has 522,250 inhabitants.")])
+    anyio.run(StoredMemory(home).remember, summed(facts=(stated("Lyon has 522,250 inhabitants."),)))
     anyio.run(serve_and_die, home)
 
 

@@ -207,7 +207,7 @@ async def run_code(diary: Diary, draw: random.Random) -> None:
             if number % 16:
                 continue
             diary.write("begin", {f"remembered {run}": True})
-            await StoredMemory(settings.home).remember_episode(summed(run, f"Sum {number}."), [])
+            await StoredMemory(settings.home).remember(summed(run, code=f"x_{run} = {number}"))
             diary.write("done")
 
 
@@ -291,7 +291,8 @@ def check(home: Path, before: Model, acts: list[Act]) -> tuple[Model, list[str]]
             )
     known = {path for places in find_kinds(home).values() for path in places}
     for path in home.rglob("*"):
-        if path.relative_to(home).parts[0] == "set-aside":  # what an unfinished publishing left whole
+        # what an unfinished publishing left whole, and what the next change of the memory removes
+        if path.relative_to(home).parts[0] in ("set-aside", "memory.sqlite3-journal"):
             continue
         is_unfinished = path.suffix in (".part", ".new") and path.relative_to(home).parts[0] in BOUNDED
         if (path not in known and not is_unfinished) or path.name[0] == "." or path.parent.name == "owners":
@@ -330,13 +331,14 @@ def read_model(home: Path) -> tuple[Model, list[str]]:
     finally:
         store.close()
     for run in anyio.run(StoredRuns(home / RUNS).list, 200):
-        if run.status != "died":
+        if run.status == "finished":  # others were stopped or killed under way
             model[f"run {run.run}"] = run.status
     for place in (home / "code-runs").glob("*.json"):
         json.loads(place.read_bytes())
         model[f"kept {place.stem.partition('-')[2]}"] = True
     for place in (home / "code_approvals").glob("*.json"):
-        model[f"approved code {place.stem}"] = bool(CodeApprovals(home).find(place.stem).approved_at)
-    for memory in anyio.run(StoredMemory(home).list, None, ""):
-        model[f"remembered {memory.value.get('run')}"] = True
+        if CodeApprovals(home).find(place.stem).approved_at:
+            model[f"approved code {place.stem}"] = True
+    for memory in anyio.run(StoredMemory(home).list, "program"):
+        model[f"remembered {memory.value['runs'][-1]['run']}"] = True
     return model, problems

@@ -62,6 +62,12 @@ class Meeting(NestedSandbox):
 
 
 @pytest.fixture
+def era() -> str:
+    """The newer era of the protocol, unless a test is parametrized with both."""
+    return "modern"
+
+
+@pytest.fixture
 def review() -> str | None:
     """What clients see of tools that nobody reviewed: all, unless a test is parametrized otherwise."""
     return None
@@ -69,7 +75,7 @@ def review() -> str | None:
 
 @pytest.fixture
 async def client(
-    request: pytest.FixtureRequest, settings: Settings, kind: str, review: Any
+    request: pytest.FixtureRequest, settings: Settings, kind: str, era: str, review: Any
 ) -> AsyncIterator[Client]:
     """A client of a server over such a library."""
     if kind != "wasm":
@@ -77,5 +83,5 @@ async def client(
     stocked_with = (await stock(settings, kind)).model_copy(update={"review": review})
     back_ends: dict[str, type[Sandbox]] = {"docker": DockerSandbox, "bubblewrap": BubblewrapSandbox}
     sandbox = back_ends.get(kind, WasmSandbox)(stocked_with)  # type: ignore[call-arg]
-    async with connected(builder(stocked_with)(sandbox=Meeting(sandbox)), "modern") as opened:
+    async with connected(builder(stocked_with)(sandbox=Meeting(sandbox)), era) as opened:
         yield opened

@@ -339,7 +339,7 @@ async def test_an_outcome_that_is_no_json_is_a_bad_result_of_that_step() -> None
 async def test_output_is_bounded_whatever_the_program_inside_says() -> None:
     async with client(once_then(asking(outcome(1, stdout="x" * 1_000_000)))) as one:
         await one.step()
-        assert len((await one.step()).stdout) == 64 << 10
+        assert len((await one.step()).stdout) < 66_000
 
 
 class Doors:

@@ -143,7 +143,7 @@ class ConfinedContract(SandboxContract):
         assert len({(await sandbox.run(job)).value for _ in range(3)} - {first, other}) == 3
 
     async def test_dataclasses_go_in_and_come_out_as_objects(self, sandbox: Sandbox) -> None:
-        arguments = {"point": {"x": 1, "y": 2}, "more": [{"x": 3, "y": 4}], "none": None}
+        arguments = {"point": {"x": 1, "y": 2}, "more": {"points": [{"x": 3, "y": 4}]}, "none": None}
         result = await sandbox.run(Job(code=DATACLASSES, function="f", arguments=arguments))
         assert result.value == {"sum": {"x": 4, "y": 6}, "kinds": ["Point", "Point"]}
 
@@ -228,18 +228,23 @@ def f():
 DATACLASSES = """
 from __future__ import annotations
 from dataclasses import dataclass
+from typing import NotRequired, TypedDict
 
 @dataclass
 class Point:
     x: int
     y: int
 
+class More(TypedDict):
+    points: NotRequired[list[Point]]
+
 @dataclass
 class Answer:
     sum: Point
     kinds: list[str]
 
-def f(point: Point, more: list[Point], none: Point | None) -> Answer:
-    total = Point(point.x + more[0].x, point.y + more[0].y)
-    return Answer(total, [type(point).__name__, type(more[0]).__name__])
+def f(point: Point, more: More, none: Point | None) -> Answer:
+    (second,) = more["points"]
+    total = Point(point.x + second.x, point.y + second.y)
+    return Answer(total, [type(point).__name__, type(second).__name__])
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from typing import Any
 
@@ -13,7 +12,6 @@ from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.interface import EgressPolicy, Job, RunResult
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.values import Grants, Limits
-from tests.sandbox.leftovers import Leftovers, nothing_left
 
 WAIT_SECONDS = 120
 COUNTS = """
@@ -113,17 +111,6 @@ class KeptContract:
         code = "import os\nSEEN = os.environ.get('OPENBLAS_NUM_THREADS')\n"
         code += "def f():\n    return [SEEN, os.environ.get('OPENBLAS_NUM_THREADS')]\n"
         assert await value(sandbox, code) == ["1", None]
-
-    async def test_a_cancelled_call_takes_its_worker_with_it(
-        self, sandbox: IsolatedSandbox, left: Leftovers
-    ) -> None:
-        code = "import time\ndef f(seconds):\n    time.sleep(seconds)\n"
-        await value(sandbox, code, seconds=0)
-        with anyio.fail_after(WAIT_SECONDS):
-            with anyio.move_on_after(0.5):
-                await value(sandbox, code, seconds=600)
-            await nothing_left(left, os.getpid())
-        assert sandbox.figures().idle == 0
 
     @pytest.mark.parametrize("kind", ["files", "others"])
     async def test_who_hits_a_limit_is_told_which_and_how_large_it_is(

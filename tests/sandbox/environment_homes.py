@@ -13,7 +13,6 @@ from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
-from alita_mcp.sandbox.packages.uses import NOTHING_KEPT
 from alita_mcp.sandbox.wasm.packages import HostEnvironments
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
@@ -27,12 +26,9 @@ async def silent(_line: str) -> None:
 
 
 def unmark(home: Path) -> None:
-    """Makes all environments of a home look as if no living process used them."""
-    for file in (home / "environments" / ".uses").rglob("*"):
-        if "@" in file.name:
-            file.unlink()
-        elif file.suffix == ".json":
-            os.utime(file, (0, 0))
+    """Makes all environments of a home look as if nobody had used them for years."""
+    for record in (home / "environments" / ".uses").rglob("*.json"):
+        os.utime(record, (0, 0))
 
 
 def builder_of(sandbox: Packaging, settings: Settings, fetch_seconds: int = 20) -> EnvironmentBuilder:
@@ -45,7 +41,7 @@ async def empty(sandbox: Packaging) -> None:
     """Drops every environment of the sandbox's home."""
     unmark(sandbox.settings.home)
     with anyio.fail_after(120):
-        await sandbox.environments.collect(NOTHING_KEPT)
+        await sandbox.environments.collect(keep_seconds=0)
 
 
 class _InOneHome:

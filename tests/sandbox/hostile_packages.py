@@ -25,7 +25,7 @@ def look():
     found = []
     for folder, _, files in os.walk("/opt/alita-packages"):
         found += [os.path.relpath(os.path.join(folder, name), "/opt/alita-packages") for name in files]
-    ours = ("__pycache__", ".dist-info", ".alita-complete")
+    ours = ("__pycache__", ".dist-info")
     links = [name for name in found if os.path.islink("/opt/alita-packages/" + name)]
     if "stale.py" in found:
         import stale
@@ -182,7 +182,7 @@ HOSTILE_PACKAGES = (
         "symbolic links", _wheel("links", {"links.py": ""}, {"links_home": "/", "links_passwd": "/etc/passwd"}),
         "links", files=("links.py", "links_home", "links_passwd"),
     ),
-    HostilePackage("metadata of another package", _other_name, "outside", "outside==1 is not a valid wheel"),
+    HostilePackage("metadata of another package", _other_name, "outside", "outside is not a valid wheel"),
     HostilePackage("metadata of another version", _other_version, "old", "version does not match filename"),
     HostilePackage("a record of files elsewhere", _lying_record, "record", files=("record.py",)),
     HostilePackage("two members of one name", _two_of_a_name, "twice", "twice"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Awaitable, Callable
 
 
 def tar_of(files: dict[str, bytes], *special: tarfile.TarInfo) -> bytes:
@@ -28,6 +29,15 @@ def link(name: str, target: str) -> tarfile.TarInfo:
     entry = tarfile.TarInfo(name)
     entry.type, entry.linkname = tarfile.SYMTYPE, target
     return entry
+
+
+def making(tar: bytes) -> Callable[[], Awaitable[bytes]]:
+    """What gives a tar, as a build does."""
+
+    async def make() -> bytes:
+        return tar
+
+    return make
 
 
 HELLO = {

@@ -62,14 +62,6 @@ def stamp(workspace: Workspace, path: str) -> str:
     return known
 
 
-def test_a_file_is_read_in_pieces(workspace: Workspace) -> None:
-    assert text(workspace, "a.txt") == "hello"
-    piece = workspace.read("a.txt", 3, 1)
-    assert (base64.b64decode(piece["data"]), piece["size"]) == (b"l", 5)
-    assert workspace.read("a.txt", 99, 1)["data"] == ""
-    assert text(workspace, "sub/b.txt") == "b"
-
-
 @each_case(
     "path",
     [
@@ -96,14 +88,6 @@ def test_no_path_leads_out_and_no_link_is_followed(workspace: Workspace, root: P
 def test_no_folder_outside_is_listed(workspace: Workspace, path: str) -> None:
     with pytest.raises((PermissionError, NotADirectoryError)):
         workspace.names(path)
-
-
-@each_case("path", ["link", "linked", "dangling", "linked/key", ".."])
-def test_no_link_is_replaced(workspace: Workspace, root: Path, path: str) -> None:
-    with pytest.raises(PermissionError):
-        carry_out(workspace, write(path, stamp="1-1-1"))
-    assert (root / "link").is_symlink()
-    assert (root / "dangling").is_symlink()
 
 
 def carry_out(workspace: Workspace, *operations: Operation) -> int:
@@ -161,20 +145,6 @@ def test_a_workspace_that_is_not_there_names_the_setting_and_not_the_path(root: 
     with pytest.raises(RuntimeError, match="ALITA_WORKSPACE") as refused:
         Workspace(root.parent / name).names("")
     assert str(root.parent) not in str(refused.value)
-
-
-def test_changes_are_carried_out_together_at_the_end(workspace: Workspace, root: Path) -> None:
-    operations = (
-        write("a.txt", b"changed", stamp=stamp(workspace, "a.txt")),
-        write("new/deep/c.bin", b"12", more=True),
-        write("new/deep/c.bin", b"34"),
-    )
-    workspace.stage(operations)
-    assert (root / "a.txt").read_text() == "hello"
-    assert workspace.commit() == 11
-    assert (root / "a.txt").read_text() == "changed"
-    assert (root / "new" / "deep" / "c.bin").read_bytes() == b"1234"
-    assert not [path for path in root.rglob("*") if path.name.startswith(ASIDE)]
 
 
 def test_a_file_keeps_its_mode_and_nothing_becomes_executable(workspace: Workspace, root: Path) -> None:

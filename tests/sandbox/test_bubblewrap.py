@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -18,35 +15,21 @@ from alita_mcp.sandbox.bubblewrap import sandbox as back_end
 from alita_mcp.sandbox.bubblewrap.cgroup import Cgroups
 from alita_mcp.sandbox.bubblewrap.command import USER
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
-from alita_mcp.sandbox.interface import Environment, Job
+from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.owner import ProcessOwner
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.contract import WAIT_SECONDS, ConfinedContract
-from tests.sandbox.contract_calls import CallContract
 from tests.sandbox.contract_environments import BuilderContract, EnvironmentContract
-from tests.sandbox.contract_kept import KeptContract
 from tests.sandbox.leftovers import (
     Leftovers,
     bubblewrap_leftovers,
-    control_groups,
 )
 from tests.sandbox.owners import owners_below
-from tests.sandbox.tars import HELLO, tar_of
+from tests.sandbox.tars import HELLO, making, tar_of
 
 pytestmark = pytest.mark.bubblewrap
 ADD = Job(code="def f(a, b):\n    return a + b\n", function="f", arguments={"a": 2, "b": 40})
-TIMES = """
-import os
-def f():
-    seen = []
-    for folder in ('/tmp', '/dev/shm'):
-        found = os.stat(folder)
-        seen += [found.st_atime_ns, found.st_mtime_ns]
-        open(folder + '/one', 'w').close()
-        os.listdir(folder)
-    return seen
-"""
 GONE = ProcessOwner.this_process()._replace(pid=2**22 - 1)
 
 
@@ -64,13 +47,6 @@ class BubblewrapFixtures:
         return f"sha256:{uuid.uuid4().hex}"
 
 
-class TestBubblewrapCalls(BubblewrapFixtures, CallContract, KeptContract):
-    async def test_when_an_earlier_call_read_and_wrote_is_not_seen(self, sandbox: BubblewrapSandbox) -> None:
-        for _ in range(3):
-            result = await sandbox.run(Job(code=TIMES, function="f", arguments={}))
-            assert result.value == [0, 0, 0, 0], result
-
-
 class TestBubblewrap(BubblewrapFixtures, ConfinedContract):
     async def test_its_processes_are_nobodys_outside(self, sandbox: BubblewrapSandbox) -> None:
         before = set(psutil.Process().children(recursive=True))
@@ -80,33 +56,18 @@ class TestBubblewrap(BubblewrapFixtures, ConfinedContract):
             assert expected in owners
             assert 0 not in owners
 
-    async def test_no_control_group_is_left(self, sandbox: BubblewrapSandbox) -> None:
-        async with sandbox.open_worker(Limits()):
-            assert control_groups(os.getpid()) != []
-        assert control_groups(os.getpid()) == []
-
     async def test_an_environment_is_seen_although_its_home_is_private(
         self, sandbox: BubblewrapSandbox, home: Path, digest: str
     ) -> None:
-        location = await sandbox.store.store_environment(digest, tar_of(HELLO))
+        environment = await sandbox.environments.obtain(digest, (), making(tar_of(HELLO)))
         await anyio.Path(home).chmod(0o700)
         job = Job(code="import hello\ndef f():\n    return hello.X\n", function="f", arguments={})
-        environment = Environment(digest=digest, location=location)
         assert (await sandbox.run(job.model_copy(update={"environment": environment}))).value == 41
-        assert location.startswith(str(home / "environments"))
+        assert environment.location.startswith(str(home / "environments"))
 
 
 class TestBubblewrapEnvironments(BubblewrapFixtures, BuilderContract, EnvironmentContract):
     pass
-
-
-@pytest.fixture
-def programs() -> Iterator[Path]:
-    """A folder for programs that the sandbox's user can start."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
 
 
 def program(folder: Path, name: str, text: str) -> Path:

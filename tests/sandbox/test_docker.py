@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-import time
 import uuid
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -31,7 +29,7 @@ from tests.sandbox.contract_kept import KeptContract
 from tests.sandbox.leftovers import Leftovers, docker_leftovers, nothing_left
 from tests.sandbox.registry import Registry, running_registry
 from tests.sandbox.registry import digest as digest_of
-from tests.sandbox.tars import HELLO, tar_of
+from tests.sandbox.tars import HELLO, USES_HELLO, making, tar_of
 
 pytestmark = pytest.mark.docker
 ADD = Job(code="def f(a, b):\n    return a + b\n", function="f", arguments={"a": 2, "b": 40})
@@ -59,14 +57,8 @@ class DockerFixtures:
         return docker_leftovers
 
     @pytest.fixture
-    def digest(self, docker_engine: None) -> Iterator[str]:
-        digest = f"sha256:{uuid.uuid4().hex}"
-        yield digest
-        remove = ["docker", "volume", "rm", "--force", volume_name(digest)]
-        deadline = time.monotonic() + WAIT_SECONDS
-        while (done := subprocess.run(remove, capture_output=True, text=True, check=False)).returncode:
-            assert time.monotonic() < deadline, done.stderr
-            time.sleep(0.1)  # the engine removes the containers that had it on its own time
+    def digest(self, docker_digest: str) -> str:
+        return docker_digest
 
 
 @pytest.mark.exhaustive
@@ -75,23 +67,27 @@ class TestDocker(DockerFixtures, ConfinedContract, CallContract, KeptContract, B
 
 
 class TestDockerEnvironments(DockerFixtures, EnvironmentContract):
-    async def test_a_volume_without_its_marker_is_filled_again(
-        self, sandbox: DockerSandbox, digest: str
-    ) -> None:
-        run(["docker", "volume", "create", volume_name(digest)])
-        assert await sandbox.store.has_environment(digest) is None
-        assert await sandbox.store.store_environment(digest, tar_of(HELLO)) == volume_name(digest)
-        assert await sandbox.store.has_environment(digest) == volume_name(digest)
-
     async def test_a_builder_that_died_holds_up_nobody(
         self, sandbox: DockerSandbox, settings: Settings, digest: str
     ) -> None:
         await sandbox.run(ADD)
         holder = f"{volume_name(digest)}-filling"
         create_container(holder, GONE, settings)
+        run(
+            [
+                "docker",
+                "volume",
+                "create",
+                "--label",
+                f"alita.environment={volume_name(digest)}",
+                volume_name(digest),
+            ]
+        )
         with anyio.fail_after(WAIT_SECONDS):
-            assert await sandbox.store.store_environment(digest, tar_of(HELLO)) == volume_name(digest)
+            environment = await sandbox.environments.obtain(digest, (), making(tar_of(HELLO)))
         assert holder not in run(["docker", "ps", "--all", "--format", "{{.Names}}"]).split()
+        result = await sandbox.run(Job(code=USES_HELLO, function="f", arguments={}, environment=environment))
+        assert result.value[0] == 42, result
 
 
 async def test_a_frozen_container_is_killed_by_the_outer_clock(

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import pytest
 
-from alita_mcp.sandbox.docker.engine import Engine, missing_limits
-from alita_mcp.sandbox.docker.sandbox import (
-    FEWEST_SENTRY_THREADS,
-    DockerSandbox,
-    confinement,
-    is_gvisor,
-    runtime_parameters,
-)
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.docker.engine import Engine
+from alita_mcp.sandbox.docker.sandbox import FEWEST_SENTRY_THREADS, DockerSandbox, confinement
 from alita_mcp.sandbox.docker.transport import open_container
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
@@ -24,38 +20,51 @@ ABLE = {"MemoryLimit": True, "SwapLimit": True, "PidsLimit": True}
 LIMITS = Limits()
 
 
-@each_case("runtime", ["", "runc", "crun", "kata"])
-def test_nothing_is_excused_by_a_runtime_that_shares_the_kernel_or_is_not_known(runtime: str) -> None:
-    asked = confinement(LIMITS, runtime)
-    assert asked.demands.ambient_set
-    assert asked.demands.engine_filter
-    assert asked.demands.memory_bytes == LIMITS.memory_bytes
-    assert asked.demands.processes == LIMITS.processes
-    assert asked.demands.scratch_files == LIMITS.scratch_files
-    assert "pids_limit" not in runtime_parameters(runtime, LIMITS)
+class Told(Engine):
+    """Engine that says of itself what it is told to."""
+
+    info: dict[str, Any]
+
+    async def call(self, action: Any) -> Any:
+        return action(SimpleNamespace(info=lambda: self.info))
 
 
-@each_case("runtime", ["runsc", "runsc-kvm", "io.containerd.runsc.v1", "gvisor"])
-def test_gvisor_is_excused_from_what_it_cannot_show_and_counts_processes_itself(runtime: str) -> None:
-    assert is_gvisor(runtime)
-    asked = confinement(LIMITS, runtime)
-    assert asked.demands.scratch_bytes == LIMITS.scratch_bytes
-    assert asked.demands.memory_bytes is None
-    assert asked.processes == LIMITS.processes
-    assert runtime_parameters(runtime, LIMITS) == {"runtime": runtime, "pids_limit": FEWEST_SENTRY_THREADS}
+@pytest.mark.parametrize("gvisor", [False, True])
+def test_gvisor_is_excused_from_what_it_cannot_show_and_counts_processes_itself(
+    settings: Settings, gvisor: bool
+) -> None:
+    asked, limits = confinement(LIMITS, gvisor=gvisor), LIMITS
+    parameters = DockerSandbox(settings).parameters(limits, None, gvisor=gvisor)
+    assert asked.demands is not None
+    assert (asked.demands.ambient_set, asked.demands.engine_filter) == (not gvisor, not gvisor)
+    seen = (asked.demands.memory_bytes, asked.demands.processes, asked.demands.scratch_files)
+    assert seen == ((None,) * 3 if gvisor else (limits.memory_bytes, limits.processes, limits.scratch_files))
+    assert asked.demands.scratch_bytes == limits.scratch_bytes
+    assert asked.processes == (limits.processes if gvisor else None)
+    assert parameters["pids_limit"] == (FEWEST_SENTRY_THREADS if gvisor else limits.processes)
+    assert parameters.get("runtime") == ("runsc" if gvisor else None)
 
 
 @each_case(
     "told, missing",
     [
-        (ABLE, ()),
-        (ABLE | {"MemoryLimit": False}, ("memory",)),
-        (ABLE | {"PidsLimit": None, "SwapLimit": False}, ("swap", "processes")),
-        ({}, ("memory", "swap", "processes")),
+        ({"MemoryLimit": False}, "memory"),
+        ({"PidsLimit": None, "SwapLimit": False}, "swap, processes"),
     ],
 )
-def test_an_engine_says_what_it_cannot_limit(told: dict[str, Any], missing: tuple[str, ...]) -> None:
-    assert missing_limits(told) == missing
+async def test_an_engine_with_gvisor_that_cannot_limit_is_refused(
+    settings: Settings, told: dict[str, Any], missing: str
+) -> None:
+    engine = Told(settings.docker_image, settings.home)
+    engine.info = ABLE | told | {"Runtimes": {"runc": {}}}
+    assert not await engine.has_gvisor(), "without gVisor the inside can tell"
+    engine = Told(settings.docker_image, settings.home)
+    engine.info = ABLE | {"Runtimes": {"runsc": {}}}
+    assert await engine.has_gvisor()
+    engine = Told(settings.docker_image, settings.home)
+    engine.info = ABLE | told | {"Runtimes": {"runsc": {}}}
+    with pytest.raises(SandboxError, match=f"cannot limit {missing} here"):
+        await engine.has_gvisor()
 
 
 @pytest.mark.docker

@@ -8,12 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from alita_mcp.sandbox.bubblewrap.cgroup import (
-    CgroupMissing,
-    Cgroups,
-    Setting,
-    write_setting,
-)
+from alita_mcp.sandbox.bubblewrap.cgroup import CgroupMissing, Cgroups, write_limit
 from alita_mcp.sandbox.owner import ProcessOwner
 from alita_mcp.values import Limits
 
@@ -74,9 +69,10 @@ def test_v1_needs_memory_and_processes_and_takes_cpu_where_it_is(tmp_path: Path)
     assert len(groups.create(LIMITS).folders) == 3
 
 
-def test_a_limit_that_does_not_hold_is_no_limit() -> None:
+def test_a_limit_that_does_not_hold_is_no_limit(tmp_path: Path) -> None:
+    (tmp_path / "pids.max").symlink_to("/dev/null")
     with pytest.raises(CgroupMissing, match=r"pids\.max is None after it was set to 9"):
-        write_setting(Path("/dev/null"), Setting("pids.max", "9"))
+        write_limit(tmp_path / "pids.max", "9")
 
 
 def test_only_empty_groups_of_processes_that_are_gone_are_swept(tmp_path: Path) -> None:

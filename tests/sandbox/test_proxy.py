@@ -23,7 +23,7 @@ WAIT_SECONDS = 60
 SHORT = Clocks(head_seconds=1, idle_seconds=1)
 
 
-class Program:
+class Program(ByteStream):
     """The inside of a connection: says what it is told to, keeps what it hears."""
 
     def __init__(self, *said: bytes, ends: bool = True) -> None:
@@ -35,22 +35,25 @@ class Program:
         self._said = list(said)
         self._more = anyio.Event()
 
-    async def receive(self) -> bytes:
+    async def receive(self, max_bytes: int = 65536) -> bytes:
         while not self._said:
             if self.ends or self.was_ended:
-                return b""
+                raise anyio.EndOfStream
             await self._more.wait()
         return self._said.pop(0)
 
-    async def send(self, data: bytes) -> None:
-        self.heard += data
+    async def send(self, item: bytes) -> None:
+        self.heard += item
         if reply := self.on_heard(self.heard):
             self._said.append(reply)
             self._wake()
 
-    async def end(self) -> None:
+    async def send_eof(self) -> None:
         self.was_ended = True
         self._wake()
+
+    async def aclose(self) -> None:
+        pass
 
     def _wake(self) -> None:
         self._more.set()
@@ -145,7 +148,7 @@ async def test_a_client_that_drips_its_request_is_ended_by_time() -> None:
     assert await served(program, granted("api.test"), SHORT)
     assert program.status == 408
     endless = Program(b"nonsense\r\n\r\n", ends=False)
-    endless.end = anyio.lowlevel.checkpoint  # type: ignore[method-assign]
+    endless.send_eof = anyio.lowlevel.checkpoint  # type: ignore[method-assign]
     assert not await served(endless, granted("api.test"), SHORT)
 
 

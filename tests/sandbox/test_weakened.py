@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,24 +67,6 @@ async def test_a_weakened_container_is_refused_and_removed(
         await sandbox.run(ADD)
     await sandbox.aclose()
     await nothing_left(docker_leftovers, ProcessOwner.this_process().pid)
-
-
-@pytest.mark.docker
-async def test_a_weakened_sandbox_does_not_pass_its_probe(docker_engine: None, settings: Settings) -> None:
-    sandbox = Weakened(settings, {"read_only": False})
-    with anyio.fail_after(WAIT_SECONDS):
-        report = await sandbox.probe()
-    assert not report.isolates
-    await sandbox.aclose()
-
-
-@pytest.fixture
-def programs() -> Iterator[Path]:
-    """A folder for programs that the sandbox's user can start."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
 
 
 OTHER_WORDS = """#!/usr/bin/python3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-import math
+import subprocess
 import sys
 from typing import Any
 
@@ -78,9 +78,6 @@ def test_frames_have_bounds() -> None:
         encode(Kind.DATA, 1, b"x" * (MAX_PAYLOAD + 1))
     with pytest.raises(FrameError, match="longer"):
         list(Decoder().feed(bytes([Kind.DATA]) + bytes(4) + b"\xff\xff\xff\xff"))
-    with pytest.raises(FrameError, match="credit"):
-        frames.read_credit(b"abc")
-    assert frames.read_credit(frames.credit(70_000)) == 70_000
     assert b"".join(frames.pieces(b"ab" * 300_000)) == b"ab" * 300_000
 
 
@@ -100,38 +97,12 @@ def test_any_bytes_are_strict_json_or_an_error(data: bytes) -> None:
     assert decode_strict(encode_strict(value, 1 << 20)) == value
 
 
-class Lying(dict[str, int]):
-    pass
-
-
-NOT_JSON = {
-    "nan": math.nan, "infinity": math.inf, "minus_infinity": -math.inf, "key": {1: 2}, "set": {"a": {1, 2}},
-    "object": object(), "bytes": b"x", "subclass": Lying(), "subclass_inside": [Lying()], "complex": 1j,
-    "surrogate": "\ud800", "surrogate_key": {"\ud800": 1}, "digits": 10**4300, "negative_digits": -(10**4300),
-    "parts": [0] * 600_000, "integer_subclass": type("I", (int,), {})(3),
-}  # fmt: skip
-
-
-@each_case("name", NOT_JSON)
-def test_what_is_no_json_is_refused(name: str) -> None:
-    with pytest.raises(NotJson):
-        encode_strict(NOT_JSON[name], 1 << 30)
-
-
 @each_case(
     "data",
     [
-        b"NaN",
-        b"[Infinity]",
-        b"1e999",
-        b"[" * 70 + b"]" * 70,
-        b"[" * 100_000,
-        b"\xff",
-        b'"\\ud800"',
-        b"1" * 5000,
-        b"",
+        b"NaN", b"[Infinity]", b"1e999", b"[" * 70 + b"]" * 70, b"[" * 100_000, b"\xff", b'"\\ud800"', b"1" * 5000, b"",
     ],
-)
+)  # fmt: skip
 def test_hostile_json_is_refused(data: bytes) -> None:
     with pytest.raises(NotJson):
         decode_strict(data)
@@ -196,9 +167,11 @@ async def test_a_sandbox_weaker_than_asked_is_refused(changes: dict[str, Any], w
         await greeted(Played(hello=facts), demands=demands)
 
 
-async def test_an_old_python_is_refused() -> None:
-    with pytest.raises(SandboxError, match=r"needs Python 3\.11 or newer; it has 3\.9\.2"):
-        await greeted(Played(hello=FACTS | {"python": "3.9.2"}))
+def test_an_old_python_is_refused() -> None:
+    old = "import sys\nsys.version_info, sys.version = (3, 9), '3.9.2 old'\n"
+    program = old + bundle.boot_program().replace("from __future__ import annotations\n", "")
+    ended = subprocess.run([sys.executable, "-c", program, "0"], capture_output=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (64, b"Python 3.11 or newer is needed, this is 3.9.2")
 
 
 async def test_a_sandbox_that_ends_at_once_says_what_it_complained_about() -> None:
@@ -305,15 +278,6 @@ def test_what_goes_inside_needs_the_standard_library_and_itself_only() -> None:
 CLEAN = (Kind.CLEAN, 0, b'{"clean": true}')
 
 
-async def test_a_worker_takes_the_next_call_once_it_is_clean() -> None:
-    played = Played(
-        LOADED, (Kind.CHUNK, 0, b"1"), result(status="ok"), CLEAN, (Kind.CHUNK, 0, b"2"), result(status="ok")
-    )
-    worker = await greeted(played, JOB.limits)
-    assert [(await call(worker, JOB)).value for _ in range(2)] == [1, 2]
-    assert worker.owes_clean
-
-
 @each_case(
     "said",
     [
@@ -354,21 +318,6 @@ async def test_a_sandbox_that_breaks_the_protocol_while_it_loads_is_an_error(ans
     worker = await greeted(Played(*answers), JOB.limits)
     with pytest.raises(SandboxError, match="protocol"):
         await call(worker, JOB)
-
-
-async def test_what_cannot_be_shared_is_told_when_the_code_is_loaded() -> None:
-    loaded = (Kind.LOADED, 0, b'{"status": "ok", "seconds": 0.1, "single_use": "threads"}')
-    worker = await greeted(Played(loaded, (Kind.CHUNK, 0, b"1"), result(status="ok")), JOB.limits)
-    assert (await call(worker, JOB)).ok
-    assert worker.single_use == "threads"
-
-
-async def test_a_load_that_fails_is_the_codes_and_shows_its_output() -> None:
-    failed = (Kind.LOADED, 0, b'{"status": "load_failed", "error_type": "KeyError", "seconds": 0.1}')
-    worker = await greeted(Played((Kind.OUTPUT, 1, b"hello"), failed), JOB.limits)
-    answer = await call(worker, JOB)
-    assert (answer.status, answer.error_type, answer.stdout) == ("load_failed", "KeyError", "hello")
-    assert not worker.loaded
 
 
 def test_workers_are_shared_only_by_jobs_that_agree_in_everything_but_arguments() -> None:

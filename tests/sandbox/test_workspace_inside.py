@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from alita_mcp.sandbox.broker.requests import ChangeRequest
 from alita_mcp.sandbox.broker.workspace import Workspace
 from alita_mcp.sandbox.runner.tool import grants
-from alita_mcp.sandbox.runner.tool.workspace import MAX_FILE, READ_ONLY
+from alita_mcp.sandbox.runner.tool.workspace import MAX_FILE
 
 HELLO = {"a.txt": "hello", "sub": None, "sub/b.txt": "b", "sub/c.txt": "c", "table.csv": "x,y\n1,2\n"}
 OUTSIDE = ["/etc/passwd", "../host/a.txt", "sub/../../x", "sub/.."]
@@ -70,23 +69,6 @@ def test_a_text_has_line_feeds_alone_and_bytes_are_as_they_are(inside: Inside) -
     assert inside.tool.read_bytes("dos.txt") == "ä\r\nb\rc\n".encode()
 
 
-def test_a_large_file_is_read_in_pieces(inside: Inside) -> None:
-    (inside.host / "large").write_bytes(b"x" * 1_200_000)
-    assert inside.tool.read_bytes("large") == b"x" * 1_200_000
-    assert inside.fetched == ["large"] * 3
-
-
-def test_with_the_grant_to_read_every_change_names_the_grant_to_write(inside: Inside) -> None:
-    tool = inside.module("read")
-    for write in (lambda: tool.write_text("a.txt", "x"), lambda: tool.write_bytes("new", b"x")):
-        with pytest.raises(PermissionError) as refused:
-            write()
-        assert str(refused.value) == READ_ONLY
-    inside.finish()
-    assert tool.read_text("a.txt") == "hello"
-    assert inside.on_host() == HELLO
-
-
 def test_changes_reach_the_host_when_the_call_has_succeeded_and_not_before(inside: Inside) -> None:
     tool = inside.tool
     tool.write_text("a.txt", "changed")
@@ -104,14 +86,16 @@ def test_changes_reach_the_host_when_the_call_has_succeeded_and_not_before(insid
     }  # fmt: skip
 
 
-def test_large_files_are_sent_in_pieces_and_arrive_whole(inside: Inside) -> None:
+def test_large_files_are_read_and_sent_in_pieces_and_arrive_whole(inside: Inside) -> None:
     whole = bytes(range(256)) * 6_000
     inside.tool.write_bytes("large", whole)
     inside.tool.write_text("small", "s")
     inside.finish()
-    assert (inside.host / "large").read_bytes() == whole
     assert (inside.host / "small").read_text() == "s"
     assert len([door for door, _ in inside.asked if door == "workspace.change"]) > 2
+    tool = inside.module("read")
+    assert tool.read_bytes("large") == (inside.host / "large").read_bytes() == whole
+    assert inside.fetched == ["large"] * 4
 
 
 @pytest.mark.parametrize(
@@ -152,25 +136,6 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(inside: Inside) -> Non
     inside.folder.read = changing  # type: ignore[method-assign]
     with pytest.raises(OSError, match="the file changed while it was read"):
         inside.tool.read_bytes("large")
-
-
-def test_several_threads_read_and_write_without_getting_in_each_others_way(inside: Inside) -> None:
-    for number in range(40):
-        (inside.host / f"n{number}").write_text(str(number))
-    texts: list[int] = []
-
-    def work(number: int) -> None:
-        texts.append(int(inside.tool.read_text(f"n{number}")))
-        inside.tool.write_text(f"m{number}", "m")
-
-    threads = [Thread(target=work, args=(number,)) for number in range(40)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    inside.finish()
-    assert sorted(texts) == list(range(40))
-    assert len([name for name in inside.on_host() if name.startswith("m")]) == 40
 
 
 @pytest.mark.parametrize("path", OUTSIDE)

@@ -11,9 +11,9 @@ from typing import Any
 
 import anyio
 
+from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.packages import builder_program
-from alita_mcp.sandbox.packages.builder import BuilderFailed
 from alita_mcp.sandbox.packages.cache import Store
 from alita_mcp.sandbox.packages.folders import unpack
 from alita_mcp.sandbox.wire.link import PACKAGES
@@ -28,21 +28,17 @@ class TrustingBackEnd(Store):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.store: Store = self
         self.python = f"cp{sys.version_info.major}{sys.version_info.minor}-linux_{platform.machine()}"
         self.environments: dict[str, bytes] = {}
         self.builds: list[dict[str, object]] = []
         self.hosts: frozenset[str] = frozenset()
         self.result: bytes | None = None
         """A result to give in the program's place."""
-        self.failure: BuilderFailed | None = None
+        self.failure: SandboxError | None = None
+        """Of dropping an environment."""
         self.hold: anyio.Event | None = None
         """Building waits for it."""
-        self.open: set[str] = set()
-        """Environments that a sandbox has open, which are not dropped."""
-
-    @property
-    def store(self) -> Store:
-        return self
 
     @property
     def built(self) -> dict[str, bytes]:
@@ -59,8 +55,6 @@ class TrustingBackEnd(Store):
         self.builds.append(request)
         if self.hold is not None:
             await self.hold.wait()
-        if self.failure is not None:
-            raise self.failure
         if self.result is not None:
             return self.result
         work = anyio.Path(self.folder / f"build-{len(self.builds)}")
@@ -90,7 +84,7 @@ class TrustingBackEnd(Store):
         return frozenset(self.environments)
 
     async def drop_environment(self, digest: str) -> bool:
-        if digest in self.open:
-            return False
+        if self.failure:
+            raise self.failure
         self.environments.pop(digest, None)
         return True

@@ -41,6 +41,13 @@ INITIALIZE = {
     "clientInfo": {"name": "by hand", "version": "1"},
 }
 
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "peer", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+"""What every request of 2026-07-28 carries."""
+
 
 def environment(**settings: str | Path) -> dict[str, str]:
     """What a server process gets: this process's environment and `ALITA_*` settings."""

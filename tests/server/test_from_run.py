@@ -31,7 +31,7 @@ async def test_code_that_ran_becomes_a_tool_that_its_client_confirms(client: Cli
     answer = await called(client, "synthesize_tool", from_run=json.dumps(ids), name="discounted_total")
     made = answer.structured_content
     assert (made["status"], made["trust"], made["tests"]) == ("created", "provisional", "3/3")
-    assert "Send the same name and from_run again with tests of your own" in made["to_raise_trust"]
+    assert "Send the same name with tests of your own" in made["to_raise_trust"]
 
     raised = await succeeded(client, "synthesize_tool", from_run=ids, name="discounted_total", tests=OWN)
     assert (raised["status"], raised["trust_before"], raised["trust"]) == (

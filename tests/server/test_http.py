@@ -31,7 +31,7 @@ from alita_mcp.server.transports.guard import Guard, host_names, is_loopback
 from alita_mcp.server.transports.http import MAX_BODY_BYTES, OpenRequests, serve_http
 from alita_mcp.server.transports.sessions import RecentEvents
 from alita_mcp.settings import Settings
-from tests.server.processes import INITIALIZE, PATIENCE_S, TINY, environment, started
+from tests.server.processes import INITIALIZE, META, PATIENCE_S, TINY, environment, started
 from tests.server.tiny_server import build_server
 from tests.tables import each_case
 
@@ -76,18 +76,23 @@ async def posted(url: str, **headers: str) -> httpx.Response:
 
 
 @each_case(
-    "host, names, elicit",
-    [("example.org", [], None), ("127.0.0.1", ["tools.example.org"], None), ("127.0.0.1", [], True)],
+    "host, names, origins, elicit",
+    [
+        ("example.org", [], [], None),
+        ("127.0.0.1", ["tools.example.org"], [], None),
+        ("127.0.0.1", [], ["http://localhost:1", "https://app.example.org"], None),
+        ("127.0.0.1", [], [], True),
+    ],
 )
 async def test_a_server_for_others_or_with_forms_is_refused_without_a_token(
-    settings: Settings, host: str, names: list[str], elicit: bool | None
+    settings: Settings, host: str, names: list[str], origins: list[str], elicit: bool | None
 ) -> None:
     changed = settings.model_copy(update={"elicit": elicit})
     with (
         anyio.fail_after(PATIENCE_S),
         pytest.raises(UsageError, match=r"without a token|needs a token") as refused,
     ):
-        await serve_http(changed, host, 0, token=None, allowed_hosts=names)
+        await serve_http(changed, host, 0, token=None, allowed_hosts=names, allowed_origins=origins)
     assert "--no-token" in refused.value.hint
 
 
@@ -207,6 +212,50 @@ async def test_host_and_origin_are_read_strictly(path: str, lines: list[str], st
     if path == "/healthz" and status == 200:
         return  # nothing is noted of who asks: the next test
     assert (await passing(TOKEN, head(*lines), path))[0] == status
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_pages_of_a_listed_origin_and_no_other_are_served_in_a_browser(
+    settings: Settings, era: str
+) -> None:
+    ours, listed, other = "http://localhost", "https://app.example.org", "https://app.example.org:8443"
+    asks = {
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization,mcp-method",
+    }
+    bearer = {"authorization": f"Bearer {TOKEN}"}
+    modern = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list"}
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}
+    body, headers = (listing, HEADERS | modern) if era == "modern" else (POST, HEADERS)
+    for allowed in ((), (listed, "chrome-extension://abcd")):
+        options = {"allowed_origins": allowed}
+        async with listening(with_token(settings), **options) as url, httpx.AsyncClient() as client:
+            for origin, host in (
+                (listed, "localhost"),
+                (other, "localhost"),
+                (ours, "localhost"),
+                (listed, "app.example.org"),
+            ):
+                about = {"origin": origin, "host": host}
+                is_listed = origin in allowed and host == "localhost"
+                refused = 421 if host != "localhost" else 403
+                asked = await client.options(url, headers=about | asks)
+                strange = await client.post(url, json=body, headers=headers | about)
+                served = await client.post(url, json=body, headers=headers | about | bearer)
+                if is_listed:
+                    assert (asked.status_code, strange.status_code, served.status_code) == (200, 401, 200)
+                    assert asked.headers["access-control-allow-headers"] == "authorization,mcp-method"
+                    assert "POST" in asked.headers["access-control-allow-methods"]
+                    assert "Mcp-Session-Id" in served.headers["access-control-expose-headers"]
+                elif origin == ours:
+                    assert asked.status_code == (400 if allowed else 401)
+                    assert (strange.status_code, served.status_code) == (401, 200)
+                else:
+                    assert {each.status_code for each in (asked, strange, served)} == {refused}
+                for each in (asked, strange, served):
+                    assert each.headers.get("access-control-allow-origin") == (listed if is_listed else None)
+                    assert "access-control-allow-credentials" not in each.headers
+                    assert "Origin" in each.headers.get("vary", "") or not is_listed
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])

@@ -28,7 +28,7 @@ async def definition(client: Client, name: str = "vowel_share") -> types.Tool:
 async def test_a_thinly_proved_tool_is_listed_and_callable_with_its_mark(client: Client) -> None:
     made = await succeeded(client, "synthesize_tool", **THIN)
     assert (made["status"], made["trust"], made["tests"]) == ("created", "provisional", "2/2")
-    assert made["to_raise_trust"].startswith("Send the same name and code again with more tests")
+    assert made["to_raise_trust"].startswith("Send the same name with tests of your own")
 
     listed = await definition(client)
     assert listed.title == "Vowel share (provisional)"

@@ -104,8 +104,8 @@ async def test_arguments_are_taken_as_they_are_meant_or_refused_at_every_level(c
         ):
             assert told == {"result": result}, arguments
     for wrong, problem in (
-        ({"boxes": [{"w": 1, "dephth": 2}]}, "boxes[0]: there is no 'dephth', did you mean 'depth'?"),
-        ({"boxes": [], "scale": {"factr": 2}}, "scale: there is no 'factr', did you mean 'factor'?"),
+        ({"boxes": [{"w": 1, "dephth": 2}]}, "boxes[0]: there is no 'dephth' (did you mean 'depth'?)"),
+        ({"boxes": [], "scale": {"factr": 2}}, "scale: there is no 'factr' (did you mean 'factor'?)"),
         ({"boxes": [], "scale": {"zz": 2}}, "scale: there is no 'zz', only factor, notes."),
         ({"boxes": "[{"}, "boxes: '[{' is not an array, nor the text of one: "),
         ({"boxes": None}, "boxes: null is not an array."),

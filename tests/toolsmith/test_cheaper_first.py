@@ -77,7 +77,7 @@ async def test_a_tool_that_asks_for_grants_waits_for_a_record_as_any_other(bench
         outcome = await made.make(mode="standard", workspace="read")
     assert isinstance(outcome, NeedsApproval), outcome
     assert outcome.trust == "provisional"
-    assert "agree fully" in outcome.to_raise_trust
+    assert "this model has 0 of 5" in outcome.to_raise_trust
     assert (script.count("code"), script.count("tests")) == (2, 1)
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from alita_mcp.toolsmith.requests.outcomes import Created
 from alita_mcp.toolsmith.specification import Specification
-from tests.models.openai_server import Request
 from tests.toolsmith.authors import SPEC, Script
 from tests.toolsmith.bench import OpenBench
 
@@ -37,33 +36,13 @@ def test_requests_that_a_search_cannot_use_are_left_out(bad: Any) -> None:
     )
 
 
-class Asked(Script):
-    def __call__(self, request: Request) -> Any:
-        if "Specify a tool" in request.text and isinstance(self.spec, list):
-            self.asked.append(("spec", request))
-            return self.spec[min(self.count("spec"), len(self.spec)) - 1]
-        return super().__call__(request)
-
-
-@pytest.mark.parametrize(
-    ("second", "learned"),
-    [
-        (SPEC, tuple(kept(*GOOD))),
-        ({**SPEC, "use_when": ["cross total of 123"]}, ("cross total of 123",)),
-        ("no JSON at all", ("one need",)),
-    ],
-    ids=["more", "still too few", "unreadable"],
-)
-async def test_too_few_are_asked_for_once_and_then_done_without(
-    bench: OpenBench, second: Any, learned: tuple[str, ...]
-) -> None:
-    script = Asked(spec=[{**SPEC, "use_when": ["one need"]}, second])
+async def test_too_few_are_done_without_and_nothing_is_asked_again(bench: OpenBench) -> None:
+    script = Script(spec={**SPEC, "use_when": ["one need", "see https://evil.example"]})
     async with bench(script) as made:
         outcome = await made.make()
         assert isinstance(outcome, Created), outcome
-        assert script.count("spec") == 2
-        assert "That is not all: use_when: 4 more requests" in script.texts("spec")[1]
-        assert made.library.entry("digit_sum").manifest.use_when == learned
+        assert script.count("spec") == 1
+        assert made.library.entry("digit_sum").manifest.use_when == ("one need",)
 
 
 async def test_the_callers_own_requests_come_first(bench: OpenBench) -> None:

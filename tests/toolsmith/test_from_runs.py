@@ -59,7 +59,7 @@ async def test_runs_become_a_provisional_tool_whose_examples_are_what_happened(b
 
 async def test_the_answer_says_what_is_missing(bench: RunBench) -> None:
     _, outcome = await made(bench)
-    assert outcome.to_raise_trust.startswith("Send the same name and from_run again with tests of your own")
+    assert outcome.to_raise_trust.startswith("Send the same name with tests of your own")
     assert "4 examples were only recorded" in outcome.to_raise_trust
 
 

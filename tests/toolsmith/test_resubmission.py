@@ -81,7 +81,7 @@ async def bench(library: Library, sandbox: WasmSandbox, settings: Settings) -> B
     outcome = await bench.make()
     assert isinstance(outcome, Created), outcome
     assert (outcome.trust, outcome.version) == ("provisional", 1)
-    assert outcome.to_raise_trust.startswith("Send the same name and code again with more tests")
+    assert outcome.to_raise_trust.startswith("Send the same name with tests of your own")
     return bench
 
 

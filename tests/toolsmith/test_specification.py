@@ -149,3 +149,26 @@ def test_a_check_of_the_result_is_kept() -> None:
 def test_a_literal_of_whole_numbers_is_read_as_an_integer(written: str, read: str) -> None:
     specification = Specification(name="put", description="Does it.", signature=written)
     assert specification.signature == read
+
+
+@pytest.mark.parametrize(
+    ("rule", "line", "said"),
+    [
+        (
+            "'(0)' after a country code is dropped with its zero.",
+            "trunk zero: '(0)' after a country code is dropped",
+            1,
+        ),
+        ("Returns 1 where left is greater.", "order: returns -1 where left is greater", 2),
+        (
+            "The text 0 is kept after the country code.",
+            "kept: the text (0) is kept after the country code",
+            2,
+        ),
+        ("An empty text raises ValueError.", "width 0: ValueError", 2),
+    ],
+)
+def test_an_assumed_rule_is_told_once_and_with_its_signs(rule: str, line: str, said: int) -> None:
+    written = Specification.model_validate(SPEC | {"rules": [rule], "assumed": [line]})
+    assert written.assumed == (line,)
+    assert written.rules == (rule, line)[:said]

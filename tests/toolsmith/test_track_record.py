@@ -11,11 +11,11 @@ from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.owners import USER
 from alita_mcp.settings import Settings
-from alita_mcp.toolsmith.jobs.journal import EVENT, mark_request, writers_of
-from alita_mcp.toolsmith.requests.outcomes import Created
+from alita_mcp.toolsmith.jobs.journal import EVENT, writers_of
+from alita_mcp.toolsmith.requests.outcomes import Created, Exists
 from alita_mcp.toolsmith.toolsmith import Toolsmith
-from alita_mcp.toolsmith.track_record import read_agreed_before
-from tests.toolsmith.authors import COUNT, PLAIN, SPEC, Script, suite_of
+from alita_mcp.toolsmith.track_record import mark_request, mark_shape, read_agreed_before
+from tests.toolsmith.authors import COUNT, PLAIN, REQUEST, ROOT, SPEC, Script, suite_of
 from tests.toolsmith.bench import Bench, OpenBench
 
 MODELS = {"coder": "openai/a at http://localhost/v1", "tester": "openai/a at http://localhost/v1"}
@@ -25,7 +25,7 @@ COUNTS = suite_of((123, 3), (0, 1), (-45, 2), (99, 2), (5, 1), (1000, 4), (-100,
 async def add_rows(library: Library, agreed: str, models: dict[str, str] = MODELS, prefix: str = "") -> None:
     """Journals a synthesis for each digit, 1 where it agreed fully."""
     for number, each in enumerate(agreed):
-        mark = mark_request(f"{prefix} request {number}")
+        mark = mark_request(f"{prefix}{number}")
         detail = {"status": "created", "models": models, "agreed": each == "1", "request": mark}
         await library.record(EVENT, f"tool_{number}", detail, 1)
 
@@ -49,6 +49,57 @@ async def test_only_syntheses_of_the_same_models_that_drew_candidates_count(benc
         assert await read_agreed_before(library, {}, "none", USER) is None
 
 
+ADD, TIMES = "def f(a, b):\n    return a + b\n", "def g(x, y):\n    return x * y\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "agreed"),
+    [
+        ([{"said": "Add two numbers."}, {"said": "adds up two NUMBERS"}], (True,)),
+        ([{"said": "Add two numbers."}, {"said": "Add two numbers", "agreed": False}], (False,)),
+        ([{"said": "Reverse a text."}, {"said": "Add two numbers."}], (True, True)),
+        ([{"said": "Add two.", "code": ADD}, {"said": "Square of one", "code": TIMES}], (True,)),
+        ([{"said": "Digits", "code": PLAIN}, {"said": "Root", "code": ROOT}], (True, True)),
+        ([{"said": "one", "status": "exists"}, {"said": "two", "status": "failed"}], ()),
+        ([{"said": "one", "status": "rejected"}, {"said": "two", "agreed": False}], (False, False)),
+        ([{"said": f"Request {REQUEST}"}, {"said": REQUEST.upper()}], ()),
+    ],
+    ids=["worded alike", "alike, and one disagreed", "unlike", "code of one shape", "code of two shapes",
+         "nothing new", "refuted by a gate", "like the request itself"],
+)  # fmt: skip
+async def test_easy_requests_repeated_make_no_record(
+    library: Library, rows: list[dict[str, Any]], agreed: tuple[bool, ...]
+) -> None:
+    for row in rows:
+        marks = {"request": mark_request(row["said"])} | (
+            {"shape": mark_shape(row["code"])} if "code" in row else {}
+        )
+        counted = {"status": row.get("status", "created"), "agreed": row.get("agreed", True)}
+        await library.record(EVENT, "tool", {"models": MODELS, **counted, **marks}, 1)
+    assert await read_agreed_before(library, MODELS, REQUEST, USER) == agreed
+
+
+@pytest.mark.parametrize(
+    ("changes", "variables"),
+    [
+        ({"model": "openai/renamed"}, {}),
+        ({"model_base_url": "http://elsewhere/v1"}, {}),
+        ({"model_base_url": None}, {"OPENAI_BASE_URL": "http://elsewhere/v1"}),
+        ({"model_base_url": None}, {"OPENAI_API_BASE": "http://elsewhere/v1"}),
+    ],
+)
+def test_another_name_or_address_has_another_record(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], variables: dict[str, str]
+) -> None:
+    known = settings.model_copy(update={"model": "openai/a", "model_base_url": None})
+    before = writers_of(RoleModels(known).open_models())
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    after = writers_of(RoleModels(known.model_copy(update=changes)).open_models())
+    assert before.keys() == after.keys() == {"coder", "tester"}
+    assert not set(before.values()) & set(after.values())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "trust"), [("11011", "verified"), ("11010", "provisional"), ("111", "provisional")]
@@ -67,8 +118,13 @@ async def test_full_agreement_verifies_a_tool_where_four_of_the_last_five_agreed
     assert report.usage is not None
     assert report.usage.calls == 4
     said = next(check for check in report.checks if check.stage == "agreement")
-    assert f"as {before[-5:].count('1')} of the last {len(before)} tools" in said.message
-    assert ("once 4 of the next 5" in said.fix) is (trust == "provisional")
+    count = before.count("1")
+    if trust == "verified":
+        assert outcome.rests_on == said.message
+        assert outcome.rests_on.endswith(f"agreed fully, as did {count} of 5 before it")
+    else:
+        assert f"this model has {count} of 5; three examples of your own would verify it now" in said.fix
+        assert said.fix in outcome.to_raise_trust
 
 
 @pytest.mark.slow
@@ -88,12 +144,34 @@ async def test_a_tool_without_a_record_is_raised_by_the_synthesis_that_completes
             "signature": "def count_digits(number: int) -> int", "use_when": ["how many digits"],
         }  # fmt: skip
         script.candidates, script.suites = [code], [COUNTS]
-        second = await made.make(description="Count the digits of a whole number.")
+        second = await made.make(description="How long is it, written out?")
         assert isinstance(second, Created), second
         stored = await made.library.read("digit_sum")
     assert stored.report.trust == stored.manifest.trust == "verified"
     assert all(check.passed for check in stored.report.checks)
     assert (stored.code, stored.manifest.version) == (PLAIN, 1)
+
+
+@pytest.mark.slow
+async def test_only_a_callers_own_examples_raise_what_blind_tests_could_not(bench: OpenBench) -> None:
+    wrong = suite_of((12, 3), (0, 0), (18, 9), (5, 5), (10, 1), (1, 1))
+    async with bench(Script(suites=[wrong], candidates=[ROOT, ROOT])) as made:
+        first = await made.make()
+        assert isinstance(first, Created), first
+        assert first.trust == "provisional"
+        one = await made.make(name="digit_sum", description="", tests=[suite_of((9, 9))["tests"][0]])
+        assert isinstance(one, Exists), one
+        assert (one.trust_before, one.trust) == ("provisional", "provisional")
+        assert (
+            "hold, but prove too little alone"
+            in (await made.library.read("digit_sum")).report.checks[-1].message
+        )
+        refuting = await made.make(name="digit_sum", description="", tests=suite_of((99, 18))["tests"])
+        assert refuting.status == "rejected"
+        own = suite_of((0, 0), (18, 9), (-3, 3), (11, 2))["tests"]
+        three = await made.make(name="digit_sum", description="", tests=own)
+        assert isinstance(three, Exists), three
+        assert (three.trust_before, three.trust) == ("provisional", "verified")
 
 
 @pytest.mark.slow

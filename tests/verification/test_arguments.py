@@ -69,7 +69,7 @@ def test_fitting_arguments_pass() -> None:
         ({"text": "a", "rows": {}}, "rows: {} is not an array"),
         ({"text": "a", "rows": [{"id": 1}, {"id": "x"}]}, "rows[1].id: 'x' is not an integer"),
         ({"text": "a", "rows": [{}]}, "rows[0]: 'id' is missing"),
-        ({"text": "a", "cuont": 1}, "there is no 'cuont', did you mean 'count'?"),
+        ({"text": "a", "cuont": 1}, "there is no 'cuont' (did you mean 'count'?)"),
         ({"text": "a", "zzz": 1}, "there is no 'zzz', only text, count, ratio, mode, rows"),
     ],
 )

@@ -60,23 +60,85 @@ def test_async_tools_keyword_only_parameters_and_imports_are_seen() -> None:
     assert contract.input_schema["properties"]["b"] == {"type": "string", "default": "x"}
 
 
-def test_a_docstring_of_many_sections_gives_parameters_and_errors() -> None:
+GOOGLE = """Looks.
+
+    Arguments:
+        path (str): Where to look,
+            in any form: short or long.
+        *deep (default: no): One of:
+            - True: all folders
+            - False: this one
+        unknown: Nobody.
+
+    Returns:
+        text: What was found.
+
+    Raises:
+        ValueError: Bad.
+        json.JSONDecodeError: Worse.
+        ValueError: Again.
+
+    Example:
+        path: no
+    Done: yes
+    """
+NUMPY = """Looks.
+
+    Parameters
+    ----------
+    path : {'a', 'b'}
+        Where to look,
+        in any form: short or long.
+
+    *deep, unknown : bool, optional
+        One of: - True: all folders
+        - False: this one
+
+    Returns
+    -------
+    path : str
+        No.
+
+    Raises
+    ------
+    ValueError
+        Bad.
+    json.JSONDecodeError : Worse.
+
+    Examples
+    --------
+    >>> path : str
+    """
+REST = """Looks.
+
+    :param str path: Where to look,
+        in any form: short or long.
+    :type path: str
+    :arg deep: One of: - True: all folders
+
+        - False: this one
+    :returns: path: no
+    :raises ValueError, json.JSONDecodeError: Bad.
+    Done: yes
+    """
+
+
+@pytest.mark.parametrize("docstring", [GOOGLE, NUMPY, REST])
+def test_a_docstring_of_any_style_gives_parameters_and_errors(docstring: str) -> None:
     contract = read(
-        'def probe(path: str, deep: bool = False) -> str:\n    """Looks.\n\n    Arguments:\n'
-        "        path (str): Where to look,\n            in any form: short or long.\n        *deep: How far.\n"
-        "        unknown: Nobody.\n\n    Returns:\n        text: What was found.\n\n    Raises:\n"
-        "        ValueError: Bad.\n        json.JSONDecodeError: Worse.\n        ValueError: Again.\n\n"
-        '    Example:\n        path: no\n    Done: yes\n    """\n    return path'
+        f"def probe(path: str, deep: bool = False) -> str:\n    '''{docstring}'''\n    return path"
     )
     properties = contract.input_schema["properties"]
+    assert contract.summary == "Looks."
     assert properties["path"]["description"] == "Where to look, in any form: short or long."
-    assert properties["deep"] == {"type": "boolean", "description": "How far.", "default": False}
+    assert properties["deep"]["description"] == "One of: - True: all folders - False: this one"
     assert contract.raises == ("ValueError", "JSONDecodeError")
 
 
 def test_a_docstring_that_is_only_a_section_has_no_summary() -> None:
-    contract = read('def probe(a: str) -> str:\n    """Args:\n        a: It.\n    """\n    return a')
-    assert contract.summary == "Probes."
+    for docstring in ("Args:\n        a: It.\n", ":param a: It.", "Parameters\n    ----\n    a\n        It."):
+        contract = read(f'def probe(a: str) -> str:\n    """{docstring}"""\n    return a')
+        assert contract.summary == "Probes."
 
 
 def test_cached_tools_helpers_errors_and_constants_are_fine() -> None:

@@ -96,32 +96,13 @@ async def answer(said: dict[str, Any], broker: Broker | None) -> dict[str, Any]:
         return {"error": list(in_words(problem))}
 
 
-class Caller:
-    """A connection from inside as the proxy wants it."""
-
-    def __init__(self, stream: ByteStream) -> None:
-        self._stream = stream
-
-    async def receive(self) -> bytes:
-        try:
-            return await self._stream.receive()
-        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return b""
-
-    async def send(self, data: bytes) -> None:
-        await self._stream.send(data)
-
-    async def end(self) -> None:
-        await self._stream.send_eof()
-
-
 @asynccontextmanager
 async def proxied(policy: EgressPolicy) -> AsyncIterator[dict[str, str]]:
     """The environment variables of a proxy that goes through the policy."""
 
     async def take(stream: ByteStream) -> None:
         async with stream:
-            await serve(Caller(stream), policy)
+            await serve(stream, policy)
 
     async with (
         await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,

@@ -1,71 +1,75 @@
-"""Persistent memory of tasks, which implements `agent.interface.Memory`.
+"""Persistent memory of tasks, which implements `agent.interface.Memory`: programs, facts and profiles of files.
 
-Neither `recall` nor `remember` raises, and a recall does not wait long: it is a help, not a truth.
+Each memory is a file of its owner's. Neither `recall` nor `remember` raises, and a recall does not wait long: it is a
+help, not a truth.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
 import logging
-import sqlite3
-import time
+import os
+import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import anyio
 import anyio.to_thread
+from pydantic import ValidationError
 
-from alita_mcp.agent.interface import Episode, Fact, FinishedRun, Recalled, Recipe, RecipeStep, ToolProposal
-from alita_mcp.agent.memory import facts as kept
-from alita_mcp.agent.memory.database import (
-    MemoryDatabase,
-    delete_rows,
-    drop_least_used,
-    find_rows,
-    read_rows,
-    same_rows,
-    touch_rows,
-    write_row,
-)
+from alita_mcp.agent.interface import Fact, FinishedRun, Recalled, ToolProposal
 from alita_mcp.agent.memory.instructions import gives_orders, overrides_instructions
-from alita_mcp.agent.memory.recipes import KeptRecipe, learn, similarity
-from alita_mcp.agent.memory.records import KINDS, Memorable, MemoryEntry, MemoryKind, Row, entry_of, row_of
-from alita_mcp.agent.memory.redaction import Redactor
-from alita_mcp.agent.memory.wording.likeness import coverage, task_similarity
-from alita_mcp.agent.memory.wording.literals import SMALL_WORDS
-from alita_mcp.errors import LibraryError, ToolNotFound
+from alita_mcp.agent.memory.likeness import coverage
+from alita_mcp.agent.memory.privacy import Privacy
+from alita_mcp.agent.memory.profiles import FileProfile, plain_text, profile_file
+from alita_mcp.agent.memory.programs import (
+    FILE_CHARACTERS,
+    LONGEST_CODE,
+    PROPOSED_AFTER,
+    KeptProgram,
+    learn,
+    propose_tool,
+)
+from alita_mcp.agent.memory.recalling import render
+from alita_mcp.errors import ToolNotFound
+from alita_mcp.library.bounded_folder import BoundedFolder
+from alita_mcp.library.words.stems import stems
+from alita_mcp.machine import unusable
 from alita_mcp.owners import USER
-from alita_mcp.texts import clip
+from alita_mcp.texts import one_line
+from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Value
 
+FOLDER = "memory"
 RECALL_WITHIN_S = 1.0
-CANDIDATES = 60
-"""Of each kind, by words."""
-MOST_KEPT = 2_000
-"""Memories of each kind."""
-ALIKE_FROM = 0.35
-"""Less alike runs and recipes are not recalled; `recipes.ALIKE_FROM` says from where on a recipe is worth a try."""
+MOST_KEPT, MOST_BYTES = 300, 8 << 20
+"""Memories of each kind, of all owners together."""
+ALIKE_FROM = 0.4
+"""Programs of less similar tasks are not recalled."""
 ABOUT_FROM = 0.6
 """So much of a fact's subject the task must mention."""
-MOST_RECIPES, MOST_FACTS, MOST_EPISODES = 3, 8, 3
-LEFT_OUT = "[left out]"
-MOST_CHARACTERS = 1_600
-"""Of what the model reads of memory, about 400 tokens."""
+MOST_FACTS, MOST_NOTES, LONGEST_NOTE = 3, 10, 300
+MemoryKind = Literal["program", "fact", "file"]
+Memorable = KeptProgram | Fact | FileProfile
+T = TypeVar("T", KeptProgram, Fact, FileProfile)
+_KINDS: Mapping[type[Memorable], MemoryKind] = {KeptProgram: "program", Fact: "fact", FileProfile: "file"}
 _log = logging.getLogger(__name__)
 
 
-class Found(Value):
-    """Recalled recipes, facts and runs that bear on a task, most similar first."""
+class MemoryEntry(Value):
+    """One memory, as it is stored and as a person sees it."""
 
-    recipes: tuple[tuple[Recipe, float], ...] = ()
-    """Each with how alike its task is, 0 to 1."""
-    facts: tuple[tuple[Fact, str], ...] = ()
-    """Each with its ISO 8601 date."""
-    episodes: tuple[tuple[Episode, float], ...] = ()
-    ids: tuple[str, ...] = ()
+    id: str
+    kind: MemoryKind
+    at: str
+    """ISO 8601 date of when it was found out."""
+    text: str
+    """One line that says what it is."""
+    value: dict[str, Any]
+    """The whole of it."""
+    owner: str = USER
 
 
 class StoredMemory:
@@ -80,48 +84,30 @@ class StoredMemory:
         owner: str = USER,
     ) -> None:
         """`secrets` gives the values that must never be stored, besides keys of the environment."""
-        self._database = MemoryDatabase(home)
-        self._secrets = secrets
+        self._home = home
+        self._folders: Mapping[str, BoundedFolder] = {
+            kind: BoundedFolder(home / FOLDER / kind, most, MOST_BYTES) for kind in _KINDS.values()
+        }
         self._most = most
+        self._secrets = secrets
         self._owner = owner
 
-    async def recall(self, task: str, files: Mapping[str, Path]) -> Recalled:  # noqa: ARG002
-        """Finds what the owner's earlier runs have for a task; empty when out of time."""
-        found = await self.find(task)
-        return Recalled(text=clip(memory_lines(found), MOST_CHARACTERS), ids=found.ids)
-
-    async def find(self, task: str) -> Found:
-        """Finds the owner's recipes, facts and runs that bear on a task, most similar first; empty when out of time."""
-        if not self._database.exists or not task.strip():
-            return Found()
+    async def recall(self, task: str, files: Mapping[str, Path] | None = None) -> Recalled:
+        """What the owner's memory says about a task and its files; empty when out of time."""
         try:
             with anyio.move_on_after(RECALL_WITHIN_S):
-                work = partial(recall_from, owner=self._owner, task=task)
-                return await anyio.to_thread.run_sync(self._database.transact, work, abandon_on_cancel=True)
+                return await anyio.to_thread.run_sync(self._recall, task, files or {}, abandon_on_cancel=True)
         except Exception as failure:  # noqa: BLE001 - duty of the interface: a memory that fails stops no run
             _log.warning("Cannot recall earlier tasks: %s", failure)
-        return Found()
+        return Recalled()
 
     async def remember(self, finished: FinishedRun) -> ToolProposal | None:
-        """Stores a run, its facts, and the recipe that its programs make, without secrets."""
-        steps = (
-            RecipeStep(
-                tool="run_code", need="compute the answer", arguments={"code": each.code, **each.arguments}
-            )
-            for each in finished.programs
-        )
-        same = finished.model_dump(
-            include={"run", "task", "solved", "answer", "at", "tools_used", "tools_made"}
-        )
-        await self.remember_episode(Episode(**same, steps=tuple(steps)), finished.facts)
-        return None
-
-    async def remember_episode(self, episode: Episode, facts: Sequence[Fact] = ()) -> None:
-        """Stores a run, its facts, and the recipe that its steps make, without secrets."""
+        """Stores what a run found out; proposes a tool where its program has now answered a second task."""
         try:
-            await anyio.to_thread.run_sync(self._remember, episode, facts)
+            return await anyio.to_thread.run_sync(self._remember, finished)
         except Exception as failure:  # noqa: BLE001 - duty of the interface: a memory that fails stops no run
             _log.warning("Cannot remember the task: %s", failure)
+        return None
 
     async def list(self, kind: MemoryKind | None = None, query: str = "") -> Sequence[MemoryEntry]:
         """All memories of all owners, or those of one kind, or those with all words of a query; newest first.
@@ -129,17 +115,13 @@ class StoredMemory:
         Raises:
             LibraryError: they cannot be read.
         """
-        if not self._database.exists:
-            return []
-        kinds = KINDS if kind is None else (kind,)
-        rows = await anyio.to_thread.run_sync(
-            self._database.transact, lambda db: [row for each in kinds for row in read_rows(db, each)]
-        )
-        words = [word for word in query.casefold().split() if word not in SMALL_WORDS]
+        words = stems(query)
+        found = await anyio.to_thread.run_sync(lambda: [entry for _, entry in self._entries()])
         return [
-            entry_of(row, value)
-            for row in rows
-            if (value := row.value) is not None and all(word in row.body.casefold() for word in words)
+            entry
+            for entry in sorted(found, key=lambda each: (each.at, each.id), reverse=True)
+            if kind in (None, entry.kind)
+            and all(word in f"{entry.text} {entry.value}".lower() for word in words)
         ]
 
     async def show(self, memory_id: str) -> MemoryEntry:
@@ -158,141 +140,125 @@ class StoredMemory:
         """Removes memories from the disk: those of these ids, or all; returns their number.
 
         Raises:
-            LibraryError: they cannot be read or written.
+            LibraryError: they cannot be read or removed.
         """
-        if everything:
-            count = len(await self.list())
-            await anyio.to_thread.run_sync(self._database.remove)
-            return count
-        if not ids or not self._database.exists:
-            return 0
-        removed = await anyio.to_thread.run_sync(self._database.transact, partial(delete_rows, ids=ids))
-        await anyio.to_thread.run_sync(self._database.purge)
-        return removed
 
-    async def export(self, path: Path, kind: MemoryKind | None = None) -> int:
-        """Writes all memories, one JSON object a line; returns their number.
+        def remove() -> int:
+            places = [place for place, entry in self._entries() if everything or entry.id in ids]
+            try:
+                for place in places:
+                    place.unlink(missing_ok=True)
+                if everything:
+                    self._remove_earlier()
+                    shutil.rmtree(self._home / FOLDER, ignore_errors=True)
+            except OSError as failure:
+                raise unusable(self._home / FOLDER, failure) from failure
+            return len(places)
 
-        Raises:
-            LibraryError: they cannot be read, or the file not be written.
-        """
-        entries = await self.list(kind)
-        lines = "".join(f"{entry.model_dump_json()}\n" for entry in entries)
-        try:
-            await anyio.Path(path).write_text(lines, encoding="utf-8")
-        except OSError as failure:
-            raise LibraryError(f"Cannot write {path}: {failure.strerror}.") from failure
-        return len(entries)
+        return await anyio.to_thread.run_sync(remove)
 
-    def _remember(self, episode: Episode, facts: Sequence[Fact]) -> None:
-        now = time.time()
-        moment = datetime.fromtimestamp(now, UTC)
-        redactor = Redactor(self._secrets())
-        safe = _without_orders(redactor.episode(episode))
-        at = kept.first_date((safe.at,), moment)
-        clean = filter(None, map(redactor.fact, facts[: kept.MOST_OF_A_RUN]))
-        new_facts = [
-            kept.DatedFact(fact, kept.first_date((fact.source.retrieved_at, at), moment))
-            for fact in filter(None, map(kept.fit_to_keep, clean))
-        ]
+    def _recall(self, task: str, files: Mapping[str, Path]) -> Recalled:
+        programs = self._find(KeptProgram, lambda kept: kept.similarity(task), ALIKE_FROM)[:1]
+        facts = self._find(Fact, lambda fact: coverage(fact.subject, task), ABOUT_FROM)[:MOST_FACTS]
+        # A file that no run has seen is described at once.
+        new = {name: profile_file(name, path) for name, path in files.items()}
+        digests = {each.digest for each in new.values() if each.digest}
+        seen = self._find(FileProfile, lambda kept: float(kept.digest in digests), 1.0)
+        known = {kept.digest: kept for _, kept in seen}
+        profiles = {name: known.get(each.digest, each) for name, each in new.items()}
+        ids = [each for each, _ in (*programs, *facts, *seen)]
+        for each in ids:  # what is used stays when others make room
+            kind, _, mark = each.partition("-")
+            with suppress(OSError):
+                os.utime(self._folders[kind].find(f"{mark}.json", self._owner) or "")
+        program = programs[0][1] if programs else None
+        return render(task, program, [fact for _, fact in facts], profiles, ids)
 
-        def write(db: sqlite3.Connection) -> None:
-            # The run takes the place of those with the same task, answer and tools.
-            row = row_of(safe, at, now, self._owner)
-            delete_rows(db, [each.id for each in same_rows(db, "episodic", [row])])
-            write_row(db, row, safe)
-            _write_facts(db, new_facts, now, self._owner)
-            # Its recipe is new, or counts with the known one that it followed.
-            near = find_rows(db, "procedural", self._owner, safe.task, CANDIDATES)
-            values = [row.value for row in near]
-            known = {value.recipe.id: value for value in values if isinstance(value, KeptRecipe)}
-            if learnt := learn(safe, known):
-                write_row(db, row_of(learnt, at, now, self._owner), learnt)
-            for kind in KINDS:
-                drop_least_used(db, kind, self._most)
+    def _remember(self, finished: FinishedRun) -> ToolProposal | None:
+        self._remove_earlier()
+        privacy = Privacy(self._secrets())
 
-        self._database.transact(write)
+        def is_unfit(text: str) -> bool:
+            return gives_orders(text) or privacy.is_private(text)
 
-
-def memory_lines(found: Found) -> str:
-    """Memories of earlier runs, as lines."""
-    lines = []
-    for recipe, likeness in found.recipes:
-        steps = "; ".join(
-            f"{step.tool}({clip(json.dumps(step.arguments, ensure_ascii=False), 300)}) for {step.need}"
-            for step in recipe.steps
+        # 1. What a page says is kept with its address, what a file says with the profile of the file.
+        found: dict[str, list[str]] = {}
+        for fact in finished.facts:
+            said = " ".join(HIDDEN.sub(" ", fact.text).split()).strip("“”")[:998]
+            kept = fact.model_copy(update={"text": f"“{said}”"})
+            line, name = f"{fact.subject}: {kept.text}", fact.source.url.removeprefix("file:")
+            if not said or is_unfit(line) or gives_orders(fact.text):
+                continue
+            if name != fact.source.url:
+                found.setdefault(name, []).append(line)
+            elif not privacy.is_private(fact.source.url):
+                subject = " ".join(sorted({*stems(fact.subject)})) or fact.subject
+                self._write(kept, subject, finished.at, f"{line} ({fact.source.url})")
+        # 2. The files of the task, with what they were found to say.
+        for file in finished.files:
+            profile = profile_file(file.name, file.path, file.text)
+            known = [value for _, value in self._find(FileProfile) if value.digest == profile.digest]
+            fresh = (*found.get(file.name, ()), *finished.notes)
+            notes = [one_line(note, LONGEST_NOTE) for note in fresh if not is_unfit(note)]
+            notes += [note for old in known for note in old.notes]
+            update = {
+                "notes": tuple(dict.fromkeys(notes))[:MOST_NOTES],
+                "text": "" if privacy.is_private(profile.text) else profile.text,
+                "profile": "" if is_unfit(profile.profile) else profile.profile,
+            }
+            if profile.digest:
+                line = f"{file.name}: {update['profile']}"
+                self._write(profile.model_copy(update=update), profile.digest, finished.at, line)
+        # 3. The program that the answer rests on, the last one.
+        if not finished.programs or len(finished.programs[-1].code) > LONGEST_CODE:
+            return None
+        texts = {file.name: plain_text(file.path, FILE_CHARACTERS) for file in finished.files}
+        program = learn(finished, [value for _, value in self._find(KeptProgram)], texts)
+        values = program.runs[-1].model_dump(exclude={"run"})
+        if privacy.is_private(values, code=program.code) or overrides_instructions(
+            f"{program.code} {values}"
+        ):
+            return None
+        many = len(program.runs)
+        self._write(
+            program, program.key, finished.at, f"{finished.task} (a program that answered {many} tasks)"
         )
-        worked = f"worked {recipe.successes} times, failed {recipe.failures}"
-        lines.append(f"- A like task ({likeness:.0%} alike, {worked}): {recipe.task} Steps: {steps}")
-    for fact, date in found.facts:
-        lines.append(f"- {fact.kind} of {date[:10]}, from {fact.source.url or 'an earlier run'}: {fact.text}")
-    for episode, likeness in found.episodes[:2]:
-        end = "solved" if episode.solved else "not solved"
-        lines.append(f"- {episode.at[:10]}, {end} ({likeness:.0%} alike): {episode.task[:300]}")
-    return "\n".join(lines)
+        return propose_tool(program) if many == PROPOSED_AFTER else None
+
+    def _find(
+        self, kind: type[T], score: Callable[[T], float] = lambda _: 0.0, least: float = 0.0
+    ) -> Sequence[tuple[str, T]]:
+        """The owner's memories of a kind with their ids, the best first; of equal ones the newest."""
+        places = self._folders[_KINDS[kind]].newest("*.json", self._most, self._owner)[::-1]
+        entries = [entry for place in places if (entry := _read_entry(place)) and entry.owner == self._owner]
+        values = ((entry.id, kind.model_validate(entry.value)) for entry in entries)
+        scored = sorted(((score(value), name, value) for name, value in values), key=lambda each: -each[0])
+        return [each[1:] for each in scored if each[0] >= least]
+
+    def _entries(self) -> Sequence[tuple[Path, MemoryEntry]]:
+        places = sorted((self._home / FOLDER).glob("*/*.json"))
+        return [(place, entry) for place in places if (entry := _read_entry(place))]
+
+    def _write(self, value: Memorable, key: str, at: str, text: str) -> None:
+        kind = _KINDS[type(value)]
+        mark = hashlib.sha256(f"{self._owner} {key}".encode("utf-8", "replace")).hexdigest()[:12]
+        entry = MemoryEntry(
+            id=f"{kind}-{mark}", kind=kind, at=at, text=one_line(HIDDEN.sub(" ", text)), owner=self._owner,
+            value=value.model_dump(mode="json"),
+        )  # fmt: skip
+        self._folders[kind].write_file(f"{mark}.json", entry.model_dump_json().encode(), self._owner)
+
+    def _remove_earlier(self) -> None:
+        """Removes what earlier versions remembered: their recipes hold no whole program."""
+        (self._home / "memory.sqlite3").unlink(missing_ok=True)
+        shutil.rmtree(self._home / "memory.damaged", ignore_errors=True)
 
 
-def recall_from(db: sqlite3.Connection, owner: str, task: str) -> Found:
-    """Recalls an owner's recipes, facts and runs that bear on a task and share its words, most alike first."""
-
-    def score(value: Memorable) -> float:
-        if isinstance(value, KeptRecipe):
-            return similarity(task, value)
-        if isinstance(value, Episode):
-            return task_similarity(task, value.task)
-        about = coverage(value.subject, task)
-        return about if about >= ABOUT_FROM else 0.0
-
-    def rank(found: tuple[float, Row, Memorable]) -> tuple[float, float, str]:
-        """Most alike first; of two recipes the one that failed less."""
-        alike, row, value = found
-        return -alike, (value.recipe.failures if isinstance(value, KeptRecipe) else 0), row.id
-
-    def best(kind: MemoryKind, most: int) -> Sequence[tuple[float, Row, Memorable]]:
-        rows = find_rows(db, kind, owner, task, CANDIDATES)
-        scored = [(score(value), row, value) for row in rows if (value := row.value) is not None]
-        return sorted((each for each in scored if each[0] >= ALIKE_FROM), key=rank)[:most]
-
-    recipes, facts = best("procedural", MOST_RECIPES), best("semantic", MOST_FACTS)
-    episodes = best("episodic", MOST_EPISODES)
-    found = Found(
-        recipes=tuple((value.recipe, alike) for alike, _, value in recipes if isinstance(value, KeptRecipe)),
-        facts=tuple((value, row.at) for _, row, value in facts if isinstance(value, Fact)),
-        episodes=tuple((value, alike) for alike, _, value in episodes if isinstance(value, Episode)),
-        ids=tuple(row.id for _, row, _ in (*recipes, *facts, *episodes)),
-    )
-    touch_rows(db, found.ids, time.time())
-    return found
-
-
-def _write_facts(db: sqlite3.Connection, new_facts: Sequence[kept.DatedFact], now: float, owner: str) -> None:
-    """Adds an owner's facts in place of older ones of their subjects."""
-    rows = [row_of(each.fact, each.at, now, owner) for each in new_facts]
-    known = {
-        kept.key_of(value): (row, kept.DatedFact(value, row.at))
-        for row in same_rows(db, "semantic", rows)
-        if isinstance(value := row.value, Fact)
-    }
-    change = kept.choose_facts(new_facts, {key: fact for key, (_, fact) in known.items()})
-    delete_rows(db, [known[key][0].id for key in change.removed])
-    for each in change.stored.values():
-        write_row(db, row_of(each.fact, each.at, now, owner), each.fact)
-
-
-def _without_orders(episode: Episode) -> Episode:
-    """A run without texts that give the agent orders, which it may have got from pages."""
-
-    def without_overrides(value: Any) -> Any:
-        if isinstance(value, dict):
-            kept = {name: part for name, part in value.items() if not overrides_instructions(name)}
-            return {name: without_overrides(part) for name, part in kept.items()}
-        if isinstance(value, list):
-            return [without_overrides(part) for part in value]
-        return LEFT_OUT if isinstance(value, str) and overrides_instructions(value) else value
-
-    def clean(step: RecipeStep) -> RecipeStep:
-        need = LEFT_OUT if gives_orders(step.need) else step.need
-        return step.model_copy(update={"need": need, "arguments": without_overrides(step.arguments)})
-
-    answer = LEFT_OUT if gives_orders(episode.answer) else episode.answer
-    return episode.model_copy(update={"answer": answer, "steps": tuple(map(clean, episode.steps))})
+def _read_entry(place: Path) -> MemoryEntry | None:
+    """A memory; None for one that is damaged, or gone meanwhile."""
+    try:
+        entry = MemoryEntry.model_validate_json(place.read_bytes())
+        next(each for each, kind in _KINDS.items() if kind == entry.kind).model_validate(entry.value)
+    except (FileNotFoundError, ValidationError):
+        return None
+    return entry

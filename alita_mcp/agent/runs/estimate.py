@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from statistics import median
 
-from alita_mcp.agent.memory.wording.likeness import task_similarity
+from alita_mcp.agent.memory.likeness import task_similarity
 from alita_mcp.agent.values import Estimate, RunSummary
 
 FEWEST = 3

@@ -104,7 +104,7 @@ async def environments(*, prune: bool = False, output: Printer) -> int:
     """List the packages that were built for tools.
 
     Args:
-        prune: Drop all that nothing uses now; what is needed again is built again.
+        prune: Drop all that were not used in the last 15 minutes; what is needed again is built again.
 
     Examples:
         alita tool environments
@@ -124,7 +124,7 @@ async def environments(*, prune: bool = False, output: Printer) -> int:
     status = 0
     for kind in kept:
         try:
-            dropped += [(kind, use) for use in (await stored_environments.prune(settings, kind)).dropped]
+            dropped += [(kind, use) for use in await stored_environments.prune(settings, kind)]
         except SandboxError as failed:
             output.note(f"error: the environments of {kind} stay: {failed}")
             status = SandboxError.exit_status
@@ -136,7 +136,7 @@ def print_environments(what: str, found: Sequence[tuple[str, Use]], output: Outp
     """Prints environments with their sandbox, size, last use and packages, and their sum."""
     values, rows, megabytes = [], [], 0.0
     for kind, use in found:
-        packages = list(use.record.packages) if use.record else []
+        packages = list(use.packages)
         last_used = datetime.fromtimestamp(use.last_used, UTC).isoformat(timespec="seconds")
         size = round(use.size_bytes / (1 << 20), 1)
         megabytes += size

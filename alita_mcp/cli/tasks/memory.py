@@ -1,9 +1,8 @@
-"""`alita memory`: lists, shows, exports and, once a person agrees, forgets the memories of tasks."""
+"""`alita memory`: lists, shows and, once a person agrees, forgets the memories of tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
@@ -13,30 +12,30 @@ from alita_mcp.cli.parameters import Count
 from alita_mcp.errors import Cancelled, UsageError
 
 if TYPE_CHECKING:
-    from alita_mcp.agent.memory.records import MemoryEntry
+    from alita_mcp.agent.memory.store import MemoryEntry
 
 SHOWN = 10
 """How many of the memories that would be forgotten are shown."""
 
 
 async def memory(
-    action: Literal["list", "show", "forget", "export"] = "list",
+    action: Literal["list", "show", "forget"] = "list",
     names: Annotated[list[str] | None, Parameter(name="ID")] = None,
     /,
     *,
-    kind: Literal["episodic", "semantic", "procedural"] | None = None,
+    kind: Literal["program", "fact", "file"] | None = None,
     limit: Count = 50,
     query: str = "",
     everything: Annotated[bool, Parameter(name="--all")] = False,
     yes: bool = False,
     output: Printer,
 ) -> None:
-    """List, show, export or forget what earlier tasks left for later ones.
+    """List, show or forget what earlier tasks left for later ones.
 
     Args:
-        action: show prints one memory, export writes them to a file, forget drops those named, found or all.
-        names: Ids of memories; for export, the file.
-        kind: Only runs (episodic), facts and lessons (semantic) or recipes (procedural).
+        action: show prints one memory, forget drops those named, found or all.
+        names: Ids of memories.
+        kind: Only programs, facts or profiles of files.
         limit: List at most this many.
         query: List or forget what holds all these words.
         everything: Forget everything, or all of a kind.
@@ -44,16 +43,15 @@ async def memory(
 
     Examples:
         alita memory
-        alita memory list --kind semantic --query population
+        alita memory list --kind fact --query population
         alita memory forget --all
-        alita memory export memories.jsonl
     """
     from alita_mcp.agent.memory.store import StoredMemory
     from alita_mcp.settings import read_settings
 
     names, query = names or [], query.strip()
-    if action in ("show", "export") and len(names) != 1:
-        raise UsageError(f"`alita memory {action}` needs one {'id' if action == 'show' else 'file'}.")
+    if action == "show" and len(names) != 1:
+        raise UsageError("`alita memory show` needs one id.")
     if action == "forget" and bool(names) + bool(query) + everything != 1:
         raise UsageError("`alita memory forget` needs one of: ids, --query WORDS, --all.")
     if action == "list" and names:
@@ -64,9 +62,6 @@ async def memory(
     if action == "show":
         entry = await stored.show(names[0])
         output.print_result(entry, f"{format_entries([entry])}\n{compact_json(entry.value)}")
-    elif action == "export":
-        count = await stored.export(Path(names[0]), kind)
-        output.print_result({"exported": count}, f"{count} memories written to {names[0]}.")
     elif action == "forget":
         if names:
             found = [await stored.show(name) for name in dict.fromkeys(names)]
@@ -74,7 +69,7 @@ async def memory(
             found = list(await stored.list(kind, query))
         if found and not yes:
             await confirm_forgetting(found, output)
-        wipes = everything and kind is None  # what was set aside as damaged goes too
+        wipes = everything and kind is None  # what cannot be read goes too
         count = await stored.forget([entry.id for entry in found], everything=wipes)
         output.print_result({"forgotten": count}, f"{count} forgotten.")
     else:

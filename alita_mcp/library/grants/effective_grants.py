@@ -153,7 +153,7 @@ def too_thin(manifest: Manifest, hint: str) -> ToolUnavailable:
 def how_to_grant(manifest: Manifest) -> str:
     """Hint that says how a person grants what a version asks for."""
     if not may_hold_grants(manifest):
-        return f"It has to be verified first. {MORE_TESTS}: inspect_tool, or `alita show {manifest.name}`, says which."
+        return f"It has to be verified first. {MORE_TESTS}; inspect_tool, or `alita show {manifest.name}`, says which."
     asked = manifest.grants.model_dump(mode="json", exclude_defaults=True)
     if ANY in manifest.grants.network:
         asked["network"] = [*(host for host in manifest.grants.network if host != ANY), "api.example.org"]

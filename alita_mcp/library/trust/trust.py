@@ -7,12 +7,15 @@ import json
 from alita_mcp.texts import one_line
 from alita_mcp.values import Check, Manifest, StoredVersion, Trust, VerificationReport
 
-MAX_LINE = 360
-"""Longest line that says what would raise the trust."""
-MAX_HINT = 150
+MAX_LINE = 600
+"""Longest line that says what would raise the trust; whole pieces of advice are left out, never the end of one."""
+MAX_FINDING = 120
+MAX_ADVICE = 260
 SHOWN_SURVIVORS = 3
-MORE_TESTS = "Send the same name and code again with more tests"
-CONFIRMED_TESTS = "Send the same name and from_run again with tests of your own"
+OWN_EXAMPLES = (
+    "Give at least three examples of your own, one an edge or error case, as tests with the same name"
+)
+MORE_TESTS = "Send the same name with tests of your own"
 UNPROVEN = Check(
     stage="policy",
     passed=False,
@@ -75,21 +78,33 @@ def contradiction(manifest: Manifest, report: VerificationReport) -> str:
     return "its report claims more than its checks show" if report.trust == "verified" and failed else ""
 
 
+def what_verifies(report: VerificationReport) -> str:
+    """What the trust in a `verified` version that models wrote rests on; empty for any other."""
+    checks = [check.message for check in report.checks if check.stage == "agreement" and check.passed]
+    return checks[-1] if report.trust == "verified" and checks else ""
+
+
 def what_would_raise(report: VerificationReport) -> str:
     """One line: the evidence that would make a version `verified`; empty when it is."""
     if report.trust == "verified":
         return ""
     if is_unproven(report):
         return f"{UNPROVEN.message}. {UNPROVEN.fix}"
-    hints = list(dict.fromkeys(_hint(check, report) for check in report.checks if not check.passed))
-    if not hints and report.agreement is not None:  # no single check holds it back: too few candidates agreed
-        share, candidates = report.agreement.share, report.agreement.candidates
-        hints = [f"{share:.0%} of {candidates} candidates behave alike", _ANY_TEST]
-    more = MORE_TESTS if report.recorded is None else CONFIRMED_TESTS
-    return one_line(f"{more}: {'; '.join(hints) or _ANY_TEST}.", MAX_LINE)
+    failed = [check for check in report.checks if not check.passed]
+    # what agreement lacks goes first: it can be done at once
+    lacking = next((check.fix for check in failed if check.stage == "agreement" and check.fix), "")
+    line = lacking
+    hints = [_hint(check, report) for check in failed if check.stage != "agreement"]
+    for hint in dict.fromkeys(hints if hints or lacking else [_ANY_TEST]):
+        longer = f"{line}; {hint}" if line else f"{MORE_TESTS}: {hint}"
+        if line and len(longer) >= MAX_LINE:
+            break
+        line = longer
+    return f"{line}."
 
 
 def _hint(check: Check, report: VerificationReport) -> str:
+    """What to do about a check that failed, and the call that shows it."""
     if check.stage == "mutation" and report.mutation and report.mutation.survivors:
         survivors = report.mutation.survivors
         shown = [
@@ -98,6 +113,6 @@ def _hint(check: Check, report: VerificationReport) -> str:
         ]
         more = f" and {len(survivors) - len(shown)} more" if len(survivors) > len(shown) else ""
         return f"some whose result shows the change of {', '.join(shown)}{more}"
-    case = f" for {json.dumps(check.case, ensure_ascii=False)}" if check.case else ""
-    words = f"{check.message}{one_line(case, 70)}"
-    return one_line(f"{words} ({check.fix.removesuffix('.')})" if check.fix else words, MAX_HINT)
+    case = one_line(f" for {json.dumps(check.case, ensure_ascii=False)}", MAX_FINDING) if check.case else ""
+    advice = f" ({one_line(check.fix.removesuffix('.'), MAX_ADVICE)})" if check.fix else ""
+    return f"{one_line(check.message, MAX_FINDING)}{case}{advice}"

@@ -47,7 +47,7 @@ DATACLASS_SUPPORT = '''
 def build(annotation, value):
     """Makes the dataclasses that the annotation declares out of JSON objects."""
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
-    if dataclasses.is_dataclass(annotation):
+    if dataclasses.is_dataclass(annotation) or typing.is_typeddict(annotation):
         hints = typing.get_type_hints(annotation)
         return annotation(**{key: build(hints.get(key), item) for key, item in value.items()})
     if origin is list and isinstance(value, list):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -42,13 +42,11 @@ async def ask_model(
     temperature: float | None = None,
     seed: int | None = None,
     max_tokens: int | None = None,
-    lacks: Callable[[V], str] | None = None,
     schema: dict[str, Any] | None = None,
 ) -> TypedAnswer[V]:
     """The model's answer as a value of `shape`; the messages must ask for JSON.
 
     `schema` is what the model is held to where it can be; by default that of `shape`.
-    `lacks` says what a readable answer should have besides (empty: nothing); it is asked for once, and done without.
 
     Raises:
         ModelError: the model did not answer, or twice not what was asked for.
@@ -56,17 +54,10 @@ async def ask_model(
     wanted = plain_schema(schema or shape.model_json_schema())
     options = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed, "schema": wanted}
     first = await model.complete(messages, **options)  # type: ignore[arg-type]
-    incomplete: TypedAnswer[V] | None = None
-    # Three cases: the answer is complete; it lacks something; or it cannot be parsed.
     try:
-        value = parse_answer(first, shape)
+        return TypedAnswer(parse_answer(first, shape), first.text)
     except Unreadable as problem:
         wrong = f"could not be read: {problem}"
-    else:
-        missing = lacks(value) if lacks is not None else ""
-        incomplete, wrong = TypedAnswer(value, first.text), f"is not all: {missing}"
-        if not missing:
-            return incomplete
     shorter = " Be brief." if first.truncated else ""
     correction = (
         f"That {wrong}. Answer again with one JSON object and nothing else, following this JSON Schema:{shorter}\n"
@@ -80,11 +71,7 @@ async def ask_model(
     try:
         second = await model.complete(again, **options)  # type: ignore[arg-type]
         return TypedAnswer(parse_answer(second, shape), second.text)
-    except (Unreadable, ModelError) as problem:
-        if incomplete is not None:
-            return incomplete
-        if isinstance(problem, ModelError):
-            raise
+    except Unreadable as problem:
         raise ModelError(
             f"The model {model.name!r} twice gave no readable {shape.__name__}: {problem}.",
             hint="Try another model, give it more room with max_tokens=, or submit code and tests.",

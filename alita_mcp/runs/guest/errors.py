@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import traceback
 from typing import Any
 
@@ -10,11 +9,10 @@ MAX_LINES = 30
 MAX_TEXT = 4_000
 
 
-def describe_error(problem: BaseException, code: str, file: str) -> dict[str, Any]:
-    """Class, message and traceback of an exception, without frames of files other than the script."""
-    linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
+def describe_error(problem: BaseException, script: str) -> dict[str, Any]:
+    """Class, message and traceback of an exception, without frames of files whose name does not begin as a script's."""
     whole = traceback.TracebackException.from_exception(problem)
-    _drop_foreign_frames(whole, file, set())
+    _drop_foreign_frames(whole, script, set())
     lines = "".join(whole.format()).splitlines()
     if len(lines) > MAX_LINES:
         left_out = f"  … {len(lines) - MAX_LINES} lines left out …"
@@ -30,15 +28,15 @@ def describe_error(problem: BaseException, code: str, file: str) -> dict[str, An
     }
 
 
-def _drop_foreign_frames(described: traceback.TracebackException | None, file: str, seen: set[int]) -> None:
+def _drop_foreign_frames(described: traceback.TracebackException | None, script: str, seen: set[int]) -> None:
     """Takes the frames of other files out of an exception and of those that led to it."""
     while described is not None and id(described) not in seen:
         seen.add(id(described))
-        own = [frame for frame in described.stack if frame.filename == file]
+        own = [frame for frame in described.stack if frame.filename.startswith(script)]
         described.stack = traceback.StackSummary.from_list(own)
         for each in described.exceptions or []:
-            _drop_foreign_frames(each, file, seen)
-        _drop_foreign_frames(described.__cause__, file, seen)
+            _drop_foreign_frames(each, script, seen)
+        _drop_foreign_frames(described.__cause__, script, seen)
         described = described.__context__
 
 

@@ -6,7 +6,9 @@ Hidden files and Python's caches are left out. A step of a session reports what 
 from __future__ import annotations
 
 import base64
+import gc
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,6 +49,12 @@ def collect_files(folder: str = SCRATCH) -> dict[str, Any]:
     return {"files": files, "notes": [note]}
 
 
+def ignore_file(name: str) -> None:
+    """Leaves out a file as it is now."""
+    facts = os.stat(os.path.join(SCRATCH, name))
+    _reported[name] = facts.st_size, facts.st_mtime_ns
+
+
 def _content(path: str, most: int) -> str | None:
     """A file in base64, encoded piece by piece: a script may have left little memory; None where it cannot be read."""
     pieces: list[str] = []
@@ -60,9 +68,18 @@ def _content(path: str, most: int) -> str | None:
     return "".join(pieces)
 
 
+def _temporary_paths() -> set[str]:
+    """What `tempfile` removes when its objects go: a script leaves that to the end of its process."""
+    tempfile: Any = sys.modules.get("tempfile")
+    if tempfile is None:
+        return set()
+    kinds = (tempfile._TemporaryFileCloser, tempfile.TemporaryDirectory)  # noqa: SLF001
+    return {each.name for each in gc.get_objects() if type(each) in kinds and getattr(each, "delete", True)}
+
+
 def _regular_files(folder: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """Path below the folder, size and time of writing of each; a bounded number of entries is looked at."""
-    waiting, seen = [""], 0
+    waiting, seen, temporary = [""], 0, _temporary_paths()
     while waiting:
         below = waiting.pop()
         try:
@@ -71,7 +88,7 @@ def _regular_files(folder: str) -> Iterator[tuple[str, tuple[int, int]]]:
         except OSError:
             continue
         for entry in entries:
-            if entry.name.startswith(".") or entry.name == "__pycache__":
+            if entry.name.startswith(".") or entry.name == "__pycache__" or entry.path in temporary:
                 continue
             seen += 1
             if seen > MAX_ENTRIES:

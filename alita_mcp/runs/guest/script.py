@@ -6,9 +6,12 @@ Standard library only. What few scripts need is compiled at its first use, from 
 from __future__ import annotations
 
 import ast
+import binascii
 import builtins
 import io
+import itertools
 import json
+import linecache
 import math
 import os
 import sys
@@ -16,17 +19,22 @@ import types
 from typing import Any
 
 FILE = "script.py"
+SCRATCH = "/tmp"  # noqa: S108 - the sandbox's own
 MAX_JSON = 1 << 20
-"""Of a longer result, as JSON text, the `repr` is shown."""
+"""Characters of a result as JSON; a longer one, like a longer `repr`, is a file of the run."""
 MAX_REPR = 20_000
+MAX_FILE = 16 << 20
+SHOWN = 2_000
+"""Characters of what is too large that stand in the answer."""
 MAX_DEPTH = 60
 SOURCES: dict[str, str] = {}
 """The other modules of this folder by name; filled in by `program.py`."""
 _ASYNC = types.CodeType.co_flags.__get__  # read past whatever a script does to the inspect module
 _COROUTINE = 0x80
+_steps = itertools.count(1)
 _PICTURES = ("_repr_png_", "_repr_svg_", "savefig")
 """Who has one of these may be a picture."""
-os.environ |= {"MPLBACKEND": "module://alita_plots", "MPLCONFIGDIR": "/tmp/.matplotlib"}  # noqa: S108 - the sandbox's
+os.environ |= {"MPLBACKEND": "module://alita_plots", "MPLCONFIGDIR": f"{SCRATCH}/.matplotlib"}
 
 
 def run_code(code: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -81,39 +89,64 @@ def main_module() -> types.ModuleType:
 def step(module: types.ModuleType, code: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Runs code in a module: `kind` and `value` of its result, or `error`; `figures`, `files` and `notes`."""
     names = vars(module)
+    file = _name_script(names, code)
     names.update({name: value for name, value in arguments.items() if name != "input"})
     sys.stdin = io.StringIO(_lines(arguments.get("input", "")))
     before = names.get("result")
     if "alita_tools" in code and "alita_tools" not in sys.modules:
         part("tools").install_modules()
     try:
-        value = _evaluate(code, names)
+        value = _evaluate(code, file, names)
     except MemoryError:
         raise
     except BaseException as problem:
         if not isinstance(problem, SystemExit) or problem.code not in (None, 0):
-            return _with_outputs({"error": _describe_error(problem, code)}, None)
+            return _with_outputs({"error": _describe_error(problem)}, None)
         value = None
     if value is None and (names.get("result") is not before or _sets_result(code)):
         value = names.get("result")
     return _with_outputs(outcome_of(value), value)
 
 
-def _describe_error(problem: BaseException, code: str) -> Any:
-    return part("errors").describe_error(problem, code, FILE)
+def _name_script(names: dict[str, Any], code: str) -> str:
+    """Names the script, each step of a session anew, so that its lines are found in tracebacks and by `inspect`."""
+    number = next(_steps)
+    file = FILE if number == 1 else FILE.replace(".", f"-{number}.")
+    path = f"{SCRATCH}/{file}"
+    sys.argv[:] = [FILE]
+    for name in (file, path):
+        linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+    # Only for code that looks: who starts processes runs this file in them, where there is one.
+    if "__file__" in code or "inspect" in code:
+        names["__file__"] = path
+        with open(path, "w", encoding="utf-8", errors="replace") as written:
+            written.write(code)
+        part("files").ignore_file(file)
+    return file
+
+
+def _describe_error(problem: BaseException) -> Any:
+    return part("errors").describe_error(problem, FILE.partition(".")[0])
 
 
 def _with_outputs(report: dict[str, Any], value: Any) -> dict[str, Any]:
     """The report with what the code showed and wrote; the parts for that are compiled only where there is any."""
     try:
         if _may_show(value):
-            report |= part("figures").take_figures(value)
-        if any(os.scandir("/tmp")):  # noqa: S108
-            found = part("files").collect_files()
-            report |= found | {"notes": [*report.get("notes", ()), *found["notes"]]}
+            _add_outputs(report, part("figures").take_figures(value))
+        if os.listdir(SCRATCH):
+            _add_outputs(report, part("files").collect_files())
     except Exception as problem:
-        report["notes"] = [f"Figures or files are left out: {type(problem).__name__}."]
+        report["notes"] = [
+            *report.get("notes", ()),
+            f"Figures or files are left out: {type(problem).__name__}.",
+        ]
     return report
+
+
+def _add_outputs(report: dict[str, Any], found: dict[str, Any]) -> None:
+    both = {each: [*report.get(each, ()), *found.get(each, ())] for each in ("files", "notes")}
+    report |= found | both
 
 
 def _may_show(value: Any) -> bool:
@@ -126,15 +159,15 @@ def _may_show(value: Any) -> bool:
     return any(hasattr(type(value), name) for name in _PICTURES)
 
 
-def _evaluate(code: str, names: dict[str, Any]) -> Any:
+def _evaluate(code: str, file: str, names: dict[str, Any]) -> Any:
     """The value of the last expression; None where the code ends with another statement."""
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if "await" in code or "async" in code else 0
-    tree = compile(code, FILE, "exec", ast.PyCF_ONLY_AST | flags, dont_inherit=True)
+    tree = compile(code, file, "exec", ast.PyCF_ONLY_AST | flags, dont_inherit=True)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    body = compile(tree, FILE, "exec", flags, dont_inherit=True)
+    body = compile(tree, file, "exec", flags, dont_inherit=True)
     value = None
     if isinstance(last, ast.Expr):
-        value = compile(ast.Expression(last.value), FILE, "eval", flags, dont_inherit=True)
+        value = compile(ast.Expression(last.value), file, "eval", flags, dont_inherit=True)
     waits = any(each and _ASYNC(each) & _COROUTINE for each in (body, value))
     if waits:
         import asyncio
@@ -164,25 +197,42 @@ def _sets_result(code: str) -> bool:
 
 
 def outcome_of(value: Any) -> dict[str, Any]:
-    """Turns a result into JSON, else into its `repr`."""
+    """Turns a result into JSON, else into its `repr`; what is too large for the answer is one of `files`."""
     if value is None:
         return {"kind": "none", "value": None}
     try:
         plain = _plain(value, MAX_DEPTH)
-        if len(json.dumps(plain, allow_nan=False)) <= MAX_JSON:
-            return {"kind": "json", "value": plain}
+        text = json.dumps(plain, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         pass
-    left_out = 0
-    if isinstance(value, bytes | bytearray):  # its repr is four times as long
-        left_out, value = max(0, len(value) - MAX_REPR), value[:MAX_REPR]
+    else:
+        if len(text) <= MAX_JSON:
+            return {"kind": "json", "value": plain}
+        return _as_file("result.txt", plain) if type(plain) is str else _as_file("result.json", text)
+    if isinstance(value, bytes | bytearray) and len(value) > MAX_REPR:
+        is_picture = _may_show(value)  # which stands for it in the answer
+        return {"kind": "none", "value": None} if is_picture else _as_file("result.bin", value)
     try:
         text = repr(value)
     except Exception as problem:
         text = f"<{type(value).__name__}, whose repr raises {type(problem).__name__}>"
-    if len(text) > MAX_REPR or left_out:
-        text = f"{text[:MAX_REPR]}… ({len(text) - MAX_REPR + left_out} more characters)"
-    return {"kind": "repr", "value": text.encode("utf-8", "replace").decode()}
+    text = text.encode("utf-8", "replace").decode()
+    return {"kind": "repr", "value": text} if len(text) <= MAX_REPR else _as_file("result.txt", text)
+
+
+def _as_file(name: str, whole: Any) -> dict[str, Any]:
+    """The report of a result that is too large: how it begins, and the whole as a file where that is not too large."""
+    shown = whole[:SHOWN] if isinstance(whole, str) else repr(bytes(whole[: SHOWN // 4]))
+    data = whole.encode() if isinstance(whole, str) else bytes(whole)
+    report: dict[str, Any] = {"kind": "cut", "value": f"{shown}…"}
+    if len(data) > MAX_FILE:
+        note = f"The result is too large to be kept: {len(data):,} bytes of at most {MAX_FILE:,}."
+        return report | {"notes": [note]}
+    while os.path.exists(f"{SCRATCH}/{name}"):
+        name = f"_{name}"
+    note = f"The result is too large for the answer: it is the file {name} ({len(data):,} bytes)."
+    encoded = binascii.b2a_base64(data, newline=False).decode()
+    return report | {"files": [{"name": name, "data": encoded}], "notes": [note]}
 
 
 def _plain(value: Any, depth: int) -> Any:

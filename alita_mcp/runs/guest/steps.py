@@ -55,17 +55,17 @@ class CapturedStream(io.BufferedIOBase):
 
     def take_text(self) -> str:
         """Takes out what was written since the last call."""
-        data, self._data, self._written = bytes(self._data), bytearray(), 0
+        data, written = bytes(self._data), self._written
+        self._data, self._written = bytearray(), 0
         if self._file is not None:
-            data = os.pread(self._file, KEPT, 0)
+            data, written = os.pread(self._file, KEPT, 0), os.fstat(self._file).st_size
             os.ftruncate(self._file, 0)
             os.lseek(self._file, 0, os.SEEK_SET)
-        return data.decode("utf-8", "replace")
+        text = data.decode("utf-8", "replace")
+        return f"{text}… ({written - len(data):,} more bytes)" if written > len(data) else text
 
 
-def serve_steps(
-    module: types.ModuleType, step: Step, describe_error: Callable[[BaseException, str], Any]
-) -> None:
+def serve_steps(module: types.ModuleType, step: Step, describe_error: Callable[[BaseException], Any]) -> None:
     """Runs steps until the host ends the process."""
     ask = vars(sys.modules["alita_tool"])["_ask"]
     out, err = CapturedStream(1), CapturedStream(2)
@@ -82,7 +82,7 @@ def serve_steps(
         try:
             value = step(module, order["code"], order["arguments"])
         except MemoryError as problem:
-            value = {"error": describe_error(problem, order["code"])}
+            value = {"error": describe_error(problem)}
         report = json.dumps({"value": value, "stdout": out.take_text(), "stderr": err.take_text()})
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from alita_mcp.runs.code_run import RecordedRun
+from alita_mcp.runs.execution import LIMITS
 from alita_mcp.runs.history.annotations import Annotations, NoFunctionError
 from alita_mcp.runs.history.program import Program, program_of, slot_name
 from alita_mcp.syntax import expression_tree, module_tree, symbol_table
@@ -231,8 +232,12 @@ def _prints(runs: Sequence[RecordedRun]) -> bool:
     good = [run for run in runs if run.ok]
     if any(run.result_kind == "repr" for run in good):
         raise NoFunctionError("its result is not JSON; return numbers, texts, lists or dicts of them")
+    if any(run.result_kind == "cut" for run in good):
+        raise NoFunctionError("its result is too large")
     if any(run.result is not None for run in good):
         return False
+    if any(len(run.stdout.encode()) > LIMITS.output_bytes for run in good):
+        raise NoFunctionError("it printed more than is kept")
     if any(run.stdout for run in good):
         return True
     raise NoFunctionError("it gave no result and printed nothing")

@@ -226,7 +226,7 @@ class Session:
             return code_run(RunResult(status="bad_result", message=str(problem)), self._kind)
         match report:
             case {"value": dict(value), "stdout": str(out), "stderr": str(err)}:
-                kept = LIMITS.output_bytes
+                kept = LIMITS.output_bytes + 100  # its end may say how much more was printed
                 result = RunResult(status="ok", value=value, stdout=out[:kept], stderr=err[:kept])
                 return await off_loop(
                     lambda: code_run(broker.redact_result(result) if broker else result, self._kind),

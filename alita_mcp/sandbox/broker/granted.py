@@ -111,17 +111,9 @@ class GrantedBroker(Broker):
         message = f"{result.message} (the call moved {spent})" if spent and not result.ok else result.message
         if not values and message == result.message:
             return result
-        return result.model_copy(
-            update={
-                "value": redact(result.value, values),
-                "error_type": redact(result.error_type, values),
-                "error_kinds": tuple(redact(name, values) for name in result.error_kinds),
-                "message": redact(message, values),
-                "trace": tuple(redact(line, values) for line in result.trace),
-                "stdout": redact(result.stdout, values),
-                "stderr": redact(result.stderr, values),
-            }
-        )
+        texts = ("value", "error_type", "error_kinds", "trace", "stdout", "stderr")
+        redacted = {name: redact(getattr(result, name), values) for name in texts}
+        return result.model_copy(update=redacted | {"message": redact(message, values)})
 
     def holds_secret(self, data: bytes) -> bool:
         """Whether a secret that the call was given stands in some bytes."""

@@ -69,11 +69,7 @@ class Workspace:
         Raises:
             OSError: nothing that may be read, or too large.
         """
-        with (
-            self._open_parent(path) as (folder, name),
-            _path_in_errors(path),
-            folder.open_file(name) as (fd, found),
-        ):
+        with self._open_parent(path) as (folder, name), folder.open_file(name) as (fd, found):
             if found.st_size > MAX_FILE:
                 raise OSError(
                     errno.EFBIG,
@@ -125,7 +121,7 @@ class Workspace:
         for operation in self._operations:
             # the host must still have the file that the tool read; folders that are to be made are not there yet
             try:
-                with self._open_parent(operation.path) as (folder, name), _path_in_errors(operation.path):
+                with self._open_parent(operation.path) as (folder, name):
                     found = folder.look(name)
             except FileNotFoundError:
                 if operation.stamp:
@@ -136,10 +132,7 @@ class Workspace:
             if operation.stamp not in {"", stamp_of(found)}:
                 raise OSError(errno.ESTALE, "changed by someone else in the meantime", operation.path)
         for operation in self._operations:
-            with (
-                self._open_parent(operation.path, make=True) as (folder, name),
-                _path_in_errors(operation.path),
-            ):
+            with self._open_parent(operation.path, make=True) as (folder, name):
                 folder.write(name, bytes(self._staged[operation.path]))
         self._operations.clear()
         return self._bytes
@@ -148,7 +141,7 @@ class Workspace:
     def _open_parent(self, path: str, *, make: bool = False) -> Iterator[tuple[OpenFolder, str]]:
         """The folder that holds what a path names, and its name there."""
         *way, name = parts_of(path)
-        with self._folder(way, make=make) as folder:
+        with self._folder(way, make=make) as folder, _path_in_errors(path):
             yield folder, name
 
     @contextmanager

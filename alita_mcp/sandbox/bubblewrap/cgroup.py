@@ -20,6 +20,8 @@ ROOT = Path("/sys/fs/cgroup")
 OWN = Path("/proc/self/cgroup")
 _REMOVE_SECONDS = 10.0
 _PERIOD_US = 100_000
+_REQUIRED = {"memory.max", "memory.limit_in_bytes", "pids.max"}
+"""Files of the limits that must hold; not every kernel has the others."""
 
 
 class CgroupMissing(Exception):
@@ -39,11 +41,13 @@ class Cgroup(NamedTuple):
         except OSError as refused:
             raise SandboxError(f"The sandbox cannot be put under its limits: {refused}.") from refused
 
-    def limits(self) -> tuple[int | None, int | None]:
-        """Memory and process limits of a v2 group; None where there is no limit."""
-        if not self.folders:
-            return None, None
-        return _number(self.folders[0] / "memory.max"), _number(self.folders[0] / "pids.max")
+    def holds(self, limits: Limits) -> bool:
+        """Whether it is a v2 group with these limits, or tighter ones."""
+        wanted = {"memory.max": limits.memory_bytes, "pids.max": limits.processes}
+        found = {file: _number(folder / file) for folder in self.folders for file in wanted}
+        return bool(found) and all(
+            limit is not None and limit <= wanted[file] for file, limit in found.items()
+        )
 
     def oom_kills(self) -> int:
         """Number of processes that the kernel killed in this group because memory ran out."""
@@ -88,12 +92,12 @@ class Cgroups:
         name = f"alita-{self._owner}-{uuid.uuid4().hex[:8]}"
         made: list[Path] = []
         try:
-            for parent, wanted in self._plan(limits):
+            for parent, files in self._plan(limits):
                 folder = parent / name
                 folder.mkdir()
                 made.append(folder)
-                for setting in wanted:
-                    write_setting(folder / setting.file, setting)
+                for file, value in files.items():
+                    write_limit(folder / file, value)
         except (OSError, CgroupMissing) as refused:
             for folder in made:
                 _remove_folder(folder)
@@ -130,7 +134,11 @@ class Cgroups:
 
     def sweep(self) -> None:
         """Removes empty control groups of processes that have ended."""
-        for parent in self._parents():
+        try:
+            parents = [parent for parent, _ in self._plan(Limits())]
+        except CgroupMissing:
+            return
+        for parent in parents:
             # beside ours too: a later process seldom starts in the very group of the one that was killed
             inside = parent.parent != self._root and parent.parent.is_relative_to(self._root)
             for folder in (*parent.glob("alita-*"), *(parent.parent.glob("*/alita-*") if inside else ())):
@@ -138,21 +146,23 @@ class Cgroups:
                 if owner is not None and owner.is_gone():
                     _remove_folder(folder)
 
-    def _plan(self, limits: Limits) -> list[tuple[Path, tuple[Setting, ...]]]:
+    def _plan(self, limits: Limits) -> list[tuple[Path, dict[str, str]]]:
+        """The groups below which one is made, with the files that hold its limits."""
+        memory, processes, period = str(limits.memory_bytes), str(limits.processes), str(_PERIOD_US)
         if self._is_v2():
-            return [(self._find_delegated_group(), _v2_settings(limits))]
-        places = [(self._v1_parent(name), settings) for name, settings in _v1_settings(limits).items()]
-        return [(parent, settings) for parent, settings in places if parent.is_dir()]
-
-    def _parents(self) -> list[Path]:
-        try:
-            return (
-                [self._find_delegated_group()]
-                if self._is_v2()
-                else [self._v1_parent(name) for name in ("memory", "pids", "cpu")]
-            )
-        except CgroupMissing:
-            return []
+            files = {
+                "memory.max": memory, "memory.swap.max": "0", "pids.max": processes, "cpu.max": f"{period} {period}",
+            }  # fmt: skip
+            return [(self._find_delegated_group(), files)]
+        plan = [
+            (
+                self._v1_parent("memory"),
+                {"memory.limit_in_bytes": memory, "memory.memsw.limit_in_bytes": memory},
+            ),
+            (self._v1_parent("pids"), {"pids.max": processes}),
+            (self._v1_parent("cpu"), {"cpu.cfs_period_us": period, "cpu.cfs_quota_us": period}),
+        ]
+        return [(parent, files) for parent, files in plan if parent.is_dir()]
 
     def _is_v2(self) -> bool:
         return (self._root / "cgroup.controllers").exists()
@@ -187,51 +197,19 @@ class Cgroups:
         return ""
 
 
-class Setting(NamedTuple):
-    """One file of a control group and the value to write into it."""
-
-    file: str
-    value: str
-    required: bool = True
-
-
-def _v2_settings(limits: Limits) -> tuple[Setting, ...]:
-    return (
-        Setting("memory.max", str(limits.memory_bytes)),
-        Setting("memory.swap.max", "0", required=False),
-        Setting("pids.max", str(limits.processes)),
-        Setting("cpu.max", f"{_PERIOD_US} {_PERIOD_US}", required=False),
-    )
-
-
-def _v1_settings(limits: Limits) -> dict[str, tuple[Setting, ...]]:
-    memory = str(limits.memory_bytes)
-    return {
-        "memory": (
-            Setting("memory.limit_in_bytes", memory),
-            Setting("memory.memsw.limit_in_bytes", memory, required=False),
-        ),
-        "pids": (Setting("pids.max", str(limits.processes)),),
-        "cpu": (
-            Setting("cpu.cfs_period_us", str(_PERIOD_US), required=False),
-            Setting("cpu.cfs_quota_us", str(_PERIOD_US), required=False),
-        ),
-    }
-
-
-def write_setting(file: Path, setting: Setting) -> None:
+def write_limit(file: Path, value: str) -> None:
     """Writes a limit and reads it back.
 
     Raises:
-        CgroupMissing: a required limit does not hold.
+        CgroupMissing: a limit that is required does not hold.
         OSError: the kernel refuses.
     """
-    if not setting.required and not file.exists():
-        return
-    file.write_text(setting.value, "ascii")
-    found = _number(file)
-    if setting.required and (found is None or found > int(setting.value)):
-        raise CgroupMissing(f"{setting.file} is {found} after it was set to {setting.value}")
+    is_required = file.name in _REQUIRED
+    if is_required or file.exists():
+        file.write_text(value, "ascii")
+        found = _number(file)
+        if is_required and (found is None or found > int(value)):
+            raise CgroupMissing(f"{file.name} is {found} after it was set to {value}")
 
 
 def _number(file: Path) -> int | None:

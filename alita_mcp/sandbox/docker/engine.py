@@ -24,7 +24,6 @@ GVISOR = "runsc"
 _LIMITS = {"MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes"}
 _TIMEOUT_SECONDS = 60
 _FIRST_TIMEOUT_SECONDS = 20
-"""For the first answer of an engine, and the next one of an engine that hung."""
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
@@ -39,14 +38,12 @@ class Engine:
         self.owner = ProcessOwner.this_process()
         self._client: Any = None
         self._address = ""
-        self._answers = True
-        """Whether it answered the last time; one that did not is waited for less."""
         self._image_is_here = False
         self._has_gvisor: bool | None = None
-        self._limits_are_kept = False
         self._opening = anyio.Lock()
         self._pulling = anyio.Lock()
-        self._threads: anyio.CapacityLimiter | None = None
+        # no bound of its own: `max_workers` bounds the containers, and each reads in one thread
+        self._threads = anyio.CapacityLimiter(math.inf)
 
     async def call(self, action: Callable[[Any], T]) -> T:
         """Runs `action(client)` in a thread.
@@ -62,20 +59,13 @@ class Engine:
 
         def ask() -> T:
             _try_socket(self._address)
-            self._client.api.timeout = _TIMEOUT_SECONDS if self._answers else _FIRST_TIMEOUT_SECONDS
             return action(self._client)
 
-        try:
-            answer = await self._in_thread(ask)
-        except SandboxUnavailable:
-            self._answers = False
-            raise
-        self._answers = True
-        return answer
+        return await self._in_thread(ask)
 
     async def run_blocking(self, action: Callable[[], T]) -> T:
         """Runs a blocking read or write of a container's stream in a thread; cancelling does not wait for it."""
-        return await anyio.to_thread.run_sync(action, limiter=self._limiter(), abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(action, limiter=self._threads, abandon_on_cancel=True)
 
     async def ensure_image(self, progress: Progress | None = None) -> None:
         """Pulls the image when it is not here; from the first use on it is the one of the recorded digest.
@@ -114,25 +104,24 @@ class Engine:
 
         return await self.call(inspect)
 
-    async def runtime(self) -> str:
-        """Name of the runtime for containers: gVisor where the engine has it; empty: the default."""
-        if self._has_gvisor is None:
-            self._has_gvisor = GVISOR in await self.call(lambda client: client.info().get("Runtimes") or {})
-        return GVISOR if self._has_gvisor else ""
-
-    async def require_limits(self) -> None:
-        """Refuses an engine that cannot limit containers under gVisor: it would drop the limit with a warning.
+    async def has_gvisor(self) -> bool:
+        """Whether the engine has gVisor: then containers run in it.
 
         Raises:
-            SandboxError: it cannot limit memory, swap or processes here.
+            SandboxError: it has, and cannot limit containers: it would drop the limits with a warning.
         """
-        if not self._limits_are_kept and (missing := missing_limits(await self.call(lambda it: it.info()))):
-            raise SandboxError(
-                f"The Docker engine cannot limit {', '.join(missing)} here, and a container under gVisor"
-                " could not tell.",
-                hint="Enable the engine's control groups, or take gVisor out of its runtimes.",
-            )
-        self._limits_are_kept = True
+        if self._has_gvisor is None:
+            info = await self.call(lambda client: client.info())
+            found = GVISOR in (info.get("Runtimes") or {})
+            missing = [what for name, what in _LIMITS.items() if info.get(name) is not True]
+            if found and missing:
+                raise SandboxError(
+                    f"The Docker engine cannot limit {', '.join(missing)} here, and a container under gVisor"
+                    " could not tell.",
+                    hint="Enable the engine's control groups, or take gVisor out of its runtimes.",
+                )
+            self._has_gvisor = found
+        return self._has_gvisor
 
     async def aclose(self) -> None:
         """Closes the connection."""
@@ -167,12 +156,7 @@ class Engine:
             ) from problem
 
     async def _in_thread(self, action: Callable[[], T]) -> T:
-        return await anyio.to_thread.run_sync(lambda: _translate_errors(action), limiter=self._limiter())
-
-    def _limiter(self) -> anyio.CapacityLimiter:
-        # no bound of its own: `max_workers` bounds the containers, and each reads in one thread
-        self._threads = self._threads or anyio.CapacityLimiter(math.inf)
-        return self._threads
+        return await anyio.to_thread.run_sync(lambda: _translate_errors(action), limiter=self._threads)
 
     def _reap(self) -> None:
         """Removes containers of our owners that are gone: what a crash between create and start left."""
@@ -186,11 +170,6 @@ class Engine:
                     remove_container(self._client, container["Id"])
                 except docker.errors.APIError as stuck:
                     _log.warning("a container of an earlier process cannot be removed: %s", stuck)
-
-
-def missing_limits(told: dict[str, Any]) -> tuple[str, ...]:
-    """Limits that an engine cannot set, by its own report."""
-    return tuple(what for name, what in _LIMITS.items() if told.get(name) is not True)
 
 
 def remove_container(client: Any, name: str) -> None:
@@ -224,6 +203,7 @@ def _open_client() -> tuple[str, Any]:
     except BaseException:
         client.close()
         raise
+    client.api.timeout = _TIMEOUT_SECONDS
     return address, client
 
 

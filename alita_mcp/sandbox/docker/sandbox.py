@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from alita_mcp.sandbox.docker.engine import OWNER_LABEL, START_DOCKER, Engine
+from alita_mcp.sandbox.docker.engine import GVISOR, OWNER_LABEL, START_DOCKER, Engine
 from alita_mcp.sandbox.docker.transport import open_container
 from alita_mcp.sandbox.docker.volumes import Volumes, volume_name
 from alita_mcp.sandbox.interface import Environment, ProbeReport, Progress
@@ -20,6 +20,9 @@ from alita_mcp.values import Limits, Lock
 USER = 65532
 _PAGE = 4096
 _SHARED_MEMORY = "16m"
+_TMPFS = "rw,nosuid,nodev,noexec,mode=1777"
+FEWEST_SENTRY_THREADS = 512
+"""gVisor's own threads count towards the limit of processes; with fewer it falls over."""
 
 
 class DockerSandbox(IsolatedSandbox):
@@ -55,14 +58,14 @@ class DockerSandbox(IsolatedSandbox):
     ) -> AsyncIterator[tuple[Transport, Confinement]]:
         """Starts a container that waits for its supervisor."""
         await self._engine.ensure_image()
-        runtime = await self._engine.runtime()
-        if is_gvisor(runtime):
-            await self._engine.require_limits()
-        parameters = self.parameters(limits, environment) | runtime_parameters(runtime, limits)
+        gvisor = await self._engine.has_gvisor()
+        parameters = self.parameters(limits, environment, gvisor=gvisor)
         async with open_container(self._engine, parameters) as transport:
-            yield transport, confinement(limits, runtime)
+            yield transport, confinement(limits, gvisor=gvisor)
 
-    def parameters(self, limits: Limits, environment: Environment | None) -> dict[str, Any]:
+    def parameters(
+        self, limits: Limits, environment: Environment | None, *, gvisor: bool = False
+    ) -> dict[str, Any]:
         """Arguments of `containers.create`; each of them takes something away from the container."""
         from docker.types import LogConfig, Ulimit
 
@@ -81,7 +84,7 @@ class DockerSandbox(IsolatedSandbox):
             "mem_limit": limits.memory_bytes,
             "memswap_limit": limits.memory_bytes,
             "nano_cpus": 1_000_000_000,
-            "pids_limit": limits.processes,
+            "pids_limit": max(limits.processes, FEWEST_SENTRY_THREADS) if gvisor else limits.processes,
             "ipc_mode": "private",
             "tmpfs": {
                 "/tmp": f"{_TMPFS},size={scratch},nr_inodes={limits.scratch_files}",  # noqa: S108
@@ -97,6 +100,7 @@ class DockerSandbox(IsolatedSandbox):
             "environment": {},
             "volumes": volumes,
             "labels": {OWNER_LABEL: str(self._engine.owner)},
+            **({"runtime": GVISOR} if gvisor else {}),
         }
 
     async def aclose(self) -> None:
@@ -105,35 +109,14 @@ class DockerSandbox(IsolatedSandbox):
         await self._engine.aclose()
 
 
-_TMPFS = "rw,nosuid,nodev,noexec,mode=1777"
-
-
-FEWEST_SENTRY_THREADS = 512
-"""gVisor's own threads count towards the limit of processes; with fewer it falls over."""
-
-
-def runtime_parameters(runtime: str, limits: Limits) -> dict[str, Any]:
-    """Additional arguments of `containers.create` for a runtime; none for the engine's default."""
-    if not runtime:
-        return {}
-    if not is_gvisor(runtime):
-        return {"runtime": runtime}
-    return {"runtime": runtime, "pids_limit": max(limits.processes, FEWEST_SENTRY_THREADS)}
-
-
-def is_gvisor(runtime: str) -> bool:
-    """Whether a runtime of that name gives the container a kernel of its own in user space."""
-    return "runsc" in runtime or "gvisor" in runtime
-
-
-def confinement(limits: Limits, runtime: str = "") -> Confinement:
+def confinement(limits: Limits, *, gvisor: bool) -> Confinement:
     """Attestation that a container must give for these limits.
 
     Under gVisor the host's control groups and filters lie outside of what the container sees, so they cannot be
     attested: the engine is asked instead whether it keeps limits, and the processes inside are counted by a resource
     limit of gVisor's kernel. That one has no set of ambient capabilities, and counts no files of a tmpfs.
     """
-    inside_sees = not is_gvisor(runtime)
+    inside_sees = not gvisor
     return Confinement(
         demands=Demands(
             memory_bytes=limits.memory_bytes if inside_sees else None,

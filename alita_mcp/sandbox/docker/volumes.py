@@ -1,4 +1,4 @@
-"""Environments as named volumes: filled through a container that is never started, complete when a marker says so."""
+"""Environments as named volumes, filled through a container that is never started."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.docker.engine import OWNER_LABEL, Engine, remove_container
 from alita_mcp.sandbox.packages.cache import Store
 from alita_mcp.sandbox.packages.lockfile import digest_name
-from alita_mcp.sandbox.packages.tar import plain_tar, tar_of_file
+from alita_mcp.sandbox.packages.tar import plain_tar
 from alita_mcp.sandbox.wire.link import PACKAGES
 
-MARKER = ".alita-complete"
 _LABEL = "alita.environment"
 
 
@@ -35,16 +34,13 @@ class Volumes(Store):
         self._engine = engine
 
     async def has_environment(self, digest: str) -> str | None:
-        """The volume's name, when it was filled completely."""
-        await self._engine.ensure_image()
+        """The volume's name, when it is there."""
         volume = volume_name(digest)
-        complete = await self._engine.call(partial(_is_complete, engine=self._engine, volume=volume))
-        return volume if complete else None
+        return volume if await self._engine.call(partial(_exists, volume=volume)) else None
 
     async def store_environment(self, digest: str, tar: bytes) -> str:
-        """Fills the volume through a container, unless it is complete."""
-        if (complete := await self.has_environment(digest)) is not None:
-            return complete
+        """Fills the volume through a container."""
+        await self._engine.ensure_image()
         volume = volume_name(digest)
         tar = await anyio.to_thread.run_sync(plain_tar, tar)
         filled = False
@@ -72,51 +68,47 @@ def _holder(volume: str) -> str:
 
 
 def _fill(client: Any, engine: Engine, volume: str, tar: bytes) -> None:
-    remove_container(client, _holder(volume))  # of a builder that was killed
-    client.volumes.create(volume, labels={_LABEL: volume})
-    holder = _create_container(client, engine, volume, _holder(volume))
-    client.api.put_archive(holder, PACKAGES, tar)
-    client.api.put_archive(holder, PACKAGES, tar_of_file(MARKER, b"", 0o444))
+    # a builder that was killed may have left a container, and part of the same files
+    remove_container(client, _holder(volume))
+    if not _exists(client, volume):
+        client.volumes.create(volume, labels={_LABEL: volume})
+    # a container that is never started
+    mount = client.api.create_host_config(
+        binds={volume: {"bind": PACKAGES, "mode": "rw"}}, network_mode="none"
+    )
+    labels = {OWNER_LABEL: str(engine.owner)}
+    client.api.create_container(
+        engine.image, ["true"], name=_holder(volume), host_config=mount, labels=labels
+    )
+    client.api.put_archive(_holder(volume), PACKAGES, tar)
 
 
-def _is_complete(client: Any, engine: Engine, volume: str) -> bool:
+def _exists(client: Any, volume: str) -> bool:
+    """Whether there is a volume of that name.
+
+    Raises:
+        SandboxError: there is one, which is not ours.
+    """
     import docker.errors
 
-    if not client.volumes.list(filters={"name": volume}):
-        return False
-    # unnamed: anybody may look at the same time
-    reader = _create_container(client, engine, volume)
     try:
-        parts, _ = client.api.get_archive(reader, f"{PACKAGES}/{MARKER}")
-        parts.close()
+        labels = client.api.inspect_volume(volume)["Labels"] or {}
     except docker.errors.NotFound:
         return False
-    finally:
-        remove_container(client, reader)
+    if _LABEL not in labels:
+        raise SandboxError(f"The volume {volume} is not one of ours.")
     return True
 
 
 def _drop(client: Any, volume: str) -> bool:
     import docker.errors
 
-    try:
-        if _LABEL not in (client.api.inspect_volume(volume)["Labels"] or {}):
-            raise SandboxError(f"The volume {volume} is not one of ours.")
-        remove_container(client, _holder(volume))
-        client.api.remove_volume(volume)
-    except docker.errors.NotFound:
-        return True
-    except docker.errors.APIError as refused:
-        if refused.status_code == 409:
-            return False
-        raise
+    remove_container(client, _holder(volume))
+    if _exists(client, volume):
+        try:
+            client.api.remove_volume(volume)
+        except docker.errors.APIError as refused:
+            if refused.status_code == 409:  # a container has it
+                return False
+            raise
     return True
-
-
-def _create_container(client: Any, engine: Engine, volume: str, name: str | None = None) -> str:
-    """A container that is never started and has the volume mounted; its name."""
-    binds = {volume: {"bind": PACKAGES, "mode": "rw"}}
-    mount = client.api.create_host_config(binds=binds, network_mode="none")
-    labels = {OWNER_LABEL: str(engine.owner)}
-    created = client.api.create_container(engine.image, ["true"], name=name, host_config=mount, labels=labels)
-    return str(created["Id"])

@@ -126,19 +126,15 @@ class GrantedHosts:
     async def open(self, host: str, port: int) -> ByteStream:
         """Opens a connection to a granted host; see the interface."""
         started = time.monotonic()
-        status = "failed"
         try:
             if not any(pattern.covers(host, port) for pattern in self._patterns):
                 raise EgressRefused(403, not_granted(host, port))  # noqa: TRY301 - noted below as any refusal
             self.budget.spend(0)  # refuses when an earlier connection spent it all
             inner = await self._connect(host, port)
-            status = "ok"
-        except EgressRefused as closed:
-            status = "refused" if closed.status == 403 else "failed"
+        except BaseException as problem:
+            is_refused = isinstance(problem, EgressRefused) and problem.status == 403
+            self._note(host, port, "refused" if is_refused else "failed", started)
             raise
-        finally:
-            if status != "ok":
-                self._note(host, port, status, started)
         return MeteredStream(inner, self.budget, lambda moved: self._note(host, port, "ok", started, moved))
 
     async def _connect(self, host: str, port: int) -> ByteStream:

@@ -9,9 +9,9 @@ import ipaddress
 import re
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import anyio
 from anyio.abc import ByteStream
@@ -42,33 +42,16 @@ class Clocks(NamedTuple):
 USUAL_CLOCKS = Clocks()
 
 
-class Client(Protocol):
-    """Program inside the sandbox, at the other end of a stream of frames."""
-
-    async def receive(self) -> bytes:
-        """The next bytes; empty at the end."""
-        ...
-
-    async def send(self, data: bytes) -> None:
-        """Sends bytes, as fast as they are taken."""
-        ...
-
-    async def end(self) -> None:
-        """Says that nothing more follows."""
-        ...
-
-
-async def serve(client: Client, policy: EgressPolicy, clocks: Clocks = USUAL_CLOCKS) -> bool:
-    """Serves one connection: one request or one tunnel; False when it broke and must be reset."""
+async def serve(client: ByteStream, policy: EgressPolicy, clocks: Clocks = USUAL_CLOCKS) -> bool:
+    """Serves one connection of a program inside: one request or one tunnel; False when it broke and must be reset."""
     try:
         with _within(clocks.head_seconds, "the request did not arrive"):
             request, data = ProxyRequest(), b""
             while not request.host:
-                piece = await client.receive()
-                if not piece:
-                    raise EgressRefused(400, "no HTTP request")  # noqa: TRY301 - answered below as any
-                data += request.forward(piece)
+                data += request.forward(await client.receive())
         upstream = await policy.open(request.host, request.port)
+    except anyio.EndOfStream:
+        return await _refuse(client, EgressRefused(400, "no HTTP request"), clocks)
     except EgressRefused as refusal:
         return await _refuse(client, refusal, clocks)
     async with upstream:
@@ -82,18 +65,15 @@ async def serve(client: Client, policy: EgressPolicy, clocks: Clocks = USUAL_CLO
 
 
 async def _tunnel(
-    client: Client, upstream: ByteStream, request: ProxyRequest, data: bytes, clocks: Clocks
+    client: ByteStream, upstream: ByteStream, request: ProxyRequest, data: bytes, clocks: Clocks
 ) -> bool:
     """Carries TLS for the host that was named, and nothing else."""
     await client.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
     try:
         with _within(clocks.head_seconds, "no TLS arrived"):
             while (name := server_name(data)) is None:
-                piece = await client.receive()
-                if not piece:
-                    return False
-                data += piece
-    except (NotTls, EgressRefused):
+                data += await client.receive()
+    except (NotTls, EgressRefused, anyio.EndOfStream):
         return False
     if name != ("" if _is_address(request.host) else request.host):
         return False
@@ -152,7 +132,7 @@ def _is_address(host: str) -> bool:
 class _Copying:
     """Copies bytes both ways between client and server, until one is done, the policy refuses or nothing moves."""
 
-    def __init__(self, client: Client, upstream: ByteStream, idle_seconds: float) -> None:
+    def __init__(self, client: ByteStream, upstream: ByteStream, idle_seconds: float) -> None:
         self.whole = False
         """The server ended its response."""
         self.response_started = False
@@ -183,9 +163,10 @@ class _Copying:
         try:
             await self._upstream.send(data)
             self._note_progress()
-            while not request.is_complete and (data := await self._client.receive()):
-                await self._upstream.send(request.forward(data))
-                self._note_progress()
+            with suppress(anyio.EndOfStream):
+                while not request.is_complete:
+                    await self._upstream.send(request.forward(await self._client.receive()))
+                    self._note_progress()
             if request.is_tunnel:
                 await self._upstream.send_eof()
         except EgressRefused as refusal:
@@ -204,7 +185,7 @@ class _Copying:
                 self._note_progress()
         except anyio.EndOfStream:
             self.whole = True
-            await self._client.end()
+            await self._client.send_eof()
         except EgressRefused as refusal:
             self.refusal = refusal
         except _GONE:
@@ -221,19 +202,24 @@ def _within(seconds: float, what: str) -> Iterator[None]:
         raise EgressRefused(408, f"{what} within {seconds:g} s") from late
 
 
-async def _refuse(client: Client, refusal: EgressRefused, clocks: Clocks) -> bool:
+def refusal_response(refusal: EgressRefused) -> bytes:
+    """The HTTP response that tells a program of a refusal."""
     reason = re.sub(r"[^\x20-\x7e]", "?", refusal.reason)[:300]
     body = f"{reason}\n".encode()
     head = f"HTTP/1.1 {refusal.status} {reason}\r\nContent-Type: text/plain\r\nConnection: close\r\n"
-    await client.send(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-    await client.end()
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def _refuse(client: ByteStream, refusal: EgressRefused, clocks: Clocks) -> bool:
+    await client.send(refusal_response(refusal))
+    await client.send_eof()
     return await _discard_rest(client, clocks)
 
 
-async def _discard_rest(client: Client, clocks: Clocks) -> bool:
+async def _discard_rest(client: ByteStream, clocks: Clocks) -> bool:
     """Discards what a client still sends: many read no response before they have sent all. False when it never ends."""
     with anyio.move_on_after(clocks.idle_seconds):
-        while await client.receive():
+        async for _ in client:
             continue
         return True
     return False

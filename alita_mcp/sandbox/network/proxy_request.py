@@ -26,9 +26,12 @@ _PLAIN = "http://"
 
 
 class ProxyRequest:
-    """One request of a program: CONNECT, or an absolute `http://` URL with its body."""
+    """One request of a program: CONNECT, or an absolute `http://` URL with its body.
 
-    def __init__(self) -> None:
+    With `origin`, the authority of a server, it is a request to that server instead: its target is a path.
+    """
+
+    def __init__(self, origin: str = "", usual_port: int = 80) -> None:
         self.host = ""
         """Lower case, without a dot at its end; empty until the head is read."""
         self.port = 0
@@ -36,6 +39,8 @@ class ProxyRequest:
         """Everything after the head goes both ways."""
         self.is_complete = False
         """All of it was forwarded; never of a tunnel."""
+        self._origin = origin
+        self._usual_port = usual_port
         self._inside = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
         self._outside = h11.Connection(h11.CLIENT)
 
@@ -74,18 +79,25 @@ class ProxyRequest:
         if head.http_version not in {b"1.0", b"1.1"}:
             raise EgressRefused(400, "no HTTP request")
         where = head.target.decode("ascii")
-        if head.method == b"CONNECT":
+        if self._origin:
+            if head.method == b"CONNECT" or not where.startswith("/"):
+                raise EgressRefused(400, "the target of a request is a path")
+            authority, path = self._origin, where
+        elif head.method == b"CONNECT":
             self.host, self.port = _host_and_port(where, None)
             self.is_tunnel = True
             return b""
-        if not where.lower().startswith(_PLAIN):
+        elif where.lower().startswith(_PLAIN):
+            authority = re.split("[/?#]", where[len(_PLAIN) :], maxsplit=1)[0]
+            path = where[len(_PLAIN) + len(authority) :]
+        else:
             raise EgressRefused(400, "only CONNECT and absolute http:// URLs are supported")
-        authority = re.split("[/?#]", where[len(_PLAIN) :], maxsplit=1)[0]
-        path = where[len(_PLAIN) + len(authority) :].partition("#")[0]
-        self.host, self.port = _host_and_port(authority, 80)
+        path = path.partition("#")[0]
+        self.host, self.port = _host_and_port(authority, self._usual_port)
         headers = list(head.headers)
         for name, value in headers:
-            if name == b"host" and _host_and_port(value.decode("latin-1"), 80) != (self.host, self.port):
+            host = value.decode("latin-1") if name == b"host" else authority
+            if _host_and_port(host, self._usual_port) != (self.host, self.port):
                 raise EgressRefused(400, "the Host header names another host than the URL")
         if {name for name, _ in headers} >= _FRAMING:
             raise EgressRefused(400, "both Content-Length and Transfer-Encoding")

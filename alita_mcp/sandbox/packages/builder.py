@@ -6,7 +6,7 @@ import base64
 from importlib import resources
 from typing import Any
 
-from alita_mcp.errors import SandboxError
+from alita_mcp.errors import AlitaError, PackagesRejected, SandboxError
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Environment, Job, Progress, RunResult
 from alita_mcp.sandbox.network.egress_policies import AllowList
 from alita_mcp.values import Grants, Limits
@@ -26,12 +26,12 @@ DEEPEST = 8
 """Calls of any depth may wait for a build, and a build waits for none."""
 
 
-class BuilderFailed(SandboxError):
-    """Error: a build ended without a result; `lacks_room` where its time, memory or disk space ran out."""
-
-    def __init__(self, message: str, *, lacks_room: bool) -> None:
-        super().__init__(message)
-        self.lacks_room = lacks_room
+def build_failure(reason: str, *, lacks_room: bool) -> AlitaError:
+    """The error for a build without a result: the packages' fault where its time, memory or disk space ran out."""
+    if lacks_room:
+        message = f"The packages could not be installed. {reason}"
+        return PackagesRejected(message, hint="Use fewer or smaller packages.")
+    return SandboxError(reason)
 
 
 class BuildBroker(Broker):
@@ -62,14 +62,15 @@ class BuildBroker(Broker):
         """The bytes that the build sent.
 
         Raises:
-            BuilderFailed: it did not end well.
+            PackagesRejected: its time, memory or disk space ran out.
+            SandboxError: it failed in another way.
         """
         if ended.ok:
             return bytes(self._result)
         is_full = any(words in ended.message for words in ("No space left", "File too large"))
         lacks_room = is_full or ended.status not in {"error", "load_failed"}
         kind = f"{ended.error_type}: " if ended.error_type else ""
-        raise BuilderFailed(f"The build failed: {kind}{ended.message}.", lacks_room=lacks_room)
+        raise build_failure(f"The build failed: {kind}{ended.message}.", lacks_room=lacks_room)
 
 
 def build_job(request: dict[str, Any], uv: Environment | None) -> Job:

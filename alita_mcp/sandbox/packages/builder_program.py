@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import compileall
-import io
 import json
 import os
 import py_compile
@@ -27,9 +26,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any
 from urllib.parse import urlsplit
 
+Report = Callable[[str], object]
+"""Takes a line of progress."""
 MAX_NOTES = 60
 MAX_NOTE = 500
 PIECE = 700 << 10
@@ -46,47 +47,25 @@ _STEPS = {
 _UNSAFE = re.compile(r"WARN Skipping unsafe file name: (.*)")
 
 
-class Output(NamedTuple):
-    """Where a build writes its result and reports its steps."""
-
-    file: BinaryIO
-    report: Callable[[str], object]
-
-    def say(self, message: dict[str, Any]) -> None:
-        """Writes the first line of the result."""
-        self.file.write(json.dumps(message).encode() + b"\n")
-
-    def complain(self, *notes: str) -> None:
-        """Writes a result that says what went wrong."""
-        self.say({"status": 1, "notes": [note[:MAX_NOTE] for note in notes]})
+class Rejected(Exception):
+    """The packages cannot be had; its arguments are complaints."""
 
 
-class BrokerFile(io.RawIOBase):
-    """File whose content goes to the broker of a call, in pieces that fit a question."""
+class BrokerFile:
+    """File whose content goes to the broker of a call."""
 
     def __init__(self, ask: Callable[[str, dict[str, Any]], object]) -> None:
         self._ask = ask
 
-    def writable(self) -> bool:
-        """True."""
-        return True
-
-    def write(self, data: Any) -> int:
-        """Sends the first bytes; how many they were."""
-        piece = bytes(data[:PIECE])
-        self._ask("build.result", {"data": base64.b64encode(piece).decode()})
-        return len(piece)
+    def write(self, data: bytes) -> None:
+        """Sends bytes, which must fit a question."""
+        self._ask("build.result", {"data": base64.b64encode(data).decode()})
 
 
 def build(request: dict[str, Any]) -> None:
     """Carries out a request in a sandbox, where this file is the code of a call."""
     ask = vars(sys.modules["alita_tool"])["_ask"]
-    with io.BufferedWriter(BrokerFile(ask), PIECE) as file:
-
-        def report(line: str) -> None:
-            ask("build.progress", {"line": line})
-
-        _carry_out(request, Path.cwd(), Output(cast(BinaryIO, file), report))
+    _carry_out(request, Path.cwd(), BrokerFile(ask), lambda line: ask("build.progress", {"line": line}))
 
 
 def main(payload: str, result: str) -> None:
@@ -100,55 +79,53 @@ def main(payload: str, result: str) -> None:
         bytes_ = request["on_host"]["memory_bytes"]
         resource.setrlimit(resource.RLIMIT_DATA, (bytes_, bytes_))
     with Path(result).open("wb") as file:
-        _carry_out(request, Path(payload).parent, Output(file, partial(print, flush=True)))
+        _carry_out(request, Path(payload).parent, file, partial(print, flush=True))
 
 
-def _carry_out(request: dict[str, Any], work: Path, output: Output) -> None:
+def _carry_out(request: dict[str, Any], work: Path, file: Any, report: Report) -> None:
     if request["authorities"]:
         (work / "ca.pem").write_text(request["authorities"], "utf-8")
-    tasks = {"resolve": _resolve, "install": _install}
-    tasks[request["task"]](request, work, output)
+    task = {"resolve": _resolve, "install": _install}[request["task"]]
+    try:
+        answer, folder = task(request, work, report)
+    except Rejected as rejected:
+        answer, folder = {"status": 1, "notes": [note[:MAX_NOTE] for note in rejected.args]}, None
+    file.write(json.dumps(answer).encode() + b"\n")
+    if folder is not None:
+        _pack(file, folder)
 
 
-def _resolve(request: dict[str, Any], work: Path, output: Output) -> None:
+def _resolve(request: dict[str, Any], work: Path, report: Report) -> tuple[dict[str, Any], None]:
     wanted, found = work / "requirements.in", work / "pylock.toml"
     wanted.write_text("\n".join(request["packages"]) + "\n", "utf-8")
     options = ["--generate-hashes", "--format", "pylock.toml", "--output-file", str(found), str(wanted)]
-    if notes := _run_uv(request, work, output, "compile", *options):
-        output.complain(*notes)
-        return
-    items = tomllib.loads(found.read_text("utf-8")).get("packages", [])
-    packages = []
-    for item in items:
+    _run_uv(request, work, report, "compile", *options)
+    lines = []
+    for item in tomllib.loads(found.read_text("utf-8")).get("packages", []):
         # the hashes of all its wheels that fit the Python, since uv names no others; on the host, pure ones if any
         wheels = item.get("wheels", [])
         pure = [wheel for wheel in wheels if urlsplit(wheel.get("url", "")).path.endswith("-none-any.whl")]
-        hashes = {wheel["hashes"].get("sha256", "") for wheel in ("on_host" in request and pure) or wheels}
-        packages.append({"name": item["name"], "version": item["version"], "sha256": sorted(hashes - {""})})
-    unproved = [package["name"] for package in packages if not package["sha256"]]
-    if unproved:
-        output.complain(f"error: The index tells no SHA-256 hash of {', '.join(unproved)}")
-        return
-    output.say({"status": 0, "packages": packages})
+        chosen = pure if "on_host" in request and pure else wheels
+        hashes = sorted({wheel["hashes"].get("sha256", "") for wheel in chosen} - {""})
+        if not hashes:
+            raise Rejected(f"error: The index tells no SHA-256 hash of {item['name']}")
+        lines.append(" --hash=sha256:".join([f"{item['name']}=={item['version']}", *hashes]))
+    return {"status": 0, "requirements": lines}, None
 
 
-def _install(request: dict[str, Any], work: Path, output: Output) -> None:
+def _install(request: dict[str, Any], work: Path, report: Report) -> tuple[dict[str, Any], Path]:
     target = work / "target"
     target.mkdir()
     lock = work / "requirements.lock"
     lock.write_text("\n".join(request["requirements"]) + "\n", "utf-8")
-    # hard links: the cache lies beside the target, and a copy would need the room twice
-    install = ["--no-deps", "--require-hashes", "--link-mode", "hardlink"]
-    options = [*install, "--target", str(target), "-r", str(lock)]
-    notes = _run_uv(request, work, output, "install", *options) if request["requirements"] else []
-    if notes:
-        output.complain(*notes)
-        return
+    if request["requirements"]:
+        # hard links: the cache lies beside the target, and a copy would need the room twice
+        install = ["--no-deps", "--require-hashes", "--link-mode", "hardlink"]
+        _run_uv(request, work, report, "install", *install, "--target", str(target), "-r", str(lock))
     (target / ".lock").unlink(missing_ok=True)
     count = sum(len(files) for _, _, files in os.walk(target))
     if count > MAX_FILES:
-        output.complain(f"error: {count} files are more than {MAX_FILES}")
-        return
+        raise Rejected(f"error: {count} files are more than {MAX_FILES}")
     if "on_host" in request:
         # what no interpreter but its own can load is emptied; the names stay, so that an import is told why it fails
         for folder, _, files in os.walk(target):
@@ -156,7 +133,7 @@ def _install(request: dict[str, Any], work: Path, output: Output) -> None:
                 if _NATIVE.search(name):
                     Path(folder, name).write_bytes(b"")
     else:
-        output.report("compiling modules")
+        report("compiling modules")
         compileall.compile_dir(
             str(target),
             maxlevels=100,
@@ -167,12 +144,15 @@ def _install(request: dict[str, Any], work: Path, output: Output) -> None:
             # no times in it: same bytes every time
             invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
         )
-    output.say({"status": 0})
-    _pack(output, target)
+    return {"status": 0}, target
 
 
-def _run_uv(request: dict[str, Any], work: Path, output: Output, command: str, *options: str) -> list[str]:
-    """Runs `uv pip`; what it complains about, empty when all went well."""
+def _run_uv(request: dict[str, Any], work: Path, report: Report, command: str, *options: str) -> None:
+    """Runs `uv pip`.
+
+    Raises:
+        Rejected: it complained.
+    """
     argv = [
         request["uv"], "pip", command, "--verbose", "--no-config", "--no-cache", "--no-sources", "--color", "never",
         "--no-python-downloads", "--python", sys.executable, "--only-binary", ":all:",
@@ -184,7 +164,7 @@ def _run_uv(request: dict[str, Any], work: Path, output: Output, command: str, *
             stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace",
         )  # fmt: skip
     except OSError as problem:
-        return [f"error: uv cannot be started: {problem}"]
+        raise Rejected(f"error: uv cannot be started: {problem}") from problem
     notes: list[str] = []
     if "on_host" in request:
         threading.Thread(target=_watch, args=(process, request["on_host"], work, notes), daemon=True).start()
@@ -195,18 +175,17 @@ def _run_uv(request: dict[str, Any], work: Path, output: Output, command: str, *
         if found := _UNSAFE.match(told):
             notes.append(f"unsafe: {found[1]}"[:MAX_NOTE])
         elif step := _STEPS[command].search(told):
-            output.report(f"{'resolving' if command == 'compile' else 'fetching'} {step['name']}")
+            report(f"{'resolving' if command == 'compile' else 'fetching'} {step['name']}")
         elif told.strip() and not _LOG.match(told) and (notes or told.startswith("error: ")):
             notes.append(told[:MAX_NOTE])
             del notes[1000:]
     status = process.wait()
     unsafe = [note for note in notes if note.startswith("unsafe: ")]
-    if status == 0:
-        return unsafe
-    complaints = notes or [f"error: uv ended with status {status} and gave no reason"]
+    complaints = (notes or [f"error: uv ended with status {status} and gave no reason"]) if status else unsafe
     if len(complaints) > MAX_NOTES:
         del complaints[MAX_NOTES // 2 : -MAX_NOTES // 2]
-    return complaints
+    if complaints:
+        raise Rejected(*complaints)
 
 
 def _watch(process: subprocess.Popen[str], bounds: dict[str, Any], work: Path, notes: list[str]) -> None:
@@ -253,25 +232,21 @@ def _environment(request: dict[str, Any], work: Path) -> dict[str, str]:
     return environment
 
 
-def _pack(output: Output, target: Path) -> None:
-    """A tar that is the same for the same files; each file goes once it is packed, for want of room for both."""
-    with tarfile.open(fileobj=output.file, mode="w|", format=tarfile.PAX_FORMAT) as archive:
-        for folder, folders, files in os.walk(target):
-            folders.sort()
-            for name in sorted([*files, *folders]):
-                path = Path(folder, name)
-                entry = tarfile.TarInfo(path.relative_to(target).as_posix())
-                if path.is_symlink():
-                    continue
-                if path.is_dir():
-                    entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-                    archive.addfile(entry)
-                elif path.is_file():
-                    mode = path.stat().st_mode
-                    entry.size, entry.mode = path.stat().st_size, 0o755 if mode & 0o100 else 0o644
-                    with path.open("rb") as file:
-                        archive.addfile(entry, file)
-                    path.unlink()
+def _pack(file: Any, target: Path) -> None:
+    """Writes a tar that is the same for the same files."""
+    with tarfile.open(fileobj=file, mode="w|", bufsize=PIECE, format=tarfile.PAX_FORMAT) as archive:
+        for path in sorted(target.rglob("*")):
+            if path.is_symlink():
+                continue
+            entry = tarfile.TarInfo(path.relative_to(target).as_posix())
+            if path.is_dir():
+                entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+                archive.addfile(entry)
+            elif path.is_file():
+                status = path.stat()
+                entry.size, entry.mode = status.st_size, 0o755 if status.st_mode & 0o100 else 0o644
+                with path.open("rb") as content:
+                    archive.addfile(entry, content)
 
 
 if __name__ == "__main__":

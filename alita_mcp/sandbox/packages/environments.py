@@ -5,37 +5,25 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Protocol
+from importlib.metadata import version
+from typing import Any, Protocol
 
 from anyio import to_thread
-from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import ValidationError
 
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.network.proxy import PROXY
-from alita_mcp.sandbox.packages.builder import BuilderFailed
 from alita_mcp.sandbox.packages.cache import EnvironmentCache, Store
 from alita_mcp.sandbox.packages.lockfile import (
-    MAX_HASHES,
-    MAX_LOCKED,
     environment_digest,
     read_lock,
     read_requirements,
-)
+)  # fmt: skip
 from alita_mcp.sandbox.packages.package_index import authorities_to_trust, package_index
 from alita_mcp.sandbox.packages.tar import PROGRAM_MODE, tar_of_file
-from alita_mcp.sandbox.packages.uses import KEPT, Uses
-from alita_mcp.sandbox.packages.uv_binary import (
-    NAME_INSIDE,
-    PINNED,
-    Wheel,
-    fetch_program,
-    find_uv,
-    own_uv,
-)
+from alita_mcp.sandbox.packages.uses import Uses
+from alita_mcp.sandbox.packages.uv_binary import NAME_INSIDE, PINNED, Wheel, fetch_program, find_uv, own_uv
 from alita_mcp.sandbox.packages.uv_failure import failure_of
 from alita_mcp.sandbox.wire.link import PACKAGES
 from alita_mcp.settings import Settings
@@ -49,10 +37,8 @@ _STEP = re.compile(r"(resolving|fetching) ([A-Za-z0-9._-]{1,100})|compiling modu
 class BackEnd(Protocol):
     """Sandbox as the builder of environments needs it."""
 
-    @property
-    def kind(self) -> str:
-        """Part of an environment's digest."""
-        ...
+    kind: str
+    """Part of an environment's digest."""
 
     @property
     def store(self) -> Store:
@@ -69,26 +55,10 @@ class BackEnd(Protocol):
         """Bytes that the builder program gives for a request; it reaches `hosts` only.
 
         Raises:
-            BuilderFailed: it ended without a result.
+            PackagesRejected: its time, memory or disk space ran out.
+            SandboxError: it ended without a result for another reason.
         """
         ...
-
-
-class Resolved(Value):
-    """Package as uv resolved it."""
-
-    name: str = Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=200)
-    version: str = Field(max_length=80)
-    sha256: tuple[Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")], ...] = Field(
-        min_length=1, max_length=MAX_HASHES
-    )
-    """Of every wheel of that version that fits."""
-
-    @property
-    def line(self) -> str:
-        """Line of the lock for this package."""
-        hashes = " ".join(f"--hash=sha256:{sha256}" for sha256 in sorted(set(self.sha256)))
-        return f"{canonicalize_name(self.name)}=={Version(self.version)} {hashes}"
 
 
 class BuilderReport(Value):
@@ -96,7 +66,8 @@ class BuilderReport(Value):
 
     status: int
     notes: tuple[str, ...] = ()
-    packages: tuple[Resolved, ...] = Field(default=(), max_length=MAX_LOCKED)
+    requirements: tuple[str, ...] = ()
+    """Lines of a lock, of resolved packages."""
 
 
 class EnvironmentBuilder(EnvironmentCache):
@@ -110,12 +81,11 @@ class EnvironmentBuilder(EnvironmentCache):
         wheels: Mapping[str, Wheel] = PINNED,
         fetch_seconds: int = FETCH_SECONDS,
     ) -> None:
-        super().__init__(back_end.store, Uses(settings.home, back_end.kind), KEPT)
+        super().__init__(back_end.store, Uses(settings.home, back_end.kind))
         self._back_end = back_end
         self._settings = settings
         self._fetch_seconds = fetch_seconds
         self._wheels = wheels
-        self._uv_source: tuple[Path | Wheel, str] | None = None
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
         """Exact versions and hashes; errors as in the interface."""
@@ -124,15 +94,13 @@ class EnvironmentBuilder(EnvironmentCache):
         if not wanted:
             return Lock(python=python)
         await progress(f"resolving {', '.join(wanted)}")
-        request = {"task": "resolve", "packages": wanted, "uv": f"{PACKAGES}/{NAME_INSIDE}"}
-        answer, _ = await self._ask(request, wanted, progress, await self._uv(python, progress))
+        answer, _ = await self._ask({"task": "resolve", "packages": wanted}, wanted, python, progress)
+        lock = Lock(requirements=tuple(sorted(answer.requirements)), python=python)
         try:
-            lines = sorted(package.line for package in answer.packages)
-        except InvalidVersion as strange:
-            raise PackagesRejected(
-                f"The index offers a package with an invalid version: {strange}."
-            ) from strange
-        return Lock(requirements=tuple(lines), python=python)
+            read_lock(lock)
+        except PackagesRejected as strange:
+            raise SandboxError(f"The builder gave an invalid answer: {strange}") from strange
+        return lock
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
         """The environment for a lock, built at most once; errors as in the interface."""
@@ -147,33 +115,16 @@ class EnvironmentBuilder(EnvironmentCache):
         async def install() -> bytes:
             count = len(lock.requirements)
             await progress(f"installing {count} package{'s' * (count != 1)}")
-            request = {
-                "task": "install",
-                "requirements": lock.requirements,
-                "place": PACKAGES,
-                "uv": f"{PACKAGES}/{NAME_INSIDE}",
-            }
-            uv = await self._uv(python, progress) if lock.requirements else None
-            _, tar = await self._ask(request, names, progress, uv)
+            request = {"task": "install", "requirements": lock.requirements}
+            _, tar = await self._ask(request, names, python, progress)
             return tar
 
-        digest = environment_digest(lock, self._back_end.kind, await self.home_id())
+        digest = environment_digest(lock, self._back_end.kind, await self._uses.home_id())
         return await self.obtain(digest, tuple(names), install)
 
     async def _uv(self, python: str, progress: Progress) -> Environment | None:
         """The environment that is uv itself, so that it crosses into the sandbox's store once."""
-
-        def find() -> tuple[Path | Wheel, str]:
-            """The uv for this Python, and the SHA-256 of the file that it is taken from."""
-            source = find_uv(python, self._wheels, own=own_uv())
-            if isinstance(source, Wheel):
-                return source, source.sha256
-            with source.open("rb") as program:
-                return source, hashlib.file_digest(program, "sha256").hexdigest()
-
-        if self._uv_source is None:
-            self._uv_source = await to_thread.run_sync(find)
-        source, sha256 = self._uv_source
+        source = find_uv(python, self._wheels, own=own_uv())
 
         async def make() -> bytes:
             if isinstance(source, Wheel):
@@ -183,15 +134,12 @@ class EnvironmentBuilder(EnvironmentCache):
                 program = await to_thread.run_sync(source.read_bytes)
             return await to_thread.run_sync(tar_of_file, NAME_INSIDE, program, PROGRAM_MODE)
 
-        words = f"uv {sha256}\n{self._back_end.kind}\n{await self.home_id()}\n"
+        which = source.sha256 if isinstance(source, Wheel) else version("uv")
+        words = f"uv {which} {python}\n{self._back_end.kind}\n{await self._uses.home_id()}\n"
         return await self.obtain(hashlib.sha256(words.encode()).hexdigest(), ("uv",), make)
 
     async def _ask(
-        self,
-        request: dict[str, Any],
-        packages: Sequence[str],
-        progress: Progress,
-        uv: Environment | None = None,
+        self, request: dict[str, Any], packages: Sequence[str], python: str, progress: Progress
     ) -> tuple[BuilderReport, bytes]:
         """Runs one request about packages; returns the report and the bytes that come with it.
 
@@ -199,9 +147,12 @@ class EnvironmentBuilder(EnvironmentCache):
             PackagesRejected: the packages are at fault.
             SandboxError: the sandbox or the index is.
         """
+        uv = await self._uv(python, progress) if packages else None
         index = package_index(self._settings)
         authorities = await to_thread.run_sync(authorities_to_trust)
         whole = request | {
+            "uv": f"{PACKAGES}/{NAME_INSIDE}",
+            "place": PACKAGES,
             "index_url": index.url,
             "proxy": PROXY,
             "authorities": authorities.decode("utf-8", "replace"),
@@ -212,15 +163,7 @@ class EnvironmentBuilder(EnvironmentCache):
             if _STEP.fullmatch(line):  # nothing else of what the builder prints is handed on
                 await progress(line)
 
-        try:
-            result = await self._back_end.run_build(whole, index.hosts, on_line, uv)
-        except BuilderFailed as failed:
-            if failed.lacks_room:
-                raise PackagesRejected(
-                    f"{', '.join(packages)[:200]} could not be installed. {failed.message}",
-                    hint="Use fewer or smaller packages.",
-                ) from failed
-            raise
+        result = await self._back_end.run_build(whole, index.hosts, on_line, uv)
         head, _, rest = result.partition(b"\n")
         try:
             report = BuilderReport.model_validate_json(head)

@@ -1,7 +1,6 @@
-"""Records of environments and of their use: one file for each environment, one lock file for each process that uses it.
+"""Records of environments and of their last use, one file for each environment of a home.
 
-On the host, because labels of volumes cannot change. The time of a record is that of the last use. The system frees
-a lock when its process ends, however it ends.
+On the host, because labels of volumes cannot change. The time of a record is that of the last use.
 """
 
 from __future__ import annotations
@@ -10,82 +9,52 @@ import os
 import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from datetime import UTC, datetime
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from anyio import to_thread
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.file_locks import file_lock, is_lock_held, wait_for_lock
+from alita_mcp.file_locks import is_lock_held, wait_for_lock
 from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.values import Value
 
-if TYPE_CHECKING:
-    from filelock import FileLock
-
-LOCK_SECONDS = 120.0
-BUILD_SECONDS = 900.0
+IN_USE_SECONDS = 900.0
+"""What was used so recently is in use: each process notes more often what its workers have open."""
+KEEP_SECONDS = 30 * 86_400.0
+"""So long an environment is kept without use."""
+MAX_BYTES = 4 << 30
+"""So large all of them may be together."""
+LOCK_SECONDS = 900.0
 """How long the build of the same environment by another process is waited for."""
-_RECORD = ".json"
 
 
 class Record(Value):
-    """Stored facts about an environment."""
+    """Stored facts about a complete environment; earlier versions stored more."""
 
-    kind: str
+    model_config = ConfigDict(extra="ignore")
     packages: tuple[str, ...]
     size_bytes: int
-    made_at: str
-    """ISO 8601, UTC."""
 
 
-class Use(Value):
+class Use(Record):
     """Use of one environment, as its home records it."""
 
     digest: str
-    record: Record | None
-    """None while it is built, and after a build that was killed."""
     last_used: float
     """Seconds since the epoch."""
     in_use: bool
-    """Whether a living process holds it."""
-
-    @property
-    def size_bytes(self) -> int:
-        """Size in bytes; 0 where it is unknown."""
-        return self.record.size_bytes if self.record else 0
 
 
-class Bounds(Value):
-    """Limits of the stored environments: age in seconds and size in bytes."""
-
-    keep_seconds: float
-    max_bytes: int
-
-
-KEPT = Bounds(keep_seconds=30 * 86_400.0, max_bytes=4 << 30)
-"""Thirty days without use, or 4 GiB together."""
-NOTHING_KEPT = Bounds(keep_seconds=0.0, max_bytes=0)
-"""Drops all unused environments."""
-
-
-class Collected(Value):
-    """Report of a collection."""
-
-    dropped: tuple[Use, ...]
-    kept: tuple[Use, ...]
-
-
-def environments_to_drop(uses: Sequence[Use], bounds: Bounds, now: float) -> tuple[Use, ...]:
-    """The environments to drop, least recently used first; never one in use."""
+def environments_to_drop(
+    uses: Sequence[Use], now: float, keep_seconds: float, max_bytes: int = MAX_BYTES
+) -> tuple[Use, ...]:
+    """The environments to drop, least recently used first, until the rest is young and fits; never one in use."""
     size = sum(use.size_bytes for use in uses)
     chosen: list[Use] = []
     for use in sorted(uses, key=lambda use: use.last_used):
-        expired = now - use.last_used >= bounds.keep_seconds
-        if not use.in_use and (expired or size > bounds.max_bytes):
+        expired = now - use.last_used >= keep_seconds
+        if not use.in_use and (expired or size > max_bytes):
             chosen.append(use)
             size -= use.size_bytes
     return tuple(chosen)
@@ -96,54 +65,34 @@ class Uses:
 
     def __init__(self, home: Path, kind: str, lock_seconds: float = LOCK_SECONDS) -> None:
         self._lock_seconds = lock_seconds
-        self._root = home / "environments" / ".uses"
-        self._folder = self._root / kind
-        self._kind = kind
-        self._locks: dict[str, FileLock] = {}
+        self._folder = home / "environments" / ".uses" / kind
 
-    def lock_records(self) -> AbstractAsyncContextManager[None]:
-        """Holds the lock of the records; for short work only.
+    async def home_id(self) -> str:
+        """Identifier of this home, unique because engines may be shared.
 
         Raises:
-            SandboxError: another process holds the lock for too long, or the home cannot be written.
+            SandboxError: as `lock`.
         """
-        return self._lock_file(
-            self._root / f"{self._kind}.lock", self._lock_seconds, f"has locked {self._folder}"
-        )
+        file = self._folder.parent / "id"
+        async with self._hold(file.with_suffix(".lock")):
+            known = file.read_text("ascii").strip() if file.exists() else ""
+            if not known:
+                file.write_text(known := uuid.uuid4().hex, "ascii")
+            return known
 
-    def lock_build(self, digest: str) -> AbstractAsyncContextManager[None]:
-        """Holds the lock of the build of an environment; errors as `lock_records`."""
-        return self._lock_file(self._build_lock(digest), BUILD_SECONDS, f"has been building {digest}")
-
-    def home_id(self) -> str:
-        """Identifier of this home, unique because engines may be shared; call it under the lock."""
-        file = self._root / "id"
-        try:
-            if known := file.read_text("ascii").strip():
-                return known
-        except FileNotFoundError:
-            pass
-        file.write_text(fresh := uuid.uuid4().hex, "ascii")
-        return fresh
-
-    async def hold(self, digest: str) -> None:
-        """Keeps an environment from being dropped until `release` or the end of this process, and notes its use.
+    @asynccontextmanager
+    async def lock(self, digest: str) -> AsyncIterator[None]:
+        """Keeps others from building or dropping an environment, and from noting its use, meanwhile.
 
         Raises:
-            SandboxError: as `lock_records`.
+            SandboxError: another process does so for too long, or the home cannot be written.
         """
-        if digest not in self._locks:
-            async with self.lock_records():
-                await to_thread.run_sync(self._take, digest)
-        with suppress(OSError):  # not recorded yet, or another user's
-            os.utime(self._record(digest))
+        async with self._hold(self._lock_file(digest)):
+            yield
 
-    def release(self, digest: str) -> None:
-        """Ends `hold`."""
-        if lock := self._locks.pop(digest, None):
-            lock.release()
-            with suppress(OSError):
-                Path(lock.lock_file).unlink()
+    def is_locked(self, digest: str) -> bool:
+        """Whether anybody builds or drops it now."""
+        return is_lock_held(self._lock_file(digest))
 
     def note(self, digest: str, packages: tuple[str, ...], size_bytes: int) -> None:
         """Records that an environment is complete.
@@ -151,83 +100,64 @@ class Uses:
         Raises:
             SandboxError: the home cannot be written.
         """
-        made_at = datetime.now(UTC).isoformat(timespec="seconds")
-        record = Record(kind=self._kind, packages=packages, size_bytes=size_bytes, made_at=made_at)
+        record = Record(packages=packages, size_bytes=size_bytes)
         try:
-            self._record(digest).write_text(record.model_dump_json(), "utf-8")
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._record_file(digest).write_text(record.model_dump_json(), "utf-8")
         except OSError as problem:
             raise SandboxError(f"The use of an environment cannot be recorded: {problem}.") from problem
 
-    def idle_seconds(self, digest: str) -> float:
-        """Seconds since the last use that was noted."""
-        return time.time() - _mtime(self._record(digest))
+    def note_use(self, digest: str) -> None:
+        """Records that an environment is used now."""
+        with suppress(OSError):  # not recorded yet, or another user's
+            os.utime(self._record_file(digest))
 
-    def is_in_use(self, digest: str) -> bool:
-        """Whether a living process holds it."""
-        return any(map(is_lock_held, self._holders(digest)))
+    def read_use(self, digest: str) -> Use | None:
+        """The use of an environment; None where it is not recorded as complete."""
+        file = self._record_file(digest)
+        try:
+            record, last_used = Record.model_validate_json(file.read_bytes()), file.stat().st_mtime
+        except (OSError, ValidationError):
+            return None
+        in_use = time.time() - last_used < IN_USE_SECONDS
+        return Use(**record.model_dump(), digest=digest, last_used=last_used, in_use=in_use)
 
-    def forget_environment(self, digest: str) -> None:
-        """Removes the record and all lock files of an environment that no process holds; call it under the lock."""
-        for file in (self._record(digest), *self._holders(digest), self._build_lock(digest)):
-            file.unlink(missing_ok=True)
+    def forget_record(self, digest: str) -> None:
+        """Removes the record of an environment; call it under the lock."""
+        self._record_file(digest).unlink(missing_ok=True)
+
+    def remove_lock(self, digest: str) -> None:
+        """Removes the lock file of an environment that is gone; call it under the lock."""
+        with suppress(OSError):  # on Windows it stays while it is held
+            self._lock_file(digest).unlink()
 
     def list_uses(self) -> tuple[Use, ...]:
-        """All environments made or begun in this home."""
-        files = [file for file in self._folder.glob("*") if file.is_file()]
-        names = {file.name.partition("@")[0].removesuffix(_RECORD) for file in files}
-        return tuple(
-            Use(
-                digest=digest,
-                record=_read(self._record(digest)),
-                last_used=max(map(_mtime, (self._record(digest), *self._holders(digest)))),
-                in_use=self.is_in_use(digest),
-            )
-            for digest in sorted(names)
+        """All environments recorded as complete in this home."""
+        found = (self.read_use(file.stem) for file in sorted(self._folder.glob("*.json")))
+        return tuple(use for use in found if use)
+
+    def list_begun(self) -> frozenset[str]:
+        """Digests of all environments that anybody began to build in this home, complete ones among them."""
+        return (
+            frozenset(file.stem for file in self._folder.iterdir()) if self._folder.is_dir() else frozenset()
         )
 
     @asynccontextmanager
-    async def _lock_file(self, file: Path, seconds: float, what: str) -> AsyncIterator[None]:
+    async def _hold(self, file: Path) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             try:
-                for folder in (self._folder, file.parent):
-                    folder.mkdir(parents=True, exist_ok=True)
-                await stack.enter_async_context(wait_for_lock(file, seconds))
+                self._folder.mkdir(parents=True, exist_ok=True)
+                await stack.enter_async_context(wait_for_lock(file, self._lock_seconds))
             except TimeoutError as late:
-                raise SandboxError(f"Another process {what} for {seconds:g} s.") from late
+                raise SandboxError(
+                    f"Another process has locked {file} for {self._lock_seconds:g} s."
+                ) from late
             except OSError as problem:
-                raise SandboxError(f"{self._folder} cannot be locked: {problem}.") from problem
+                raise SandboxError(f"{file} cannot be locked: {problem}.") from problem
             yield
 
-    def _take(self, digest: str) -> None:
-        """Holds a lock file of its own, and removes those of processes that ended."""
-        for other in self._holders(digest):
-            with suppress(OSError):  # on Windows it stays while another process looks at it
-                if not is_lock_held(other):
-                    other.unlink()
-        if digest not in self._locks:
-            self._locks[digest] = file_lock(self._folder / f"{digest_name(digest)}@{uuid.uuid4().hex}")
-            self._locks[digest].acquire()
+    def _lock_file(self, digest: str) -> Path:
+        return self._folder / f"{digest_name(digest)}.lock"
 
-    def _build_lock(self, digest: str) -> Path:
-        return self._root / "building" / digest_name(digest)
-
-    def _record(self, digest: str) -> Path:
-        return self._folder / f"{digest_name(digest)}{_RECORD}"
-
-    def _holders(self, digest: str) -> list[Path]:
-        return list(self._folder.glob(f"{digest_name(digest)}@*"))
-
-
-def _mtime(file: Path) -> float:
-    try:
-        return file.stat().st_mtime
-    except OSError:
-        return 0.0
-
-
-def _read(file: Path) -> Record | None:
-    """A record that was cut short is none: its environment is looked at again."""
-    try:
-        return Record.model_validate_json(file.read_bytes())
-    except (OSError, ValidationError):
-        return None
+    def _record_file(self, digest: str) -> Path:
+        return self._folder / f"{digest_name(digest)}.json"

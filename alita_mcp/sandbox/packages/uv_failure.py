@@ -17,12 +17,8 @@ _CUT_SHORT = re.compile(
 _HTTP = re.compile(
     r"HTTP status (?:client|server) error \(([^)\n]*)\)|(operation timed out|dns error|tunnel[^.:]*)"
 )
-_ABSENT = re.compile(r"(\S+) was not found in the package registry")
-_NO_WHEEL = re.compile(r"([A-Za-z0-9._-]+)(?:\S*) has no (?:usable wheels|wheels with a matching)")
-_PYTHON = re.compile(r"(\S+) (?:requires|depends on) Python ?([<>=!~][^\s,]*)")
+_CAUSE = re.compile(r"\s*(?:error|cause): ")
 _BECAUSE = re.compile(r"Because (.*?)(?:, we can conclude|$)", re.DOTALL)
-_INVALID = re.compile(r"(\S+) has an invalid package format|The structure of `([^`\n]+)`")
-_STRUCTURE = re.compile(r"The structure of `[^`\n]+` \([^)\n]*\) was invalid:\s*(.+)")
 _OTHER_VERSIONS = "Take other versions, or leave out one of them."
 _WHEELS = "Take a package that has a wheel for the sandbox's Python, or the standard library."
 _INDEX = "See ALITA_PACKAGE_INDEX and SSL_CERT_FILE."
@@ -49,6 +45,21 @@ _KNOWN: tuple[tuple[str, type[AlitaError], str, str], ...] = (
     ),
 )  # fmt: skip
 """Complaints, and what each of them means; the first one that is found counts."""
+_UNUSABLE: tuple[tuple[str, str, str], ...] = (
+    (
+        r"The structure of `([^`\n]+)` \([^)\n]*\) was invalid:\s*(.+)",
+        "{0} is not a valid wheel: {1}.", _WHEELS,
+    ),
+    (
+        r"(\S+) was not found in the package registry",
+        "{0!r}{needed} does not exist in the package index.", "Check its name.",
+    ),
+    (
+        r"([A-Za-z0-9._-]+)(?:\S*) has no (?:usable wheels|wheels with a matching)",
+        "{0!r}{needed} has no wheel for the sandbox's Python.", _WHEELS,
+    ),
+)  # fmt: skip
+"""The same for what is wrong with a package; `needed` names the one that asks for it, where that is not the person."""
 
 
 def failure_of(notes: Sequence[str], packages: Sequence[str]) -> AlitaError:
@@ -60,59 +71,25 @@ def failure_of(notes: Sequence[str], packages: Sequence[str]) -> AlitaError:
         if found := re.search(pattern, told, re.MULTILINE):
             return error(message.format(*found.groups(), asked=asked), hint=hint)
     # 2. no answer from the index; a download that came through whole, of a file that is none, is no such case
+    causes = [line.strip().partition(": ")[2] for line in told.splitlines() if _CAUSE.match(line)]
     is_broken_file = "Failed to extract" in told or "Failed to read metadata" in told
     if _NETWORK.search(told) and (_CUT_SHORT.search(told) or not is_broken_file):
-        causes = [line.partition("cause: ")[2] for line in told.splitlines() if "cause: " in line]
         found = _HTTP.search(told)
-        reason = (found[1] or found[2]) if found else (causes[-1] if causes else told.splitlines()[0])
+        reason = (found[1] or found[2]) if found else (causes or [told.partition("\n")[0]])[-1]
         return SandboxError(
             f"The package index could not be reached: {reason[:300].rstrip('. ')}.", hint=_INDEX
         )
-    # 3. packages that do not go together, or with this Python
-    if failure := _unsolvable(told, asked):
-        return failure
-    # 4. all else: its first and its last cause
-    causes = [
-        note.partition(": ")[2]
-        for note in told.splitlines()
-        if note.lstrip().startswith(("error: ", "cause: "))
-    ]
-    reason = ": ".join(causes[:1] + causes[-1:] if len(causes) > 1 else causes) or "uv gave no reason"
+    # 3. a package that nothing can use
+    for pattern, message, hint in _UNUSABLE:
+        if found := re.search(pattern, told):
+            first, *rest = (group.strip().rstrip(".")[:200] for group in found.groups())
+            asking = rf"(?<!\S)(\S+?)(?:==\S+)? depends? on {re.escape(first)}(?![A-Za-z0-9_-])"
+            needed = f", which {one[1]} needs," if (one := re.search(asking, told)) else ""
+            return PackagesRejected(message.format(first, *rest, needed=needed), hint=hint)
+    # 4. packages that do not go together, or with this Python: uv's own reason
+    if because := _BECAUSE.search(told):
+        reason = " ".join(because[1].split())
+        return PackagesRejected(f"{asked} cannot be resolved: {reason[:500]}.", hint=_OTHER_VERSIONS)
+    # 5. all else: its first and its last cause
+    reason = ": ".join(dict.fromkeys(causes[:1] + causes[-1:])) or "uv gave no reason"
     return PackagesRejected(f"{asked} could not be installed: {reason[:300].rstrip('. ')}.", hint=_WHEELS)
-
-
-def _unsolvable(told: str, asked: str) -> AlitaError | None:
-    if found := _STRUCTURE.search(told):
-        name = _INVALID.search(told)
-        what = (name[1] or name[2]) if name else asked
-        return PackagesRejected(
-            f"{what} is not a valid wheel: {found[1].strip().rstrip('.')[:200]}.", hint=_WHEELS
-        )
-    because = _BECAUSE.search(told)
-    if because is None:
-        return None
-    if found := _ABSENT.search(told):
-        what = f"{found[1]!r}{_dependent_of(found[1], told)}"
-        return PackagesRejected(f"{what} does not exist in the package index.", hint="Check its name.")
-    if found := _NO_WHEEL.search(told):
-        what = f"{found[1]!r}{_dependent_of(found[1], told)}"
-        return PackagesRejected(f"{what} has no wheel for the sandbox's Python.", hint=_WHEELS)
-    reason = " ".join(because[1].split())
-    if found := re.fullmatch(
-        r"(?:only .+ (?:is|are) available|there (?:is|are) no versions? of .+) and you require (\S+)", reason
-    ):
-        return PackagesRejected(
-            f"{found[1]!r} matches no version in the index: {reason}.", hint=_OTHER_VERSIONS
-        )
-    if found := _PYTHON.search(reason):
-        return PackagesRejected(
-            f"{found[1]} needs Python {found[2]}, which is not the sandbox's: {reason[:300]}.",
-            hint=_OTHER_VERSIONS,
-        )
-    return PackagesRejected(f"{asked} conflict: {reason[:500]}.", hint=_OTHER_VERSIONS)
-
-
-def _dependent_of(name: str, told: str) -> str:
-    """Which package asks for it, where that is not the person."""
-    found = re.search(rf"(?<!\S)(\S+?)(?:==\S+)? depends? on {re.escape(name)}(?![A-Za-z0-9_-])", told)
-    return f", which {found[1]} needs," if found else ""

@@ -23,109 +23,66 @@ SOCKET_PACKAGES = {
     "redis": "redis", "websocket-client": "websocket", "websockets": "websockets",
 }  # fmt: skip
 """Packages that do their work over sockets, by their names in the index, each with its module."""
-_OF_PROCESSES = (
-    "os.system", "os.popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.posix_spawnp", "os.execl", "os.execle",
-    "os.execlp", "os.execlpe", "os.execv", "os.execve", "os.execvp", "os.execvpe", "os.spawnl", "os.spawnle",
-    "os.spawnlp", "os.spawnlpe", "os.spawnv", "os.spawnve", "os.spawnvp", "os.spawnvpe", "os.kill", "os.killpg",
-    "os.wait", "os.wait3", "os.wait4", "os.waitid", "os.waitpid", "os.register_at_fork",
+_LACKS = (
+    (
+        "bz2, lzma and zstd", "compress with zlib, gzip or zipfile",
+        "bz2 lzma compression.bz2 compression.lzma compression.zstd",
+    ),
+    (
+        "sockets and ssl", WITHOUT_SOCKETS,
+        """ssl _ssl socket.socket socket.create_connection socket.create_server socket.socketpair socket.fromfd
+        socket.getaddrinfo socket.gethostbyname socket.gethostbyname_ex socket.gethostbyaddr socket.getnameinfo
+        asyncio.open_connection asyncio.start_server ftplib imaplib poplib smtplib""",
+    ),
+    (
+        f"packages that open sockets ({', '.join(list(SOCKET_PACKAGES)[:4])} and others)", WITHOUT_SOCKETS,
+        " ".join(SOCKET_PACKAGES.values()),
+    ),
+    (
+        "threads",
+        "use a plain loop; concurrent.futures.ThreadPoolExecutor and asyncio.to_thread run one task after the other",
+        """threading.Thread threading.Timer _thread.start_new_thread _thread.start_joinable_thread
+        socketserver.ThreadingMixIn socketserver.ThreadingTCPServer http.server.ThreadingHTTPServer
+        logging.handlers.QueueListener""",
+    ),
+    (
+        "processes", "do it in Python; concurrent.futures.ThreadPoolExecutor works, one task after the other",
+        """subprocess _posixsubprocess multiprocessing _multiprocessing pty concurrent.interpreters
+        concurrent.futures.ProcessPoolExecutor concurrent.futures.process
+        concurrent.futures.InterpreterPoolExecutor concurrent.futures.interpreter asyncio.create_subprocess_exec
+        asyncio.create_subprocess_shell asyncio.subprocess socketserver.ForkingMixIn
+        socketserver.ForkingTCPServer os.system os.popen os.fork os.forkpty os.posix_spawn os.posix_spawnp
+        os.execl os.execle os.execlp os.execlpe os.execv os.execve os.execvp os.execvpe os.spawnl os.spawnle
+        os.spawnlp os.spawnlpe os.spawnv os.spawnve os.spawnvp os.spawnvpe os.kill os.killpg os.wait os.wait3
+        os.wait4 os.waitid os.waitpid os.register_at_fork""",
+    ),
+    ("native code and its memory", "use struct, array, memoryview and io.BytesIO", "ctypes _ctypes mmap"),
+    (
+        "terminals and windows", "take arguments and return what there is to see",
+        "curses _curses tkinter _tkinter turtle turtledemo readline termios tty os.get_terminal_size",
+    ),
+    (
+        "alarms and signals between processes",
+        "look at time.monotonic() in the loop; each call is ended at its time limit",
+        """signal.alarm signal.setitimer signal.getitimer signal.pause signal.sigwait signal.sigtimedwait
+        signal.pthread_kill signal.pthread_sigmask""",
+    ),
+    (
+        "users, groups and resources of a Unix system", "leave it out; there is one user and one process",
+        """fcntl grp pwd resource syslog os.getuid os.geteuid os.getgid os.getegid os.getgroups os.getlogin
+        os.getppid os.getloadavg os.chown os.nice os.mkfifo os.pipe os.memfd_create os.sched_getaffinity
+        select.epoll selectors.EpollSelector""",
+    ),
+    ("links between files", "copy the file with shutil.copy2", "os.link os.symlink"),
+    ("dbm.gnu and dbm.ndbm", "use sqlite3 or dbm.dumb", "dbm.gnu dbm.ndbm _gdbm _dbm"),
+    ("hashlib.scrypt", "derive keys with hashlib.pbkdf2_hmac", "hashlib.scrypt"),
+    ("time.tzset", "use zoneinfo.ZoneInfo", "time.tzset"),
+    ("ensurepip and venv", "name the packages of the tool", "ensurepip venv"),
 )  # fmt: skip
-LACKS = (
-    Missing(
-        feature="bz2, lzma and zstd",
-        names=("bz2", "lzma", "compression.bz2", "compression.lzma", "compression.zstd"),
-        instead="compress with zlib, gzip or zipfile",
-    ),
-    Missing(
-        feature="sockets and ssl",
-        names=(
-            "ssl", "_ssl", "socket.socket", "socket.create_connection", "socket.create_server",
-            "socket.socketpair", "socket.fromfd", "socket.getaddrinfo", "socket.gethostbyname",
-            "socket.gethostbyname_ex", "socket.gethostbyaddr", "socket.getnameinfo",
-            "asyncio.open_connection", "asyncio.start_server", "ftplib", "imaplib", "poplib", "smtplib",
-        ),
-        instead=WITHOUT_SOCKETS,
-    ),
-    Missing(
-        feature=f"packages that open sockets ({', '.join(list(SOCKET_PACKAGES)[:4])} and others)",
-        names=tuple(SOCKET_PACKAGES.values()),
-        instead=WITHOUT_SOCKETS,
-    ),
-    Missing(
-        feature="threads",
-        names=(
-            "threading.Thread", "threading.Timer", "_thread.start_new_thread",
-            "_thread.start_joinable_thread", "socketserver.ThreadingMixIn",
-            "socketserver.ThreadingTCPServer", "http.server.ThreadingHTTPServer",
-            "logging.handlers.QueueListener",
-        ),
-        instead="use a plain loop; concurrent.futures.ThreadPoolExecutor, asyncio.to_thread and threading.Lock work, "
-        "one task after the other",
-    ),
-    Missing(
-        feature="processes",
-        names=(
-            "subprocess", "_posixsubprocess", "multiprocessing", "_multiprocessing", "pty",
-            "concurrent.interpreters", "concurrent.futures.ProcessPoolExecutor",
-            "concurrent.futures.process", "concurrent.futures.InterpreterPoolExecutor",
-            "concurrent.futures.interpreter", "asyncio.create_subprocess_exec",
-            "asyncio.create_subprocess_shell", "asyncio.subprocess", "socketserver.ForkingMixIn",
-            "socketserver.ForkingTCPServer", *_OF_PROCESSES,
-        ),
-        instead="do it in Python; concurrent.futures.ThreadPoolExecutor works, one task after the other",
-    ),
-    Missing(
-        feature="native code and its memory",
-        names=("ctypes", "_ctypes", "mmap"),
-        instead="use struct, array, memoryview and io.BytesIO",
-    ),
-    Missing(
-        feature="terminals and windows",
-        names=(
-            "curses", "_curses", "tkinter", "_tkinter", "turtle", "turtledemo", "readline", "termios",
-            "tty", "os.get_terminal_size",
-        ),
-        instead="take arguments and return what there is to see",
-    ),
-    Missing(
-        feature="alarms and signals between processes",
-        names=(
-            "signal.alarm", "signal.setitimer", "signal.getitimer", "signal.pause", "signal.sigwait",
-            "signal.sigtimedwait", "signal.pthread_kill", "signal.pthread_sigmask",
-        ),
-        instead="look at time.monotonic() in the loop; each call is ended at its time limit",
-    ),
-    Missing(
-        feature="users, groups and resources of a Unix system",
-        names=(
-            "fcntl", "grp", "pwd", "resource", "syslog", "os.getuid", "os.geteuid", "os.getgid",
-            "os.getegid", "os.getgroups", "os.getlogin", "os.getppid", "os.getloadavg", "os.chown",
-            "os.nice", "os.mkfifo", "os.pipe", "os.memfd_create", "os.sched_getaffinity", "select.epoll",
-            "selectors.EpollSelector",
-        ),
-        instead="leave it out; there is one user and one process",
-    ),
-    Missing(
-        feature="links between files",
-        names=("os.link", "os.symlink"),
-        instead="copy the file with shutil.copy2",
-    ),
-    Missing(
-        feature="dbm.gnu and dbm.ndbm",
-        names=("dbm.gnu", "dbm.ndbm", "_gdbm", "_dbm"),
-        instead="use sqlite3 or dbm.dumb",
-    ),
-    Missing(
-        feature="hashlib.scrypt",
-        names=("hashlib.scrypt",),
-        instead="derive keys with hashlib.pbkdf2_hmac",
-    ),
-    Missing(feature="time.tzset", names=("time.tzset",), instead="use zoneinfo.ZoneInfo"),
-    Missing(
-        feature="ensurepip and venv",
-        names=("ensurepip", "venv"),
-        instead="name the packages of the tool",
-    ),
-)  # fmt: skip
+LACKS = tuple(
+    Missing(feature=feature, instead=instead, names=tuple(names.split()))
+    for feature, instead, names in _LACKS
+)
 """Tested against the component: all that it lacks is named, and nothing that it has."""
 
 

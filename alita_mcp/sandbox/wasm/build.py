@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
 from importlib import metadata
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 FILE = "python.wasm"
@@ -25,7 +25,8 @@ TOOLS = ("componentize-py==0.25.1", "tzdata==2026.6")
 _HERE = Path(__file__).parent
 _SOURCES = (
     "wire/__init__.py", "wire/strict_json.py", "runner/__init__.py", "runner/tool/__init__.py",
-    "runner/tool/failures.py", "runner/tool/grants.py", "runner/tool/shapes.py", "runner/tool/workspace.py",
+    "runner/tool/calling.py", "runner/tool/failures.py", "runner/tool/grants.py", "runner/tool/pictures.py",
+    "runner/tool/shapes.py", "runner/tool/workspace.py",
 )  # fmt: skip
 """Sources of the sandbox package that go into it besides `guest/`."""
 _PROGRAM = _HERE.parents[1] / "runs" / "program.py"
@@ -100,12 +101,11 @@ def _check_tools() -> None:
         try:
             found = metadata.version(name)
         except metadata.PackageNotFoundError:
-            hint = _NO_TOOL if tool is TOOLS[0] else "Install it."
-            raise BuildFailed(
-                f"The embedded sandbox is built with {tool}, which is not installed. {hint}"
-            ) from None
+            found = "no version"
         if found != pinned:
-            raise BuildFailed(f"The embedded sandbox is built with {tool}; installed is {found}.")
+            raise BuildFailed(
+                f"The embedded sandbox is built with {tool}, and {found} of it is installed. {_NO_TOOL}"
+            )
 
 
 def _componentize(work: Path, target: Path) -> None:
@@ -144,17 +144,9 @@ def _componentize(work: Path, target: Path) -> None:
 
 def _program() -> str:
     """Loaded by its path: where a package is made, nothing of ours can be imported."""
-    spec = spec_from_file_location("program_of_runs", _PROGRAM)
-    if spec is None or spec.loader is None:
-        raise BuildFailed(f"{_PROGRAM} cannot be read.")
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return str(module.program())
+    return str(runpy.run_path(str(_PROGRAM))["program"]())
 
 
 def _package_folder(package: str) -> Path:
     """The folder of a package that is installed."""
-    spec = find_spec(package)
-    if spec is None or spec.origin is None:
-        raise BuildFailed(f"The package {package!r} is broken: install it again.")
-    return Path(spec.origin).parent
+    return Path(str(metadata.distribution(package).locate_file(package)))

@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import re
+import stat
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import time
 from contextlib import suppress
 from functools import cache, partial
 from importlib import metadata
+from io import BufferedReader
 from pathlib import Path
 
 import anyio
@@ -30,7 +32,6 @@ from alita_mcp.file_locks import wait_for_lock
 from alita_mcp.sandbox.interface import Progress
 from alita_mcp.sandbox.wasm.build import PYTHON
 from alita_mcp.sandbox.wasm.component import Component
-from alita_mcp.sandbox.wasm.private import open_private, private_folder
 from alita_mcp.sandbox.wasm.process import MAX_COMPLAINTS, NO_WINDOW, NOWHERE, helper_process, module_command
 from alita_mcp.sandbox.wasm.worker.features import SETTINGS
 from alita_mcp.values import Value
@@ -49,6 +50,13 @@ _OURS = re.compile(r"([0-9a-f]{32})[-0-9a-f]*\.(?:cwasm|partial|unneeded|json)")
 """All files of ours in the folder, those of earlier releases too."""
 _STEPS_BACK = getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0)
 """On Windows; elsewhere the compiler steps back by itself."""
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_REMOVE = "Remove it; it is made anew."
+_OTHERS_ENTER = stat.S_IRWXG | stat.S_IRWXO
+_FLAGS = (
+    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+)
 
 
 class Compiled(Value):
@@ -156,14 +164,14 @@ class CompiledFiles:
 
     def note_unneeded(self, component: Component) -> None:
         """Notes that another sandbox was chosen, so that the next start does not compile unasked."""
-        marker = private_folder(self.folder) / f"{key_for(component)}.unneeded"
+        marker = _private_folder(self.folder) / f"{key_for(component)}.unneeded"
         with suppress(OSError):
             marker.touch()
 
     def _find(self, key: str) -> Compiled | None:
-        folder = private_folder(self.folder)
+        folder = _private_folder(self.folder)
         for path in folder.glob(f"{key}-*.cwasm"):
-            with suppress(OSError), open_private(path) as file:
+            with suppress(OSError), _open_private(path) as file:
                 name, status = _NAME.fullmatch(path.name), os.fstat(file.fileno())
                 if name and hashlib.file_digest(file, "sha256").hexdigest() == name["sha256"]:
                     found = Compiled(
@@ -237,3 +245,65 @@ def _machine() -> str:
     with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
         able = next((line for line in lines if line.startswith(("flags", "Features"))), able)
     return f"{sys.platform} {platform.machine()} {able}"
+
+
+def _private_folder(folder: Path) -> Path:
+    """Checks that a folder is private; makes it where it is missing.
+
+    On Windows it lies in the user's profile, whose access list keeps others out; elsewhere owner and mode are checked,
+    and that no other user can replace it. A folder above it that the user's group may write is allowed: many systems
+    give each user a group of their own.
+
+    Raises:
+        SandboxUnavailable: it cannot be made, or somebody else can change it.
+    """
+    try:
+        folder = folder.parent.resolve() / folder.name
+        for place in (*reversed(folder.parents), folder):
+            if not place.is_dir():
+                with suppress(FileExistsError):
+                    place.mkdir(mode=0o700)  # whatever the umask allows
+        weakness = _find_weakness(folder)
+    except OSError as problem:
+        raise SandboxUnavailable(
+            f"The folder for compiled files cannot be used: {problem}.",
+            hint="It lies in the user's folder for caches, which must be writable (on Linux XDG_CACHE_HOME names it).",
+        ) from problem
+    if weakness is not None:
+        why, hint = weakness
+        raise SandboxUnavailable(f"{folder} is not private: {why}. Nothing was loaded from it.", hint=hint)
+    return folder
+
+
+def _find_weakness(folder: Path) -> tuple[str, str] | None:
+    """Why somebody else could change the folder, and what to do; None where nobody can."""
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or getattr(found, "st_reparse_tag", False):
+        return "it is a link or a file, not a folder", _REMOVE
+    if os.name != "posix":
+        return None
+    if found.st_uid != os.geteuid():
+        return f"it belongs to another user ({found.st_uid})", _REMOVE
+    if found.st_mode & _OTHERS_WRITE:
+        mode = f"others may write to it (mode {found.st_mode & 0o7777:o})"
+        return mode, "Remove it with all that is in it; it is made anew."
+    if found.st_mode & _OTHERS_ENTER:
+        folder.chmod(0o700)
+    for above in folder.parents[:-1]:
+        its = above.stat()
+        if its.st_uid not in (os.geteuid(), 0):
+            return f"{above} belongs to another user ({its.st_uid})", "Set HOME to your own folder."
+        if its.st_mode & stat.S_IWOTH and not its.st_mode & stat.S_ISVTX:
+            return f"everybody may write to {above}", f"Run: chmod o-w {above}"
+    return None
+
+
+def _open_private(path: Path) -> BufferedReader:
+    """Opens a file that only the user may write; OSError where it is another one."""
+    file = os.fdopen(os.open(path, _FLAGS), "rb")
+    found = os.fstat(file.fileno())
+    is_ours = os.name != "posix" or (found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or not is_ours:
+        file.close()
+        raise PermissionError(f"{path} is not a file of this user's alone")
+    return file

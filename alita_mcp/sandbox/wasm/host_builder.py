@@ -26,7 +26,7 @@ from alita_mcp.sandbox.packages.builder import (
     BUILD_SCRATCH_BYTES,
     BUILD_SECONDS,
     MAX_RESULT_BYTES,
-    BuilderFailed,
+    build_failure,
 )
 from alita_mcp.sandbox.packages.uv_binary import own_uv
 from alita_mcp.sandbox.wasm.build import PYTHON
@@ -71,7 +71,7 @@ class HostBuilder:
         async def answer(stream: ByteStream) -> None:
             with suppress(*_GONE):
                 async with stream:
-                    await serve(_Client(stream), policy)
+                    await serve(stream, policy)
 
         # uv reaches the index alone: through this proxy on loopback, which ends with the build
         with (
@@ -115,12 +115,12 @@ async def _run(work: Path, request: dict[str, Any], on_line: Progress) -> bytes:
         complaints.seek(max(0, complaints.seek(0, os.SEEK_END) - _LONGEST_LINE))
         last = complaints.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
     if status is None:
-        raise BuilderFailed(f"The build took more than {BUILD_SECONDS:g} s.", lacks_room=True)
+        raise build_failure(f"The build took more than {BUILD_SECONDS:g} s.", lacks_room=True)
     if status:
         lacks_room = status < 0 or "No space left" in last
-        raise BuilderFailed(f"The build failed: {last or f'status {status}'}.", lacks_room=lacks_room)
+        raise build_failure(f"The build failed: {last or f'status {status}'}.", lacks_room=lacks_room)
     if answered.stat().st_size > MAX_RESULT_BYTES:
-        raise BuilderFailed("They take more room than an environment may have.", lacks_room=True)
+        raise build_failure("They take more room than an environment may have.", lacks_room=True)
     return await to_thread.run_sync(answered.read_bytes)
 
 
@@ -133,22 +133,3 @@ class _Bounded:
 
     async def open(self, host: str, port: int) -> ByteStream:
         return MeteredStream(await self._allowed.open(host, port), self._budget, lambda _stream: None)
-
-
-class _Client:
-    """A connection of uv's, as the proxy takes it."""
-
-    def __init__(self, stream: ByteStream) -> None:
-        self._stream = stream
-
-    async def receive(self) -> bytes:
-        try:
-            return await self._stream.receive()
-        except (anyio.EndOfStream, *_GONE):
-            return b""
-
-    async def send(self, data: bytes) -> None:
-        await self._stream.send(data)
-
-    async def end(self) -> None:
-        await self._stream.send_eof()

@@ -6,14 +6,12 @@ Nothing of a wheel runs on the host. The modules are compiled inside, where a wh
 from __future__ import annotations
 
 import base64
-import csv
 import hashlib
 import io
 import json
 import re
 import zipfile
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -41,7 +39,6 @@ _TESTS = {"test", "tests"}
 """Folders whose modules are compiled at their import, which is rare."""
 _FILE = ".zip"
 _NATIVE = re.compile(r"(?P<module>[^/.]+)(?:\.[^/]*)?\.(?:so|pyd)$")
-_RECORD = re.compile(r"(?P<package>[^/]+)\.dist-info/RECORD")
 _LARGE = Limits(wall_seconds=120, cpu_seconds=120, memory_bytes=768 << 20, result_bytes=MAX_ORDER_BYTES)
 _COMPILE = f"""
 import base64, importlib.util, marshal, warnings
@@ -207,23 +204,14 @@ def _batches(files: dict[str, bytes]) -> Iterator[dict[str, str]]:
         yield batch
 
 
-def native_modules(files: dict[str, bytes]) -> dict[str, str]:
-    """Modules that exist as native code only, each with its package, as in `numpy-2.1.0`.
-
-    What a package says of its files is a stranger's text: what cannot be read says nothing.
-    """
-    owners: dict[str, str] = {}
-    for path, content in files.items():
-        if record := _RECORD.fullmatch(path):
-            with suppress(csv.Error):
-                for row in csv.reader(content.decode("utf-8", "replace").splitlines()):
-                    owners[row[0] if row else ""] = record["package"]
-    found: dict[str, str] = {}
+def _native_modules(files: dict[str, bytes]) -> list[str]:
+    """Modules that exist as native code only."""
+    found = []
     for path in files:
         if match := _NATIVE.search(path):
             stem = path[: match.start()] + match["module"]
             if f"{stem}.py" not in files and f"{stem}/__init__.py" not in files:
-                found[stem.replace("/", ".")] = owners.get(path, path)
+                found.append(stem.replace("/", "."))
     return found
 
 
@@ -243,7 +231,7 @@ def _pack(files: dict[str, bytes], code: dict[str, bytes]) -> Archive:
                 place = place.setdefault(folder, {})
             place[name] = len(content)
             archive.writestr(zipfile.ZipInfo(f"files/{path}"), content, zipfile.ZIP_DEFLATED)
-        index = json.dumps({"tree": tree, "natives": native_modules(files)})
+        index = json.dumps({"tree": tree, "natives": _native_modules(files)})
         archive.writestr(zipfile.ZipInfo("index"), index, zipfile.ZIP_DEFLATED)
     if buffer.tell() > MAX_ORDER_BYTES:
         raise PackagesRejected(

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
-from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.wire.link import WorkerLost
 
 MAX_COMPLAINTS = 4_000
@@ -100,23 +98,3 @@ class ProcessTransport:
     async def ran_out_of_memory(self, *, ended: bool) -> bool:  # noqa: ARG002 - the engine bounds memory
         """False: the engine tells it as the result of a call."""
         return False
-
-
-@asynccontextmanager
-async def worker_process(module: str) -> AsyncIterator[ProcessTransport]:
-    """Starts a process with pipes; a context manager that kills it at the end.
-
-    Raises:
-        SandboxError: it cannot be started.
-    """
-    with tempfile.TemporaryFile() as complaints:
-        argv = module_command(module, f"server={os.getpid()}")
-        helper = helper_process(argv, stderr=complaints, cwd=NOWHERE, creationflags=NO_WINDOW)
-        async with AsyncExitStack() as stack:
-            try:
-                process = await stack.enter_async_context(helper)
-            except OSError as problem:
-                raise SandboxError(
-                    f"A worker of the embedded sandbox cannot be started: {problem}."
-                ) from problem
-            yield ProcessTransport(process, complaints)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from contextlib import AsyncExitStack
 
 import anyio
 
-from alita_mcp.errors import PackagesRejected
+from alita_mcp.errors import PackagesRejected, SandboxError
 from alita_mcp.progress import ignore_stage
 from alita_mcp.sandbox import conformance
 from alita_mcp.sandbox.abilities import Abilities
-from alita_mcp.sandbox.interface import Environment, Job, Probe, ProbeReport, Progress, RunResult
-from alita_mcp.sandbox.wasm import abilities, attestation, component
+from alita_mcp.sandbox.interface import Environment, Job, ProbeReport, Progress, RunResult
+from alita_mcp.sandbox.wasm import abilities, component, process
+from alita_mcp.sandbox.wasm.attestation import check_attestation
 from alita_mcp.sandbox.wasm.compiled import Compiled, CompiledFiles
 from alita_mcp.sandbox.wasm.host_builder import HostBuilder
 from alita_mcp.sandbox.wasm.idle_workers import IdleWorkers, Lease
 from alita_mcp.sandbox.wasm.packages import PYTHON_TAG, Archive, HostEnvironments, PackageStore
-from alita_mcp.sandbox.wasm.process import worker_process
 from alita_mcp.sandbox.wire.frames import Kind, encode
 from alita_mcp.sandbox.wire.link import Confinement, Worker
 from alita_mcp.sandbox.workers.pool import IDLE_SECONDS
@@ -44,7 +46,6 @@ class WasmSandbox(HostBuilder, PooledSandbox):
         self.environments = HostEnvironments(self, settings)
         self._preparing = anyio.Lock()
         self._compiled: Compiled | None = None
-        self._attested: attestation.WorkerAttestation | None = None
 
     async def ready(self, progress: Progress) -> Compiled:
         """The component compiled for this machine, checked once, and again where the file is another one by now.
@@ -59,13 +60,7 @@ class WasmSandbox(HostBuilder, PooledSandbox):
 
     async def probe(self) -> ProbeReport:
         """Runs the trials that decide whether it is used; see `conformance`."""
-        report = await conformance.probe(self, HINT)
-        if self._attested is None:
-            return report
-        confined = Probe(
-            name="worker confined", passed=True, detail=attestation.describe_confinement(self._attested)
-        )
-        return report.model_copy(update={"probes": (*report.probes, confined)})
+        return await conformance.probe(self, HINT)
 
     async def abilities(self) -> Abilities:
         """Those of the CPython in the component."""
@@ -135,12 +130,20 @@ class WasmSandbox(HostBuilder, PooledSandbox):
         """A new worker process that attested itself."""
         ready = await self.ready(ignore_stage)
         async with AsyncExitStack() as stack:
-            transport = await stack.enter_async_context(worker_process(_WORKER))
-            worker = Worker(transport, limits, Confinement())
+            complaints = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+            argv = process.module_command(_WORKER, f"server={os.getpid()}")
+            options = {"stderr": complaints, "cwd": process.NOWHERE, "creationflags": process.NO_WINDOW}
+            try:
+                started = await stack.enter_async_context(process.helper_process(argv, **options))
+            except OSError as problem:
+                raise SandboxError(
+                    f"A worker of the embedded sandbox cannot be started: {problem}."
+                ) from problem
+            worker = Worker(process.ProcessTransport(started, complaints), limits, Confinement())
             words = {
                 "token": worker.token.hex(), "compiled": str(ready.path), "base_bytes": ready.base_bytes,
             }  # fmt: skip
             hello = await worker.hear(encode(Kind.PAYLOAD, 0, json.dumps(words).encode()))
-            self._attested = attestation.check_attestation(hello, ready.path.name)
+            check_attestation(hello, ready.path.name)
             return worker, stack.pop_all()
         raise AssertionError

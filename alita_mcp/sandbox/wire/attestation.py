@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, ValidationError
+from pydantic import BeforeValidator
 
-from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
 from alita_mcp.values import Value
 
-OLDEST_PYTHON = (3, 11)
 _CAPABILITIES = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 _SLACK = 1 << 20
 """File systems and cgroups round limits to pages."""
@@ -50,18 +47,6 @@ class Demands(Value):
     """Whether the kernel must show its set of ambient capabilities; False where the runtime's kernel has none."""
 
 
-def read_attestation(payload: bytes) -> Attestation:
-    """Parses the attestation in a HELLO frame.
-
-    Raises:
-        SandboxError: it is none.
-    """
-    try:
-        return Attestation.model_validate(decode_strict(payload))
-    except (NotJson, ValidationError) as problem:
-        raise SandboxError(f"The sandbox's attestation cannot be read: {problem}") from problem
-
-
 def weaknesses(found: Attestation, demanded: Demands) -> tuple[str, ...]:
     """Each way in which the sandbox is weaker than required; empty: it may run code."""
 
@@ -88,8 +73,3 @@ def weaknesses(found: Attestation, demanded: Demands) -> tuple[str, ...]:
         (is_within(found.process_limit, demanded.processes, 0), f"its process limit is {found.process_limit}"),
     )  # fmt: skip
     return tuple(weakness for holds, weakness in claims if not holds)
-
-
-def is_old_python(found: Attestation) -> bool:
-    """Whether the Python inside is older than the oldest supported one."""
-    return tuple(int(part) for part in found.python.split(".")[:2]) < OLDEST_PYTHON

@@ -14,11 +14,11 @@ _PACKAGES = (
 _SUPERVISOR = """
     wire.frames wire.reports runner.supervisor.hardening runner.supervisor.facts runner.supervisor.loop
     runner.supervisor.processes runner.supervisor.child_process runner.supervisor.scratch runner.supervisor.tunnel
-    runner.supervisor.zygote_link runner.supervisor.warm runner.supervisor.main
+    runner.supervisor.zygote runner.supervisor.warm runner.supervisor.main
 """
 _ZYGOTE = """
-    wire.strict_json runner.tool.rehearsal runner.tool.failures runner.tool.workspace runner.tool.grants
-    runner.tool.shapes runner.tool.call runner.tool.zygote
+    wire.strict_json runner.tool.rehearsal runner.tool.failures runner.tool.workspace runner.tool.pictures
+    runner.tool.grants runner.tool.shapes runner.tool.calling runner.tool.call runner.tool.zygote
 """
 """What the supervisor starts; the last module is entered."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import selectors
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -25,7 +26,6 @@ class Polled:
         self._sink = sink
         self._closed = False
         self._unsent = bytearray()
-        self._early = b""
         for end in {source, sink}:
             if isinstance(end, socket.socket):
                 end.setblocking(False)
@@ -46,29 +46,23 @@ class Polled:
 
     async def receive(self) -> bytes:
         """The next bytes; empty at the end."""
-        early, self._early = self._early, b""
-        if early:
-            return early
+        source = self._source
         while not self._closed:
             try:
-                return self._read()
+                return os.read(source, PIECE) if isinstance(source, int) else source.recv(PIECE)
             except BlockingIOError:
-                await self._wait(anyio.wait_readable, self._source)
+                await self._wait(anyio.wait_readable, source)
             except OSError:
                 break
         return b""
 
     def is_silent(self) -> bool:
         """Whether nothing waits to be received, the end included."""
-        if self._early or self._closed:
+        if self._closed:
             return False
-        try:
-            self._early = self._read()
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        return False
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._source, selectors.EVENT_READ)
+            return not selector.select(0)
 
     def close(self) -> None:
         """Closes the stream and wakes waiting tasks."""
@@ -90,10 +84,6 @@ class Polled:
     ) -> None:
         with suppress(anyio.ClosedResourceError):
             await ready(end)
-
-    def _read(self) -> bytes:
-        source = self._source
-        return os.read(source, PIECE) if isinstance(source, int) else source.recv(PIECE)
 
 
 class Threaded:

@@ -18,7 +18,6 @@ WINDOW = 256 << 10
 """Credit of a stream at its start: bytes that may be under way in one direction."""
 
 _HEADER = struct.Struct(">BII")
-_CREDIT = struct.Struct(">I")
 
 
 class Kind(IntEnum):
@@ -45,7 +44,7 @@ class Kind(IntEnum):
     RESET = 11
     """Both ways: the stream is gone."""
     CREDIT = 12
-    """Both ways: the receiver consumed so many bytes of a stream."""
+    """Both ways: the receiver consumed so many bytes of a stream, a number of four bytes."""
     LOAD = 13
     """Host → inside: import the code of the PAYLOAD before once, for all calls that follow; JSON."""
     LOADED = 14
@@ -90,23 +89,6 @@ def pieces(payload: bytes) -> Iterator[bytes]:
     view = memoryview(payload)
     for start in range(0, len(view), CHUNK):
         yield bytes(view[start : start + CHUNK])
-
-
-def credit(consumed: int) -> bytes:
-    """Payload of a CREDIT frame."""
-    return _CREDIT.pack(consumed)
-
-
-def read_credit(payload: bytes) -> int:
-    """The number in a CREDIT frame.
-
-    Raises:
-        FrameError: the payload is not four bytes.
-    """
-    if len(payload) != _CREDIT.size:
-        raise FrameError(f"a credit of {len(payload)} bytes")
-    consumed: int = _CREDIT.unpack(payload)[0]
-    return consumed
 
 
 class Decoder:

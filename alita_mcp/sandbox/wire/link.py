@@ -11,17 +11,13 @@ from collections import deque
 from typing import Any, Protocol
 
 import anyio
+from pydantic import ValidationError
 
 from alita_mcp.errors import SandboxError, SandboxRefused
-from alita_mcp.sandbox.wire.attestation import (
-    Attestation,
-    Demands,
-    is_old_python,
-    read_attestation,
-    weaknesses,
-)
+from alita_mcp.sandbox.wire.attestation import Attestation, Demands, weaknesses
 from alita_mcp.sandbox.wire.bundle import supervisor_bundle
 from alita_mcp.sandbox.wire.frames import TOKEN_BYTES, Decoder, Frame, FrameError, Kind, encode, pieces
+from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
 from alita_mcp.values import Limits, Value
 
 START_SECONDS = 60.0
@@ -52,29 +48,23 @@ class Transport(Protocol):
 
         What a cancelled call did not write goes out before the next one's bytes, or `is_whole` turns False.
         """
-        ...
 
     async def receive(self) -> bytes:
         """The next bytes; empty when the supervisor is gone."""
-        ...
 
     def is_silent(self) -> bool:
         """Whether nothing waits to be received, the end included, as far as that can be told without waiting."""
-        ...
 
     @property
     def is_whole(self) -> bool:
         """False once bytes that were to be sent are lost."""
-        ...
 
     async def ran_out_of_memory(self, *, ended: bool) -> bool:
         """Whether the kernel killed a process of this sandbox for want of memory; `ended`: PID 1 is gone too."""
-        ...
 
     @property
     def complaints(self) -> str:
         """What was written to stderr, shortened."""
-        ...
 
 
 class Confinement(Value):
@@ -105,29 +95,23 @@ class Worker:
         self._decoder = Decoder(self.token)
         self._arrived: deque[Frame] = deque()
         self._sending = anyio.Lock()
-        self._attestation: Attestation | None = None
 
-    @property
-    def attestation(self) -> Attestation:
-        """The supervisor's findings; there since `greet`."""
-        assert self._attestation is not None  # noqa: S101 - a worker is greeted when it is opened
-        return self._attestation
-
-    async def greet(self, *, egress: bool) -> None:
-        """Sends the supervisor and checks its attestation.
+    async def greet(self, *, egress: bool) -> Attestation:
+        """Sends the supervisor; its attestation, checked.
 
         Raises:
             SandboxError: it did not start, or is weaker than demanded.
             SandboxRefused: the memory limit is too small for Python itself.
         """
-        found = self._attestation = read_attestation(
-            await self.hear(supervisor_bundle(self.token, egress=egress))
-        )
-        if is_old_python(found):
-            raise SandboxError(f"The sandbox needs Python 3.11 or newer; it has {found.python}.")
+        try:
+            hello = decode_strict(await self.hear(supervisor_bundle(self.token, egress=egress)))
+            found = Attestation.model_validate(hello)
+        except (NotJson, ValidationError) as problem:
+            raise SandboxError(f"The sandbox's attestation cannot be read: {problem}") from problem
         demands = self._confinement.demands
         if weak := weaknesses(found, demands) if demands else ():
             raise SandboxError(f"The sandbox is weaker than required: {'; '.join(weak)}.")
+        return found
 
     async def hear(self, first_words: bytes) -> bytes:
         """Says the first words on the wire; the attestation that answers them.

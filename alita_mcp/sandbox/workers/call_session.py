@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio import to_thread
 from anyio.abc import ByteStream, TaskGroup
-from anyio.streams.memory import MemoryObjectReceiveStream
 
 from alita_mcp.errors import AlitaError, SandboxError
 from alita_mcp.event_loop import LARGE_BYTES, is_large, off_loop
@@ -23,7 +22,7 @@ from alita_mcp.sandbox.interface import Broker, EgressPolicy, EgressRefused
 from alita_mcp.sandbox.network.egress_policies import NoHosts
 from alita_mcp.sandbox.network.proxy import serve
 from alita_mcp.sandbox.runner.tool.grants import ERRORS, lacks
-from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, WINDOW, Frame, FrameError, Kind, credit, read_credit
+from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, WINDOW, Frame, Kind
 from alita_mcp.sandbox.wire.link import Worker, WorkerLost
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict, encode_strict
 
@@ -35,7 +34,6 @@ FRAME_SECONDS = 10.0
 MAX_MESSAGE = 2_000
 MAX_STREAMS = 256
 """Far more than the inside opens at once; some of those that it closed may still be on their way out."""
-_QUEUED = 16
 _PIECE = 64 << 10
 _OVERHEAD = 64
 _AT_ONCE = 1_000
@@ -43,40 +41,37 @@ _AT_ONCE = 1_000
 _PENALTY_SECONDS = 0.1
 """How long a connection over the limit waits for its refusal, so that a program that goes on trying costs little."""
 _KINDS = {Kind.ASK, Kind.NETWORK, Kind.OPEN, Kind.DATA, Kind.END, Kind.RESET, Kind.CREDIT}
-_Parcel = tuple[Kind, int, bytes]
 
 
 class Outbox:
-    """Queue of frames from many tasks; a sender may be cancelled at any point, a frame is never cut."""
+    """Sender of frames from many tasks; a task may be cancelled at any point, a frame is never cut."""
 
-    def __init__(self, worker: Worker, tasks: TaskGroup, *, frame_seconds: float = FRAME_SECONDS) -> None:
+    def __init__(self, worker: Worker, *, frame_seconds: float = FRAME_SECONDS) -> None:
+        self._worker = worker
         self._frame_seconds = frame_seconds
-        self._queue, parcels = anyio.create_memory_object_stream[_Parcel](_QUEUED)
-        self._closed = False
-        tasks.start_soon(self._write, worker, parcels)
+        self._sending = anyio.Lock()
+        self.closed = False
+        """From then on frames are dropped."""
 
     async def send(self, kind: Kind, number: int, payload: bytes = b"") -> None:
-        """Waits for a free place; after `close`, or when the sandbox is gone, the frame is dropped."""
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._queue.send((kind, number, payload))
+        """Sends a frame; it is dropped when the sandbox is gone, of which the reader of its frames hears too.
 
-    def close(self) -> None:
-        """Lets the writer end; frames that still wait are dropped."""
-        self._closed = True
-        self._queue.close()
-
-    async def _write(self, worker: Worker, parcels: MemoryObjectReceiveStream[_Parcel]) -> None:
-        with parcels, suppress(WorkerLost):  # the reader of the frames hears of a lost worker too
-            async for kind, number, payload in parcels:
-                if self._closed:
-                    return
-                with anyio.move_on_after(self._frame_seconds, shield=True) as scope:
-                    await worker.send(kind, number, payload)
-                if scope.cancelled_caught:
-                    raise SandboxError("The sandbox stopped reading.")
+        Raises:
+            SandboxError: the sandbox stopped reading.
+        """
+        async with self._sending:
+            if self.closed:
+                return
+            with (
+                anyio.move_on_after(self._frame_seconds, shield=True) as scope,
+                suppress(WorkerLost),
+            ):
+                await self._worker.send(kind, number, payload)
+        if scope.cancelled_caught:
+            raise SandboxError("The sandbox stopped reading.")
 
 
-class Stream:
+class Stream(ByteStream):
     """Host's end of one connection; both directions are bounded by credit."""
 
     def __init__(self, outbox: Outbox, number: int) -> None:
@@ -92,23 +87,23 @@ class Stream:
         self._ended = False
         self._changed = anyio.Event()
 
-    async def receive(self) -> bytes:
-        """The next bytes from inside; empty at the end."""
+    async def receive(self, max_bytes: int = WINDOW) -> bytes:  # noqa: ARG002 - a frame at a time
+        """The next bytes from inside."""
         while not self._arrived:
             if self._ended:
-                return b""
+                raise anyio.EndOfStream
             await self._changed.wait()
         data = self._arrived.popleft()
         self._outstanding -= len(data)
         self._taken += len(data)
         if self._taken >= WINDOW // 4:
             taken, self._taken = self._taken, 0
-            await self._outbox.send(Kind.CREDIT, self._number, credit(taken))
+            await self._outbox.send(Kind.CREDIT, self._number, taken.to_bytes(4))
         return data
 
-    async def send(self, data: bytes) -> None:
+    async def send(self, item: bytes) -> None:
         """Sends bytes inside, as fast as they are taken."""
-        view = memoryview(data)
+        view = memoryview(item)
         while view:
             while self._credit <= 0:
                 await self._changed.wait()
@@ -117,11 +112,11 @@ class Stream:
             await self._outbox.send(Kind.DATA, self._number, bytes(piece))
             view = view[len(piece) :]
 
-    async def end(self) -> None:
+    async def send_eof(self) -> None:
         """Says that nothing more follows."""
         await self._outbox.send(Kind.END, self._number)
 
-    async def reset(self) -> None:
+    async def aclose(self) -> None:
         """Breaks the connection inside."""
         await self._outbox.send(Kind.RESET, self._number)
 
@@ -137,10 +132,7 @@ class Stream:
                 raise SandboxError("The sandbox broke its protocol: a stream over its credit.")
             self._arrived.append(frame.payload)
         elif frame.kind == Kind.CREDIT:
-            try:
-                self._credit += read_credit(frame.payload)
-            except FrameError as broken:
-                raise SandboxError(f"The sandbox broke its protocol: {broken}.") from broken
+            self._credit += int.from_bytes(frame.payload[:4])
         else:
             self._ended = True
         self._changed.set()
@@ -157,10 +149,8 @@ class CallSession:
         self._used = 0
         self._asked = 0
         self._pending: dict[int, anyio.CancelScope] = {}
-        self._closed = False
-        self._outbox = Outbox(worker, tasks)
-        policy = _CountedEgressPolicy(self._broker.egress_policy or NoHosts(), self)
-        self._policy = policy
+        self._outbox = Outbox(worker)
+        self._policy = _CountedEgressPolicy(self._broker.egress_policy or NoHosts(), self)
         self._streams: dict[int, Stream] = {}
         self._http: HttpRequests | None = None
 
@@ -177,7 +167,7 @@ class CallSession:
         """
         if frame.kind not in _KINDS:
             raise SandboxError(f"The sandbox broke its protocol: {frame.kind.name} during a call.")
-        if self._closed:
+        if self._outbox.closed:
             return
         # 1. A request, to the broker or about HTTP: each gets a task. Of those about HTTP only sending counts, later.
         # 2. A new connection: the proxy serves it, and refuses what the policy does not allow.
@@ -205,15 +195,14 @@ class CallSession:
 
     def close(self) -> None:
         """Ends all requests and connections under way."""
-        self._closed = True
+        self._outbox.closed = True
         for scope in (*self._pending.values(), *(stream.scope for stream in self._streams.values())):
             scope.cancel()
-        self._outbox.close()
 
     async def _serve(self, number: int, stream: Stream) -> None:
         with stream.scope:
             if not await serve(stream, self._policy):
-                await stream.reset()
+                await stream.aclose()
         if self._streams.get(number) is stream:
             del self._streams[number]
 

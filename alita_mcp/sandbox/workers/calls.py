@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import secrets
 from contextlib import closing
-from functools import partial
+from functools import cache, partial
 from typing import Annotated
 
 import anyio
@@ -21,7 +23,6 @@ from alita_mcp.sandbox.wire.frames import Frame, Kind
 from alita_mcp.sandbox.wire.link import GRACE_SECONDS, PACKAGES, Worker, WorkerLost, WorkerStale
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
 from alita_mcp.sandbox.workers.call_session import CallSession
-from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from alita_mcp.texts import map_texts
 from alita_mcp.values import Limits, Value
 
@@ -44,6 +45,8 @@ class EndReport(Value):
     message: str = ""
     trace: tuple[str, ...] = ()
     seconds: float = Field(ge=0)
+    written: tuple[int, int] = (0, 0)
+    """Bytes that a call wrote to stdout and stderr, also those that were not kept."""
     signal: int = 0
     exit_code: int = 0
     single_use: str = ""
@@ -211,15 +214,31 @@ async def _result(worker: Worker, collected: FrameCollector, limits: Limits) -> 
             status, message = "bad_result", str(problem)
     return RunResult(
         status=status, value=value, error_type=head.error_type, error_kinds=head.error_kinds, message=message,
-        trace=head.trace[:_MAX_TRACE], stdout=_text(collected.output[1]), stderr=_text(collected.output[2]),
-        wall_seconds=head.seconds,
+        trace=head.trace[:_MAX_TRACE], wall_seconds=head.seconds,
+        stdout=_text(collected.output[1], head.written[0]), stderr=_text(collected.output[2], head.written[1]),
     )  # fmt: skip
 
 
-def _text(data: bytearray) -> str:
-    return data.decode("utf-8", "replace")
+def _text(kept: bytearray, written: int) -> str:
+    """What was kept of a stream as text, and how much more was written."""
+    text = kept.decode("utf-8", "replace")
+    return f"{text}… ({written - len(kept):,} more bytes)" if written > len(kept) else text
 
 
 def _clean(text: str) -> str:
     """Text from inside without halves of surrogate pairs, which no pydantic value takes."""
     return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
+
+
+def hash_seed(code: str, clock_offset_s: int) -> int:
+    """PYTHONHASHSEED of all calls of this code under this clock: constant in this process, unpredictable outside.
+
+    Gates and real calls get theirs here, so that code cannot tell a rehearsal by it; another clock is another seed.
+    """
+    word = f"{clock_offset_s} {code}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(word, key=_seed_key(), digest_size=4).digest(), "big")
+
+
+@cache
+def _seed_key() -> bytes:
+    return secrets.token_bytes(32)

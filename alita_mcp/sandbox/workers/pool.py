@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
@@ -70,62 +70,6 @@ class Pooled(Protocol):
 
 K = TypeVar("K", bound=Hashable)
 W = TypeVar("W", bound=Pooled)
-C = TypeVar("C")
-
-
-class FairQueue(Generic[K, C]):
-    """Queue of waiting callers by key; a key that was served comes after all others."""
-
-    def __init__(self, urgency: Callable[[C], int]) -> None:
-        self._urgency = urgency
-        self._queues: dict[K, deque[C]] = {}  # whose turn it is first
-
-    def __len__(self) -> int:
-        return sum(map(len, self._queues.values()))
-
-    def __iter__(self) -> Iterator[C]:
-        return iter([caller for queue in self._queues.values() for caller in queue])
-
-    @property
-    def keys(self) -> Iterable[K]:
-        """Keys with waiting callers."""
-        return self._queues.keys()
-
-    def join(self, key: K, caller: C) -> None:
-        """Puts a caller behind the others of its key that are as urgent."""
-        queue = self._queues.setdefault(key, deque())
-        place = len(queue)
-        while place and self._urgency(queue[place - 1]) < self._urgency(caller):
-            place -= 1
-        queue.insert(place, caller)
-
-    def leave(self, key: K, caller: C) -> None:
-        """Removes a caller, if it waits."""
-        queue = self._queues.get(key, deque())
-        if caller in queue:
-            queue.remove(caller)
-        if not queue:
-            self._queues.pop(key, None)
-
-    def serve(self, key: K, caller: C) -> None:
-        """Removes a caller that was served and puts its key behind the others."""
-        self.leave(key, caller)
-        if key in self._queues:
-            self._queues[key] = self._queues.pop(key)
-
-    def first(self, key: K) -> C | None:
-        """The next caller of a key."""
-        return self._queues[key][0] if key in self._queues else None
-
-    def firsts(self) -> list[C]:
-        """The next caller of each key, in rotation order."""
-        return [queue[0] for queue in self._queues.values()]
-
-    def most_dispensable(self, key: K) -> C:
-        """The caller to drop: the last of `key`, or of the longest queue, so that no key fills the queue alone."""
-        longest = max(self._queues.values(), key=len)
-        own = self._queues[key]
-        return longest[-1] if len(longest) > len(own) else own[-1]
 
 
 @dataclass(eq=False)
@@ -173,7 +117,8 @@ class Pool(Generic[K, W]):
         self._bounds = bounds
         self._places: set[_Place[K, W]] = set()
         self._idle: dict[_Place[K, W], None] = {}  # least recently used first
-        self._queue: FairQueue[K, _Waiter[K, W]] = FairQueue(lambda waiter: waiter.depth)
+        self._queues: dict[K, deque[_Waiter[K, W]]] = {}
+        """Waiting callers by key; the key whose turn it is comes first."""
         self._in_use: Counter[K] = Counter()
         self._did: Counter[str] = Counter()
         self._mean_s = 0.0
@@ -224,7 +169,7 @@ class Pool(Generic[K, W]):
     async def aclose(self) -> None:
         """Closes all workers, those in use included; later calls are refused."""
         self._closed = True
-        for waiter in self._queue:
+        for waiter in [waiter for queue in self._queues.values() for waiter in queue]:
             self._refuse(waiter, SandboxError(_CLOSED))
         leaving = tuple(self._places)
         for starting in [place.start for place in leaving if place.start is not None]:
@@ -235,9 +180,8 @@ class Pool(Generic[K, W]):
 
     def figures(self) -> PoolFigures:
         """Current state and counts so far."""
-        return PoolFigures(
-            busy=self._in_use.total(), idle=len(self._idle), waiting=len(self._queue), **self._did
-        )
+        waiting = sum(map(len, self._queues.values()))
+        return PoolFigures(busy=self._in_use.total(), idle=len(self._idle), waiting=waiting, **self._did)
 
     async def _wait_for_place(self, waiter: _Waiter[K, W]) -> _Place[K, W]:
         self._enter(waiter)
@@ -247,7 +191,7 @@ class Pool(Generic[K, W]):
                 waiter.woken = anyio.Event()
                 await self._end(waiter.evicted)
         except BaseException:
-            self._queue.leave(waiter.key, waiter)
+            self._leave_queue(waiter)
             if waiter.place is not None:
                 await self._give_back(waiter.place, reusable=True)
             self._serve()
@@ -320,18 +264,33 @@ class Pool(Generic[K, W]):
                 f"A sandbox of {waiter.memory_bytes} bytes is larger than the {self._bounds.memory_bytes} bytes"
                 " available to all sandboxes."
             )
-        self._queue.join(waiter.key, waiter)
+        own = self._queues.setdefault(waiter.key, deque())
+        place = len(own)
+        while place and own[place - 1].depth < waiter.depth:
+            place -= 1
+        own.insert(place, waiter)
         self._serve()
         waits = waiter.place is None and not waiter.evicted and not waiter.depth
-        if waits and len(self._queue) > self._bounds.waiting:
+        waiting = self.figures().waiting
+        if waits and waiting > self._bounds.waiting:
             full = f"{self._bounds.waiting} calls already wait for a sandbox, which is the limit."
-            loser = self._queue.most_dispensable(waiter.key)
-            drained_s = len(self._queue) * self._mean_s / self._bounds.workers
+            # the last of the longest queue goes, so that no key fills all places alone
+            longest = max(self._queues.values(), key=len)
+            loser = longest[-1] if len(longest) > len(own) else own[-1]
+            drained_s = waiting * self._mean_s / self._bounds.workers
             retry_s = min(max(1, math.ceil(drained_s)), LONGEST_RETRY_S)
             self._refuse(loser, SandboxBusy(full, retry_after_s=retry_s))
 
+    def _leave_queue(self, waiter: _Waiter[K, W]) -> None:
+        """Removes a caller, if it waits."""
+        queue = self._queues.get(waiter.key, deque())
+        if waiter in queue:
+            queue.remove(waiter)
+        if not queue:
+            self._queues.pop(waiter.key, None)
+
     def _refuse(self, waiter: _Waiter[K, W], refusal: SandboxError) -> None:
-        self._queue.leave(waiter.key, waiter)
+        self._leave_queue(waiter)
         waiter.refusal = refusal
         waiter.woken.set()
 
@@ -343,8 +302,8 @@ class Pool(Generic[K, W]):
     def _serve_own(self) -> bool:
         """An idle worker goes to a caller of its own key where it may stay with it."""
         for place in tuple(self._idle):
-            waiter = self._queue.first(place.key)
-            if waiter and not waiter.fresh and self._may_stay(place) and self._serve_warm(waiter):
+            queue = self._queues.get(place.key)
+            if queue and not queue[0].fresh and self._may_stay(place) and self._serve_warm(queue[0]):
                 return True
         return False
 
@@ -353,7 +312,7 @@ class Pool(Generic[K, W]):
         if time.monotonic() - place.started_at < self._bounds.turn_seconds:
             return True
         own = self._in_use[place.key]
-        return all(0 < self._in_use[key] >= own for key in self._queue.keys if key != place.key)
+        return all(0 < self._in_use[key] >= own for key in self._queues if key != place.key)
 
     def _serve_next(self) -> bool:
         """Of the keys below their own limit, the one with the fewest workers in use gets a place; else in turns.
@@ -361,7 +320,8 @@ class Pool(Generic[K, W]):
         Who needs room that is not there yet has it reserved, or a large worker waits while small ones come and go.
         """
         ahead: list[_Waiter[K, W]] = []
-        for waiter in sorted(self._queue.firsts(), key=lambda one: (-one.depth, self._in_use[one.key])):
+        firsts = [queue[0] for queue in self._queues.values()]
+        for waiter in sorted(firsts, key=lambda one: (-one.depth, self._in_use[one.key])):
             if self._in_use[waiter.key] >= self._bounds.per_key:
                 continue
             if not waiter.fresh and self._serve_warm(waiter):
@@ -388,7 +348,9 @@ class Pool(Generic[K, W]):
 
     def _give(self, waiter: _Waiter[K, W], place: _Place[K, W]) -> bool:
         self._in_use[waiter.key] += 1
-        self._queue.serve(waiter.key, waiter)
+        self._leave_queue(waiter)
+        if waiter.key in self._queues:  # its turn comes again after all others
+            self._queues[waiter.key] = self._queues.pop(waiter.key)
         waiter.place = place
         waiter.woken.set()
         return True

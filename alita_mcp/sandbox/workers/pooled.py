@@ -6,7 +6,6 @@ import hashlib
 import logging
 from abc import ABC, abstractmethod
 from contextlib import AsyncExitStack
-from functools import lru_cache
 from typing import NamedTuple
 
 import anyio
@@ -28,7 +27,6 @@ class WorkerKey(NamedTuple):
 
     limits: Limits
     environment: Environment | None = None
-    egress: bool = False
     code: str = ""
     """Digest of it."""
     function: str = ""
@@ -41,18 +39,9 @@ class WorkerKey(NamedTuple):
 
 def key_of(job: Job) -> WorkerKey:
     """The key of a job's worker."""
-    return WorkerKey(
-        limits=job.limits,
-        environment=job.environment,
-        egress=bool(job.grants.network),
-        code=hashlib.sha256(job.code.encode("utf-8", "surrogatepass")).hexdigest(),
-        function=job.function,
-        grants=job.grants,
-        hash_seed=job.hash_seed,
-        clock_offset_s=job.clock_offset_s,
-        moment=job.moment,
-        random_seed=job.random_seed,
-    )
+    shared = {name: getattr(job, name) for name in WorkerKey._fields}
+    code = hashlib.sha256(job.code.encode("utf-8", "surrogatepass")).hexdigest()
+    return WorkerKey(**shared | {"code": code})
 
 
 class PooledWorker:
@@ -106,14 +95,12 @@ class PooledSandbox(ABC):
         self.settings = settings
         bounds = Bounds(workers=settings.max_workers, memory_bytes=settings.sandbox_memory_bytes)
         self._pool: Pool[WorkerKey, PooledWorker] = Pool(self._start, bounds)
-        self._one_of_equal = lru_cache(maxsize=256)(lambda key: key)
-        """Keys that are one object are compared at once."""
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         """Runs one call in a pooled worker; see the interface."""
         if broker is None and not job.grants.is_pure:
             job = job.model_copy(update={"grants": Grants()})
-        key = self._one_of_equal(key_of(job))
+        key = key_of(job)
         for attempt in range(_TRIES):
             fresh = job.fresh or attempt == _TRIES - 1
             place = self._pool.worker(key, memory_bytes=job.limits.memory_bytes, fresh=fresh, depth=job.depth)

@@ -88,7 +88,9 @@ def _text_of_created(outcome: Fields) -> str:
         _questions(outcome)
         or (f"Compared with {', '.join(outcome['similar'][1:])}: {differs[0]}." if differs else "")
         or _how_to_verify(outcome)
-        or f"Report: {outcome['report']}"
+        or (
+            f"Verified: {outcome['rests_on']}." if outcome.get("rests_on") else f"Report: {outcome['report']}"
+        )
     )
 
 

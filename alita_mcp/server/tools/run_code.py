@@ -20,7 +20,7 @@ from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.server.results.unreviewed import visible_manifest
 from alita_mcp.server.rounds import job_result, resume_job
 from alita_mcp.toolsmith.requests.outcomes import Rejected, Working
-from alita_mcp.toolsmith.requests.request import grant_problem, grants_of, read_request
+from alita_mcp.toolsmith.requests.request import grant_problem, grants_of, read_request, strip_fence
 
 if TYPE_CHECKING:
     from alita_mcp.app.code_rights import CodeWaits
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MAX_OUTPUT_TEXT = 20_000
 """So many characters of what code printed stand in the text; the structured part has all that was kept."""
+RESULT_IS = {"repr": "not JSON-serializable; this is its repr", "cut": "too large; this is its start"}
+"""What is said of a result that is not the value itself."""
 
 
 async def handle_run_code(call: ToolCall) -> ToolResult:
@@ -45,11 +47,12 @@ async def handle_run_code(call: ToolCall) -> ToolResult:
         if unfit is not None or isinstance(rights, Rejected):
             raise InvalidArguments(unfit.reason if unfit else "", hint=unfit.fix if unfit else "")
         request = CodeRequest(
-            code=fields.get("code", "").replace("\r\n", "\n"),
+            code=strip_fence(fields.get("code", "").replace("\r\n", "\n")),
             arguments=fields.get("arguments", {}),
             packages=rights.packages,
             grants=grants_of(rights),
             session=fields.get("session", ""),
+            compare=fields.get("compare", False),
         )
         request.check()
         person = None if request.grants.is_pure else questions_to_person(call)
@@ -92,7 +95,9 @@ def run_fields(done: CodeRunResult) -> dict[str, Any]:
     run = done.run
     fields: dict[str, Any] = {"status": "ok" if run.ok else "failed", "run": done.id}
     if run.ok:
-        fields |= {"result": run.result} | ({"result_is": "repr"} if run.result_kind == "repr" else {})
+        fields |= {"result": run.result} | (
+            {"result_is": run.result_kind} if run.result_kind in RESULT_IS else {}
+        )
     else:
         fields["error"] = ": ".join(filter(None, (run.error_type or run.status, run.error)))
     files = [
@@ -106,16 +111,17 @@ def run_fields(done: CodeRunResult) -> dict[str, Any]:
     ]
     optional: dict[str, Any] = {
         "trace": "" if run.ok else run.trace,
-        "stdout": run.stdout,
-        "stderr": run.stderr,
+        "compared": done.compared and done.compared.model_dump(exclude_defaults=True),
+        "notes": list(run.notes),
         "figures": len(run.figures),
         "files": files,
-        "notes": list(run.notes),
+        "keep": done.keep,
     }
-    fields |= {name: value for name, value in optional.items() if value}
+    fields |= {name: value for name, value in optional.items() if value} | {"seconds": round(run.seconds, 4)}
     fields |= {"session": done.session, "step": run.step} if run.step else {}
-    fields |= {"keep": done.keep} if done.keep else {}
-    return fields | {"seconds": round(run.seconds, 4)}
+    # What may be long stands last: of a result that is too large a client reads the beginning.
+    printed = {"stderr": run.stderr, "stdout": run.stdout}
+    return fields | {name: text for name, text in printed.items() if text}
 
 
 def run_text(fields: dict[str, Any]) -> str:
@@ -124,15 +130,15 @@ def run_text(fields: dict[str, Any]) -> str:
     if fields["status"] == "ok":
         value = fields["result"]
         text = value if isinstance(value, str) else as_json(value)
-        is_repr = "result_is" in fields
-        lines.append(f"{text} (the result is not JSON-serializable; this is its repr)" if is_repr else text)
+        is_other = fields.get("result_is")
+        lines.append(f"{text} (the result is {RESULT_IS[is_other]})" if is_other else text)
     else:
         lines.append(printable(fields.get("trace") or fields["error"], MAX_ERROR_TEXT))
-    lines += [
-        f"{stream}:\n{printable(fields[stream].rstrip(), MAX_OUTPUT_TEXT)}"
-        for stream in ("stdout", "stderr")
-        if stream in fields
-    ]
+    for stream in ("stdout", "stderr"):
+        if printed := fields.get(stream, "").rstrip():
+            more = len(printed) - MAX_OUTPUT_TEXT
+            cut = f"… ({more:,} more characters)" if more > 0 else ""
+            lines.append(f"{stream}:\n{printable(printed[:MAX_OUTPUT_TEXT], MAX_OUTPUT_TEXT)}{cut}")
     if "figures" in fields:
         lines.append(f"figures: {fields['figures']}")
     lines += [
@@ -140,6 +146,10 @@ def run_text(fields: dict[str, Any]) -> str:
         for file in fields.get("files", ())
     ]
     lines += fields.get("notes", ())
+    if "compared" in fields:
+        found = fields["compared"]
+        differs = "agrees" if found["agree"] else f"differs: {found['difference']}, then {found['other']}"
+        lines.append(f"A second run with another clock and other seeds {differs}.")
     if "keep" in fields:
         lines.append(f"keep: {fields['keep']}")
     step = f", step {fields['step']} of session {fields['session']}" if "step" in fields else ""

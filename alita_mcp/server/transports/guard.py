@@ -11,6 +11,7 @@ import socket
 from collections.abc import Sequence
 
 from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from alita_mcp.errors import UsageError
@@ -36,20 +37,28 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def refuse_open_server(settings: Settings, host: str, allowed_hosts: Sequence[str]) -> None:
+def refuse_open_server(
+    settings: Settings, host: str, allowed_hosts: Sequence[str], allowed_origins: Sequence[str]
+) -> None:
     """Checks that a server which asks for no token is for this machine alone, and asks nobody for approvals.
 
     Raises:
         UsageError: it is not.
     """
     # 1. Another address, or a name that a proxy has: strangers would be served.
-    # 2. Forms: whoever connects could approve what they asked for.
+    # 2. Pages of a site: whatever it serves could call every tool.
+    # 3. Forms: whoever connects could approve what they asked for.
     if allowed_hosts or not is_loopback(host):
         name = allowed_hosts[0] if allowed_hosts else host
         raise UsageError(
             f"Refusing to serve {name!r} without a token: other machines can reach it.",
             hint="Leave out --no-token.",
         )
+    for origin in allowed_origins:
+        if not is_loopback((read_host(origin.partition("://")[2]) or "").strip("[]")):
+            raise UsageError(
+                f"Refusing to serve the pages of {origin!r} without a token.", hint="Leave out --no-token."
+            )
     if settings.elicit:
         raise UsageError(
             "ALITA_ELICIT=true needs a token: without one, whoever connects could approve for you.",
@@ -76,6 +85,14 @@ def read_host(authority: str) -> str | None:
     return parts["host"] if parts and int(parts["port"] or 0) <= 65_535 else None
 
 
+def is_origin(text: str) -> bool:
+    """Whether a text is an origin as browsers send it: scheme, host and, where it is not the usual one, the port."""
+    scheme, _, authority = text.partition("://")
+    usual_port = {"http": ":80", "https": ":443"}.get(scheme, ":")
+    is_lower = re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) is not None and authority == authority.lower()
+    return is_lower and read_host(authority) is not None and not authority.endswith(usual_port)
+
+
 def in_brackets(host: str) -> str:
     """The host as it stands in a URL: IPv6 addresses in brackets."""
     return f"[{host}]" if ":" in host else host
@@ -84,41 +101,60 @@ def in_brackets(host: str) -> str:
 class Guard:
     """ASGI middleware that serves a request only for one of our hosts, from one of our origins, and with the token."""
 
-    def __init__(self, app: ASGIApp, token: str | None, names: Sequence[str]) -> None:
-        """Without a `token`, none is asked for. Each of the `names` is served at any port."""
+    def __init__(
+        self, app: ASGIApp, token: str | None, names: Sequence[str], origins: Sequence[str] = ()
+    ) -> None:
+        """Without a `token`, none is asked for. Each of the `names` is served at any port.
+
+        Browsers let pages of the `origins` send requests and read the responses.
+        """
         self._app = app
         self._token = None if token is None else token.encode()
         self._owner = token_owner(token)
         self._names = frozenset(name.lower() for name in names)
+        self._origins = frozenset(origins)
+        # a browser asks without the token whether a page may send it, and hides a 401 that does not name the page
+        self._serve: ASGIApp = self._serve_with_token
+        if origins:
+            self._serve = CORSMiddleware(
+                self._serve_with_token,
+                allow_origins=self._origins,
+                allow_methods=("GET", "POST", "DELETE"),
+                allow_headers=("*",),
+                allow_private_network=True,
+                expose_headers=("Mcp-Session-Id", "WWW-Authenticate"),
+            )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves or refuses one request."""
-        refusal = self._find_refusal(scope["path"], Headers(scope=scope))
-        if refusal is not None:
-            await refusal.response()(scope, receive, send)
-            return
-        if scope["path"] != HEALTH_PATH:
+        # a strange host or origin is a web page that rebound its name to this address
+        headers = Headers(scope=scope)
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        serve = self._serve
+        if len(hosts) != 1 or read_host(hosts[0]) not in self._names:
+            serve = Refusal(421, "unknown_host", "The host is not one of this server's.").response()
+        elif not all(origin in self._origins or self._is_own_origin(origin) for origin in origins):
+            serve = Refusal(403, "unknown_origin", "The origin is not one of this server's.").response()
+        await serve(scope, receive, send)
+
+    async def _serve_with_token(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # 1. The health check is open to everybody; asking for it does not make a connection a known one.
+        # 2. Without the token nothing else is served. A browser is told to ask the person for it.
+        path = scope["path"]
+        if path == HEALTH_PATH:
+            await self._app(scope, receive, send)
+        elif self._has_token(path, Headers(scope=scope).getlist("authorization")):
             set_owner(scope, self._owner)
             mark_connection_known(scope)
-        await self._app(scope, receive, send)
-
-    def _find_refusal(self, path: str, headers: Headers) -> Refusal | None:
-        # 1. A strange host or origin is a web page that rebound its name to this address: 421 or 403.
-        # 2. The health check is open to everybody else; asking for it does not make a connection a known one.
-        # 3. Without the token nothing else is served: 401. A browser is told to ask the person for it.
-        hosts = headers.getlist("host")
-        if len(hosts) != 1 or read_host(hosts[0]) not in self._names:
-            return Refusal(421, "unknown_host", "The host is not one of this server's.")
-        if not all(map(self._is_own_origin, headers.getlist("origin"))):
-            return Refusal(403, "unknown_origin", "The origin is not one of this server's.")
-        if path == HEALTH_PATH or self._has_token(path, headers.getlist("authorization")):
-            return None
-        kind = "Basic" if path.startswith(PAGE_PATH) else "Bearer"
-        return Refusal(
-            401, "invalid_token", "The token is missing or wrong.",
-            "Send the header 'Authorization: Bearer TOKEN'.",
-            {"WWW-Authenticate": f'{kind} realm="alita", error="invalid_token"'},
-        )  # fmt: skip
+            await self._app(scope, receive, send)
+        else:
+            kind = "Basic" if path.startswith(PAGE_PATH) else "Bearer"
+            refusal = Refusal(
+                401, "invalid_token", "The token is missing or wrong.",
+                "Send the header 'Authorization: Bearer TOKEN'.",
+                {"WWW-Authenticate": f'{kind} realm="alita", error="invalid_token"'},
+            )  # fmt: skip
+            await refusal.response()(scope, receive, send)
 
     def _is_own_origin(self, origin: str) -> bool:
         scheme, _, authority = origin.partition("://")

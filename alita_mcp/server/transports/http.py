@@ -37,6 +37,7 @@ from alita_mcp.server.transports.guard import (
     in_brackets,
     refuse_open_server,
 )
+from alita_mcp.server.transports.malformed import answer_malformed
 from alita_mcp.server.transports.sessions import IDLE_S, ResumableSessions
 from alita_mcp.server.transports.shutdown import wait_for_signal
 from alita_mcp.settings import Settings
@@ -66,6 +67,7 @@ async def serve_http(
     *,
     token: str | None,
     allowed_hosts: Sequence[str] = (),
+    allowed_origins: Sequence[str] = (),
     server: Server[Any] | None = None,
     pages: Sequence[Route] = (),
     limits: ConnectionLimits | None = None,
@@ -74,8 +76,8 @@ async def serve_http(
     """Serves for as long as `until` runs, which is given the URL; returns the exit status that it gives.
 
     Without a `token` none is asked for. `allowed_hosts` are further names under which clients may reach the server, as
-    a proxy in front of it has. Port 0 takes a free port. `pages` are further routes, behind the same checks of host,
-    origin and token.
+    a proxy in front of it has; pages of the `allowed_origins` may call it from a browser. Port 0 takes a free port.
+    `pages` are further routes, behind the same checks of host, origin and token.
 
     Raises:
         UsageError: the address cannot be bound, or there is no token and there must be one.
@@ -86,7 +88,7 @@ async def serve_http(
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
     collect_garbage_rarely()
     if token is None:
-        refuse_open_server(settings, host, allowed_hosts)
+        refuse_open_server(settings, host, allowed_hosts, allowed_origins)
     with _listen(host, port) as listener:
         server = server or build_http_server(settings)
         sessions = ResumableSessions(
@@ -99,7 +101,7 @@ async def serve_http(
         routes: list[BaseRoute] = [Route(HEALTH_PATH, _health), *pages]
         if isinstance(server, DualEraServer):
             routes += api_routes(server.shared, needs_token=token is not None)
-        mcp, others = StreamableHTTPASGIApp(sessions), Starlette(routes=routes)
+        mcp, others = answer_malformed(StreamableHTTPASGIApp(sessions)), Starlette(routes=routes)
 
         async def route(scope: Scope, receive: Receive, send: Send) -> None:
             """Spares the many requests to `/mcp` the layers of the few others."""
@@ -108,7 +110,8 @@ async def serve_http(
         listener.setblocking(False)
         connections = Connections(limits)
         requests = OpenRequests(route, connections)
-        web = _Web(Guard(requests, token, [*host_names(host), *allowed_hosts]), connections)
+        guard = Guard(requests, token, [*host_names(host), *allowed_hosts], allowed_origins)
+        web = _Web(guard, connections)
         async with sessions.run(), anyio.create_task_group() as tasks:
             tasks.start_soon(web.serve, [])
             tasks.start_soon(connections.accept, listener, web.make_connection)

@@ -12,14 +12,16 @@ import select
 import stat
 import sys
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from contextlib import suppress
+from typing import Any
 
 import anyio
 import anyio.to_thread
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 
 from alita_mcp.server.transports.greeting import NO_GREETING, Greeting
+from alita_mcp.server.transports.malformed import MalformedMessage, read_message
 from alita_mcp.server.transports.shutdown import start_exit_timer, wait_for_signal
 from alita_mcp.server.transports.wire import Wire
 
@@ -119,9 +121,6 @@ class LineWriter:
         except OSError:
             self._lines.end()
 
-    async def flush(self) -> None:
-        """Nothing to do: `write` has flushed."""
-
     def _write_in_thread(self, data: bytes) -> None:
         self._file.write(data)
         self._file.flush()
@@ -154,12 +153,36 @@ async def serve_stdio(
         await lines.ended.wait()
         start_exit_timer(status)
 
+    to_server, requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    from_server, answers = anyio.create_memory_object_stream[SessionMessage]()
+    refusals = from_server.clone()
+
+    async def read_lines() -> None:
+        with suppress(anyio.BrokenResourceError):  # the server has ended
+            async with to_server, refusals:
+                async for line in lines:
+                    if not line.strip():
+                        continue
+                    try:
+                        message = read_message(line)
+                    except MalformedMessage as malformed:
+                        await refusals.send(SessionMessage(malformed.error))
+                    else:
+                        await to_server.send(SessionMessage(message))
+
+    async def write_lines() -> None:
+        async with answers:
+            async for answer in answers:
+                text = answer.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await writer.write(text + "\n")
+
     async with anyio.create_task_group() as watchers:
         watchers.start_soon(end_on_signal)
         watchers.start_soon(end_when_orphaned)
         watchers.start_soon(exit_in_time)
-        # The SDK only iterates over the one and calls `write` and `flush` of the other.
-        async with stdio_server(stdin=cast("Any", lines), stdout=cast("Any", writer)) as (reads, writes):
-            await server.run(reads, writes, server.create_initialization_options())
+        async with anyio.create_task_group() as streams:
+            streams.start_soon(read_lines)
+            streams.start_soon(write_lines)
+            await server.run(requests, from_server, server.create_initialization_options())
         watchers.cancel_scope.cancel()
     return status

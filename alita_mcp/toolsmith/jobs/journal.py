@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -36,6 +35,8 @@ class SynthesisRecord:
         self.detail: dict[str, Any] = {"status": "failed"}
         self.agreed: bool | None = None
         """Whether candidates and suites agreed fully; None where they were not drawn."""
+        self.marks: dict[str, str] = {}
+        """What tells the request from others in the models' track record."""
 
     def set_outcome(self, outcome: Outcome) -> None:
         """Keeps what the journal says of an outcome."""
@@ -52,12 +53,6 @@ class SynthesisRecord:
 def writers_of(models: Models) -> dict[str, str]:
     """Names and server addresses of coder and tester; none for models that a client lends, or a script."""
     return {role: identity for role, identity in models.identities.items() if role in WRITERS}
-
-
-def mark_request(description: str) -> str:
-    """A mark of what a request asks for, whatever its layout and capitals."""
-    words = " ".join(description.casefold().split())
-    return hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @asynccontextmanager
@@ -80,7 +75,7 @@ async def journal_synthesis(
             if models.identities:
                 record.detail["models"] = writers_of(models)
         if record.agreed is not None:
-            record.detail |= {"agreed": record.agreed, "request": mark_request(request.description)}
+            record.detail |= {"agreed": record.agreed, **record.marks}
         record.detail |= request.client.journal_detail
         with anyio.move_on_after(PATIENCE_S, shield=True):
             await library.record(EVENT, record.tool, record.detail, record.version)

@@ -33,6 +33,8 @@ class Published(Value):
     trust: str = ""
     to_raise_trust: str = ""
     """What evidence would make it `verified`; empty when it is."""
+    rests_on: str = ""
+    """What made it `verified`; empty when it is not, or when the caller's own tests did."""
     similar: tuple[str, ...] = ()
     """Its own name and those of tools that sound like it and are not it; empty where there are none."""
     differs: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from alita_mcp.toolsmith.requests.modes import Mode
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
 from alita_mcp.values import META_TOOLS, TOOL_NAME, Draft, Example, Grants, Recorded, Value, Varying
 from alita_mcp.verification.code.contract import read_contract
-from alita_mcp.verification.code.function import public_functions, several_public
+from alita_mcp.verification.code.function import check_name, public_functions, several_public
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.examples.suite import fit_examples
 from alita_mcp.verification.findings import ContractError
@@ -142,7 +142,8 @@ def read_request(
 def strip_fence(text: str) -> str:
     """The code of the one fenced block, with or without prose around it; any other text as it is.
 
-    Code that only holds fences, in a docstring for instance, is left alone.
+    Code that only holds fences, in a docstring for instance, is left alone. What begins with a fence is no Python:
+    there it goes whatever stands in it, so that the error is that of the code.
     """
 
     def is_code(part: str) -> bool:
@@ -152,9 +153,11 @@ def strip_fence(text: str) -> str:
             return False
 
     opens = _OPENS.search(text)
-    closes = re.compile(_CLOSES.format(opens[1]), re.MULTILINE | re.DOTALL) if opens else None
-    found = closes.match(text, opens.end()) if opens and closes else None
-    if opens is None or found is None or is_code(text) or not is_code(found["code"]):
+    if opens is None or is_code(text):
+        return text
+    begins = not text[: opens.start()].strip()
+    found = re.compile(_CLOSES.format(opens[1]), re.MULTILINE | re.DOTALL).match(text, opens.end())
+    if found is None or not (is_code(found["code"]) or (begins and opens[1] not in found["code"])):
         return text
     around = text[: opens.start()] + text[found.end() :]
     return text if _CODE.search(around) else found["code"]
@@ -177,13 +180,11 @@ def name_and_description_in_code(request: SynthesisRequest) -> dict[str, str]:
 
 
 def name_problem(name: str) -> Rejected | None:
-    """The rejection of a name that no tool may have."""
-    if not re.fullmatch(TOOL_NAME, name):
-        fix = "Use 3 to 40 lower-case letters, digits and underscores, beginning with a letter: csv_to_json."
-        return Rejected(stage="schema", reason=f"name: {name[:80]!r} is not a tool name.", fix=fix)
-    if name in META_TOOLS:
-        reason = f"name: {name!r} is one of the server's own tools."
-        return Rejected(stage="schema", reason=reason, fix="Choose another name.")
+    """The rejection of a name that no tool may have, with the nearest one that it may."""
+    try:
+        check_name(name)
+    except ContractError as wrong:
+        return rejection(wrong.check)
     return None
 
 

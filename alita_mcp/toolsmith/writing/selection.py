@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from alita_mcp.library.trust.trust import OWN_EXAMPLES
 from alita_mcp.library.versions.files import mark_of
 from alita_mcp.toolsmith.failures import describe_hidden_failure, shows
 from alita_mcp.toolsmith.requests.modes import Width
@@ -25,22 +26,16 @@ from alita_mcp.verification.agreement import (
 
 SHOWN_DROPPED = 10
 SHOWN_FAILURES = 3
-RAISE = (
-    "Send at least three examples of your own, one an edge or error case: no writer sees them, and a tool that they "
-    "prove is verified."
-)
-WAIT = f"Its trust rises once {ENOUGH} of the next {WINDOW} tools by these models agree fully too."
 
 
 @dataclass(frozen=True)
 class Round:
-    """Candidates of one attempt with all suites that they were run against."""
+    """Candidates with all suites that they were run against."""
 
     codes: tuple[CandidateCode, ...]
     matrix: PassMatrix
     held_out: tuple[Row | None, ...]
     """What each candidate did with the caller's own examples, which no writer saw."""
-    attempt: int
     asked: Width
     """How many candidates and suites were asked for, those that could not be had included."""
     blind: bool = True
@@ -54,9 +49,9 @@ class Round:
         )
 
 
-def empty_round(attempt: int) -> Round:
-    """The round that an attempt begins with: no candidates, no suites."""
-    return Round((), PassMatrix(), (), attempt, Width(), blind=attempt == 1)
+def empty_round() -> Round:
+    """The round that a synthesis begins with: no candidates, no suites."""
+    return Round((), PassMatrix(), (), Width())
 
 
 @dataclass(frozen=True)
@@ -101,7 +96,6 @@ def judge(current: Round) -> Selection | NoSelection:
             dropped=decision.dropped,
             contradicting=tuple(contradicting),
             repairs=current.codes[decision.chosen].repairs,
-            attempts=current.attempt,
             blind=tuple(mark_of(matrix.tests[test]) for test in decision.kept),
         )
         return Selection(
@@ -206,16 +200,23 @@ def add_agreement(
         f"{alike} of {agreement.candidates} candidates behave alike; {len(agreement.kept)} tests kept, "
         f"{len(agreement.dropped)} dropped"
     )
-    if agreement.agreed:
-        last = (agreed_before or ())[:WINDOW]
-        record = f"as {sum(last)} of the last {len(last)} tools by these models did"
-        message += f"; they agree fully, {record if last else 'but these models have no record here'}"
+    if agreement.agreed and agreed_before is None:
+        message += "; agreed fully, but a lent model has no record"
+    elif agreement.agreed and agreed_before is not None:
+        agreed = sum(agreed_before)
+        message += "; agreed fully"
+        message += f", as did {agreed} of {len(agreed_before)} before it" if is_proven(agreed_before) else ""
     if by_caller is not None:
         proof = "verify it by themselves" if by_caller == "verified" else "hold, but prove too little alone"
         message += f"; the caller's own examples {proof}"
     upheld = verifies(agreement, agreed_before) or by_caller == "verified"
-    may_rise = agreement.agreed and agreed_before is not None
-    fix = "" if upheld else f"{RAISE} {WAIT}" if may_rise else RAISE
+    fix = "" if upheld else OWN_EXAMPLES
+    if not upheld and agreement.agreed and agreed_before is not None:
+        fix = (
+            f"this model has {sum(agreed_before)} of {WINDOW}; three examples of your own would verify it now, one an "
+            "edge or error case: send them as tests with the same name. It rises by itself once "
+            f"{ENOUGH} of this model's next {WINDOW} tools agree fully"
+        )
     check = Check(stage="agreement", passed=upheld, hard=False, message=message, fix=fix)
     trust: Trust = report.trust if upheld or report.trust == "rejected" else "provisional"
     return report.model_copy(

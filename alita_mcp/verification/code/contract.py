@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import math
-import re
-from dataclasses import dataclass, field
 
 from alita_mcp.texts import clip
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Schema, ToolContract
+from alita_mcp.verification.code.docstring import Docstring, read_docstring
 from alita_mcp.verification.code.function import (
     Function,
     check_classes,
@@ -30,63 +28,7 @@ from alita_mcp.verification.code.schema import (
 )
 from alita_mcp.verification.code.source import excerpt, parse_code
 from alita_mcp.verification.findings import ContractError, refusal
-
-_SECTION = re.compile(
-    r"^(args|arguments|parameters|params|returns?|yields?|raises|examples?|notes?|attributes|references?)\s*:\s*$",
-    re.IGNORECASE,
-)
-_PARAMETER = re.compile(r"^\*{0,2}(\w+)\s*+(?:\([^)]*\))?\s*+:\s*(.*)$")
-_RAISED = re.compile(r"^`*([A-Za-z_][\w.]*)`*\s*:\s*(.*)$")
-_ARGUMENTS = {"args", "arguments", "parameters", "params"}
-
-
-@dataclass(frozen=True)
-class Docstring:
-    """The parts of a docstring."""
-
-    summary: str = ""
-    parameters: dict[str, str] = field(default_factory=dict)
-    raises: tuple[str, ...] = ()
-
-
-def read_docstring(text: str | None) -> Docstring:
-    """The parts of a docstring that clients are shown; a docstring of any other style gives its summary."""
-    lines = inspect.cleandoc(text or "").splitlines()
-    summary = next((line.strip() for line in lines if line.strip()), "")
-    parameters: dict[str, str] = {}
-    raises: list[str] = []
-    sections: list[tuple[str, list[str]]] = []
-    for line in lines:
-        # a line (1) opens a section, (2) belongs to one, or (3) is text that ends it
-        if title := _SECTION.match(line):
-            sections.append((title.group(1).lower(), []))
-        elif sections and (not line.strip() or line[0].isspace()):
-            sections[-1][1].append(line)
-        elif sections:
-            sections.append(("", []))
-    for name, body in sections:
-        if name in _ARGUMENTS:
-            parameters.update(_entries(body, _PARAMETER))
-        elif name == "raises":
-            raises += [error.rsplit(".", 1)[-1] for error in _entries(body, _RAISED)]
-    return Docstring("" if _SECTION.match(summary) else summary, parameters, tuple(dict.fromkeys(raises)))
-
-
-def _entries(body: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
-    """`name: text` lines of a section at its smallest indentation; deeper lines continue the entry."""
-    filled = [line for line in body if line.strip()]
-    indent = min((len(line) - len(line.lstrip()) for line in filled), default=0)
-    entries: dict[str, str] = {}
-    current = ""
-    for line in filled:
-        begins = pattern.match(line.strip()) if len(line) - len(line.lstrip()) == indent else None
-        if begins:
-            current = begins.group(1)
-            entries[current] = begins.group(2).strip()
-        elif current:
-            entries[current] = f"{entries[current]} {line.strip()}".strip()
-    return entries
-
+from alita_mcp.verification.images import IMAGE_SCHEMA, IMAGE_TYPES
 
 __all__ = ["ContractError", "read_contract"]
 
@@ -207,6 +149,8 @@ def _output_schema(function: Function, reader: SchemaReader) -> tuple[Schema, bo
     place = Place("the result", function.lineno, depth=0)
     if function.returns is None:
         raise place.refuse("no type", f"Annotate it, as in `def {function.name}(...) -> str:`.")
+    if reader.full_name(function.returns) in IMAGE_TYPES:
+        return IMAGE_SCHEMA, False
     found = reader.read_type(function.returns, place)
     if not found.schema:
         raise place.refuse(

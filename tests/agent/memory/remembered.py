@@ -1,31 +1,33 @@
-"""Runs and facts as the manager hands them over, for tests."""
+"""Finished runs as the manager hands them over, for tests."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from alita_mcp.agent.interface import Episode, Fact, RecipeStep
+from alita_mcp.agent.interface import Fact, FinishedRun, Program
 from alita_mcp.research.values import Source
 
 SUM = "What is the sum of amount in sales.csv?"
 SUM_AGAIN = "Add up the `price` column of orders.csv"
+CODE = """import csv
+
+# blanks count as nothing
+with open("sales.csv") as file:
+    total = sum(float(row["amount"] or 0) for row in csv.DictReader(file))
+{"sum": total}
+"""
 
 
-def summed(run: str = "r1", task: str = SUM, **fields: Any) -> Episode:
+def summed(run: str = "r1", task: str = SUM, *, code: str = CODE, **fields: Any) -> FinishedRun:
     """A run that summed a column."""
-    step = RecipeStep(tool="sum_column", need="add up", arguments={"path": "sales.csv", "column": "amount"})
-    told: dict[str, Any] = {
-        "run": run, "task": task, "solved": True, "answer": "12", "at": "2025-06-01T10:00:00+00:00", "steps": (step,),
-        "tools_used": ("sum_column",), "calls": 3, "seconds": 4.0,
+    arguments, result = fields.pop("arguments", {}), fields.pop("result", {"sum": 12})
+    said: dict[str, Any] = {
+        "run": run, "task": task, "solved": True, "answer": "12", "at": "2025-06-01T10:00:00+00:00",
+        "programs": (Program(code=code, arguments=arguments, result={"result": result}),),
     }  # fmt: skip
-    return Episode(**{**told, **fields})
+    return FinishedRun(**{**said, **fields})
 
 
-def stated(
-    text: str,
-    subject: str = "population of Lyon",
-    url: str = "https://example.org/lyon",
-    at: str = "2025-01-01",
-) -> Fact:
+def stated(text: str, subject: str = "population of Lyon", url: str = "https://example.org/lyon") -> Fact:
     """A fact that a page states."""
-    return Fact(text=text, subject=subject, source=Source(url=url, retrieved_at=at))
+    return Fact(text=text, subject=subject, source=Source(url=url))

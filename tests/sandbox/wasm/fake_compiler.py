@@ -10,8 +10,7 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-from alita_mcp.sandbox.wasm.private import write_private
-from alita_mcp.sandbox.wasm.worker.compile import follow_parent, keep_compiled
+from alita_mcp.sandbox.wasm.worker.compile import follow_parent, keep_compiled, write_private
 
 MODULE = "tests.sandbox.wasm.fake_compiler"
 

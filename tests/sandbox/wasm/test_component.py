@@ -113,11 +113,8 @@ def script():
     ("tool", "said"),
     [
         ("def script():\n    print('wrong guest')\n    return 3", "status 3 and made no component:\nwrong guest"),
-        ("import sys\ndef script():\n    sys.exit('no such world')", "no such world"),
         ("def script():\n    pass", "status 0 and made no component"),
-        ("import os\ndef script():\n    os.abort()", "made no component"),
         ("def script():\n    print('x' * 10_000_000)\n    return 1", "xxx"),
-        ("1 / 0", "ZeroDivisionError"),
     ],
 )  # fmt: skip
 def test_a_tool_that_fails_is_quoted_and_leaves_nothing(tool: str, said: str, tmp_path: Path) -> None:
@@ -132,15 +129,12 @@ def test_a_tool_that_is_missing_or_of_another_version_is_named_before_anything_i
     tmp_path: Path,
 ) -> None:
     other = install(tmp_path / "other", **{"componentize-py": "0.1"})
-    assert "is built with componentize-py==0.25.1; installed is 0.1." in end(
-        start(other, tmp_path / "component")
+    wrong = (
+        "is built with componentize-py==0.25.1, and {} of it is installed. It has wheels for Linux with glibc"
     )
+    assert wrong.format("0.1") in end(start(other, tmp_path / "component"))
     (empty := tmp_path / "empty").mkdir()
-    err = end(start(empty, tmp_path / "component"))
-    assert (
-        "is built with componentize-py==0.25.1, which is not installed. It has wheels for Linux with glibc"
-        in err
-    )
+    assert wrong.format("no version") in end(start(empty, tmp_path / "component"))
     assert not (tmp_path / "component").exists()
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.runner.supervisor import hardening
-from alita_mcp.sandbox.wasm.attestation import check_attestation, describe_confinement
+from alita_mcp.sandbox.wasm.attestation import check_attestation
 from alita_mcp.sandbox.wasm.process import minimal_environment
 from alita_mcp.sandbox.wasm.worker import confinement
 from tests.tables import each_case
@@ -108,7 +108,6 @@ def test_code_that_broke_out_of_the_engine_can_do_nothing_but_compute(loaded: Pa
     assert found.linux is not None
     assert (found.linux.status["Seccomp"], found.linux.status["NoNewPrivs"]) == ("2", "1")
     assert "0" not in found.linux.status["Uid"].split()
-    assert "no capabilities" in describe_confinement(found)
 
 
 @linux
@@ -125,7 +124,6 @@ linux._libc = Refusing()
     found = check_attestation(json.dumps(told["found"]).encode(), loaded.name)
     assert found.linux is not None
     assert not found.linux.own_network
-    assert "no network of its own" in describe_confinement(found)
 
 
 @linux
@@ -158,7 +156,7 @@ def test_a_worker_that_is_weaker_is_refused(loaded: Path, before: str, words: st
         ({"status": {"CapPrm": ""}}, "holds capabilities (CapPrm)"),
         ({"dumpable": 1}, "may be dumped"),
         ({"core_bytes": -1}, "may be dumped"),
-        ({"interfaces": ["lo", "eth0"], "own_network": True}, "network interfaces (lo, eth0)"),
+        ({"interfaces": ["lo", "eth0"], "own_network": True}, "network interfaces (eth0)"),
         ({"surprise": 1}, "no valid attestation"),
     ],
 )
@@ -184,16 +182,14 @@ def test_what_is_no_attestation_is_refused(payload: bytes) -> None:
 
 
 @pytest.mark.parametrize("system", ["win32", "darwin"])
-def test_elsewhere_it_says_that_nothing_else_confines_the_worker(system: str) -> None:
+def test_elsewhere_the_process_itself_is_enough(system: str) -> None:
     told = {
         "engine": confinement.engine_version(),
         "compiled": "x",
         "system": system,
         "variables": ["SYSTEMROOT"],
     }
-    assert f"nothing else confines it on {system}" in describe_confinement(
-        check_attestation(json.dumps(told).encode(), "x")
-    )
+    assert check_attestation(json.dumps(told).encode(), "x").linux is None
 
 
 @linux

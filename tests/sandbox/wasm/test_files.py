@@ -224,21 +224,6 @@ def test_outside_of_the_scratch_folder_nothing_is_there_and_nothing_can_be_made(
     assert value(arena, f"return told(lambda: {attempt})")[1] == error
 
 
-def test_modes_are_kept(arena: Arena) -> None:
-    assert value(
-        arena,
-        """
-        Path("f").write_text("x"); os.chmod("f", 0); os.mkdir("d"); Path("d/g").touch(); os.chmod("d", 0o500)
-        os.mkdir("e"); os.chmod("e", 0)
-        refused = [lambda: open("f"), lambda: open("f", "a"), lambda: os.truncate("f", 0), lambda: open("d/h", "w"),
-                   lambda: os.remove("d/g"), lambda: os.listdir("e"), lambda: os.stat("e/x"), lambda: os.chdir("e")]
-        named = [told(each)[0] for each in refused]
-        os.chmod("f", 0o400); os.chmod("e", 0o700)
-        return [set(named) == {"PermissionError"}, Path("f").read_text(), os.access("f", os.W_OK), os.listdir("e")]
-        """,
-    ) == [True, "x", False, []]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "limits", "message"),

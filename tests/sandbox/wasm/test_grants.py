@@ -19,17 +19,6 @@ from tests.sandbox.test_broker_in_sandboxes import WAIT_SECONDS, BrokerContract
 
 pytestmark = pytest.mark.process
 
-MANY = """
-import alita_tool
-def f():
-    told = []
-    for _ in range(6):
-        try:
-            told.append(alita_tool.complete("x"))
-        except RuntimeError as refused:
-            told.append(str(refused))
-    return told
-"""
 RAW = """
 import json, alita_tool
 HOST = alita_tool._ask.__func__.__globals__["wit_world"]
@@ -69,16 +58,6 @@ class TestWasmBroker(BrokerContract):
     test_a_tunnel_is_tls_for_the_granted_name_or_nothing = None  # type: ignore[assignment]
 
 
-async def test_the_inside_counts_questions_and_the_call_goes_on(wasm_sandbox: WasmSandbox) -> None:
-    limits = Limits(wall_seconds=60, broker_calls=4)
-    refused = "asked more than 4 times in one call (broker_calls)"
-    for _ in range(2):
-        result, broker = await call(wasm_sandbox, MANY, Grants(model=True), limits=limits)
-        assert result.value == ["x"] * 4 + [refused] * 2
-        assert len(broker.events) == 4
-    assert wasm_sandbox.figures().started == 1, "the worker did not break its protocol"
-
-
 async def test_a_long_question_is_refused_before_it_is_read(wasm_sandbox: WasmSandbox) -> None:
     code = f"""{RAW}
 def f():
@@ -116,27 +95,3 @@ def f():
     refused = "only a call with grants is answered, and only while it runs"
     assert result.ok, result
     assert result.value == [{"error": ["PermissionError", refused]}] * 4
-
-
-async def test_a_call_that_is_cancelled_while_it_asks_leaves_nothing_behind(
-    wasm_sandbox: WasmSandbox,
-) -> None:
-    asked, ended = anyio.Event(), anyio.Event()
-
-    async def never(_prompt: str, **_options: Any) -> str:
-        asked.set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            ended.set()
-        raise AssertionError
-
-    code = "import alita_tool\ndef f():\n    return alita_tool.complete('x')\n"
-    with anyio.fail_after(WAIT_SECONDS):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(call, wasm_sandbox, code, Grants(model=True), HostServices(complete=never))
-            await asked.wait()
-            tasks.cancel_scope.cancel()
-        await ended.wait()
-    result, _ = await call(wasm_sandbox, code, Grants(model=True))
-    assert result.value == "x"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socketserver
 import threading
@@ -25,15 +26,9 @@ from tests.tables import each_case
 pytestmark = pytest.mark.process
 
 RESPONSES = {
-    b"/chunked": b"HTTP/1.1 200 OK\r\nX-Own: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n",
     b"/until-the-end": b"HTTP/1.0 200 OK\r\n\r\nno length",
     b"/short": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc",
-    b"/cut": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc",
     b"/none": b"",
-    b"/strange": b"no HTTP at all\r\n\r\n",
-    b"/split": b"HTTP/1.1 200 OK\r\nX-Own: a\r\n b\r\nContent-Length: 0\r\n\r\n",
-    b"/error": b"HTTP/1.1 418 Teapot\r\nContent-Length: 5\r\n\r\nshort",
-    b"/no-content": b"HTTP/1.1 204 None\r\n\r\n",
     b"/long": b"HTTP/1.1 200 OK\r\nContent-Length: 600000\r\n\r\n" + b"x" * 600_000,
 }
 """What a raw site answers, by path."""
@@ -49,6 +44,8 @@ class _RawAnswers(socketserver.StreamRequestHandler):
         head, path = request, request.split(b" ")[1]
         if b"content-length:" in head.lower():
             request += b"\r\n" + self.rfile.read(length)
+        while b"encoding: chunked" in head.lower() and not request.endswith(b"\r\n0\r\n\r\n"):
+            request += self.rfile.readline()
         self.server.seen.append(request)  # type: ignore[attr-defined]
         if path == b"/echo":
             answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(request) + request
@@ -123,16 +120,16 @@ connection.request('PURGE', '/echo', headers={{'X-Own': 'a b', 'Expect': '100-co
 return connection.getresponse().read().decode().replace(str(port), 'PORT').splitlines()
 """,
         [
-            "PURGE /echo HTTP/1.1", "Host: api.test:PORT", "Connection: close", "Accept-Encoding: identity",
-            "X-Own: a b",
+            "PURGE /echo HTTP/1.1", "host: api.test:PORT", "connection: close", "accept-encoding: identity",
+            "x-own: a b", "expect: 100-continue",
         ],
     ),
     "a body in chunks": (
         f"""{CONNECT}
 connection.request('POST', '/echo', body=iter([b'one', b'two']))
-return connection.getresponse().read()[-6:].decode()
+return connection.getresponse().read().decode().split()[-5:]
 """,
-        "onetwo",
+        ["3", "one", "3", "two", "0"],
     ),
     "a body piece by piece": (
         f"""{CONNECT}
@@ -152,14 +149,6 @@ return connection.getresponse().read().count(b'x')
 """,
         1_500_000,
     ),
-    "a response in chunks": (
-        f"""{CONNECT}
-connection.request('GET', '/chunked')
-answer = connection.getresponse()
-return [answer.status, answer.getheader('x-own'), answer.read().decode()]
-""",
-        [200, "a", "abcdefg"],
-    ),
     "a response without a length": ("return get(f'http://api.test:{port}/until-the-end')", [200, "no length"]),
     "a long response in pieces": (
         """
@@ -169,24 +158,11 @@ return [answer.headers['Content-Length'], sizes]
 """,
         ["600000", [250_000, 250_000, 100_000, 0]],
     ),
-    "HEAD, and a response without a body": (
-        f"""{CONNECT}
-connection.request('HEAD', '/long')
-first = connection.getresponse()
-told = [first.status, first.getheader('content-length'), len(first.read())]
-connection.request('GET', '/no-content')
-return [told, len(connection.getresponse().read())]
-""",
-        [[200, "600000", 0], 0],
-    ),
-    "a status that is an error": ("return attempt(lambda: get(f'http://api.test:{port}/error'))", [418, "short"]),
     "fewer bytes than announced": (
         "return attempt(lambda: get(f'http://api.test:{port}/short'))",
         ["IncompleteRead", "IncompleteRead(3 bytes read, 7 more expected)"],
     ),
-    "chunks that are cut": ("return attempt(lambda: get(f'http://api.test:{port}/cut'))[0]", "IncompleteRead"),
     "no response": ("return attempt(lambda: get(f'http://api.test:{port}/none'))[0]", "RemoteDisconnected"),
-    "no HTTP": ("return attempt(lambda: get(f'http://api.test:{port}/strange'))[0]", "BadStatusLine"),
     "nobody listens": ("return attempt(lambda: get('http://api.test:9/'))", [502, "api.test:9 cannot be reached"]),
     "another Host header": (
         """
@@ -281,40 +257,52 @@ async def test_the_bytes_of_a_call_are_bounded(sandbox: WasmSandbox, site: Site)
 
 
 @each_case(
-    "question",
+    "written, question",
     [
-        {"target": "/ HTTP/1.1\r\nHost: b\r\n\r\nGET /"},
-        {"method": "GET / HTTP/1.1\r\nX:"},
-        {"headers": [["X", "a\r\n\r\nGET / HTTP/1.1"]]},
-        {"headers": [["X\r\nY", "a"]]},
-        {"target": "http://other.test/"},
-        {"method": "CONNECT", "target": "/"},
-        {"headers": [["hOST", "other.test"]]},
-        {"host": "api.test/@other.test"},
-        {"host": "me@api.test"},
-        {"host": "api.test\r\nX: y"},
-        {"port": 0},
-        {"headers": [["X", "a" * 70_000]]},
-        {"headers": [["X", "a"]] * 300},
-        {"do": "connect"},
-        {"seconds": -1},
+        ("GET / HTTP/1.1\r\nX-Own: 1", {}),
+        ("GET http://other.test/ HTTP/1.1\r\nHost: other.test\r\n\r\n", {}),
+        ("CONNECT api.test:80 HTTP/1.1\r\nHost: api.test\r\n\r\n", {}),
+        ("GET / HTTP/1.1\r\nhOST: other.test\r\n\r\n", {}),
+        ("GET / HTTP/1.1\r\nHost: api.test\r\nX\rY: a\r\n\r\n", {}),
+        ("POST / HTTP/1.1\r\nHost: api.test\r\nContent-Length: 9\r\n\r\nabc", {}),
+        ("POST / HTTP/1.1\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", {}),
+        ("", {"host": "api.test/@other.test"}),
+        ("", {"host": "me@api.test"}),
+        ("", {"host": "api.test\r\nX: y"}),
+        ("", {"port": 0}),
+        ("", {"do": "connect"}),
+        ("", {"seconds": -1}),
     ],
 )
-async def test_a_forged_question_reaches_no_server(sandbox: WasmSandbox, question: dict[str, Any]) -> None:
+async def test_a_forged_question_reaches_no_server(
+    sandbox: WasmSandbox, written: str, question: dict[str, Any]
+) -> None:
     code = f"{RAW}\ndef f(question):\n    return json.loads(HOST.network(json.dumps(question)))\n"
     with raw_site() as (port, seen):
-        asked = {"do": "send", "host": "api.test", "port": port, "target": "/echo"} | question
-        result, _ = await call(sandbox, code, granted(port), question=asked)
-        assert result.ok, result
-        assert list(result.value) == ["error"]
-        framing = [["Content-Length", "0"], ["Transfer-Encoding", "chunked"], ["Connection", "x-own"]]
-        smuggled = {
-            "do": "send", "host": "api.test", "port": port, "target": "/echo", "method": "POST", "data": "YWJj",
-            "headers": framing,
-        }  # fmt: skip
-        result, _ = await call(sandbox, code, granted(port), question=smuggled)
-    [only] = seen
-    assert (only.count(b"Content-Length: 3"), only.count(b"chunked"), only[-3:]) == (1, 0, b"abc")
+        data = (written or "GET /echo HTTP/1.1\r\nHost: api.test\r\n\r\n").replace(
+            "api.test", f"api.test:{port}"
+        )
+        asked = {
+            "do": "send",
+            "host": "api.test",
+            "port": port,
+            "data": base64.b64encode(data.encode()).decode(),
+        }
+        result, _ = await call(sandbox, code, granted(port), question=asked | question)
+    assert result.ok, result
+    assert list(result.value) == ["error"]
+    assert seen == []
+
+
+async def test_a_second_request_behind_the_first_one_reaches_no_server(sandbox: WasmSandbox) -> None:
+    body = f"""{CONNECT}
+written = b'abcGET /second HTTP/1.1\\r\\nHost: b\\r\\n\\r\\n'
+connection.request('POST', '/echo', body=written, headers={{'Content-Length': '3'}})
+return connection.getresponse().read()[-3:].decode()
+"""
+    with raw_site() as (port, seen):
+        assert await value_of(sandbox, body, granted(port), port=port) == "abc"
+    assert len(seen) == 1
 
 
 async def test_a_call_that_ends_closes_what_it_left_open(sandbox: WasmSandbox, site: Site) -> None:

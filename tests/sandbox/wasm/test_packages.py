@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,11 @@ import pytest
 from alita_mcp.errors import PackagesRejected, SandboxError
 from alita_mcp.sandbox.interface import Environment, Job, RunResult
 from alita_mcp.sandbox.packages.cache import EnvironmentGone
-from alita_mcp.sandbox.wasm.packages import native_modules
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 from tests.sandbox.environment_homes import InWasm, silent
-from tests.sandbox.package_index import Index, serving, wheel
+from tests.sandbox.package_index import Index, wheel
 
 NATIVE_TAG = "cp314-cp314-manylinux_2_28_x86_64"
 NATIVE = "cpython-314-x86_64-linux-gnu.so"
@@ -134,11 +132,6 @@ class TestPackages(InWasm):
     """One home; an index of hand-made wheels for each test."""
 
     @pytest.fixture
-    def index(self) -> Iterator[Index]:
-        with serving() as opened:
-            yield opened
-
-    @pytest.fixture
     def settings(self, shared_home: Path, index: Index) -> Settings:
         return Settings(home=shared_home, package_index=index.url)
 
@@ -193,9 +186,7 @@ class TestPackages(InWasm):
         assert (await run(sandbox, code, environment)).value == [8, "fast.slow"]
         late = await run(sandbox, "import fast\ndef f():\n    from fast import _speedups\n", environment)
         assert (late.status, late.error_type) == ("error", "ImportError")
-        assert (
-            "fast._speedups is native code of fast-1, which the embedded sandbox cannot run" in late.message
-        )
+        assert "fast._speedups is native code, which the embedded sandbox cannot run" in late.message
         assert "Docker or bubblewrap" in late.message
 
     @pytest.mark.slow
@@ -217,7 +208,7 @@ class TestPackages(InWasm):
                          requires=("core",)))  # fmt: skip
         refused = await run(sandbox, "import asks\ndef f(): return 1", await prepared(sandbox, "asks"))
         assert (refused.status, refused.error_type) == ("load_failed", "ImportError")
-        assert "is native code of core-2.5, which the embedded sandbox cannot run" in refused.message
+        assert "is native code, which the embedded sandbox cannot run" in refused.message
         assert "Docker or bubblewrap" in refused.message
 
     async def test_a_package_that_opens_sockets_is_refused_by_name(self, sandbox: WasmSandbox) -> None:
@@ -281,8 +272,3 @@ class TestPackages(InWasm):
     ) -> None:
         with pytest.raises(SandboxError, match="no longer exists"):
             await run(sandbox, "def f(): return 1", Environment(digest="0" * 64, location=str(tmp_path)))
-
-
-def test_what_a_wheel_says_about_itself_is_a_strangers_word() -> None:
-    hostile = {"x-1.dist-info/RECORD": b'"unclosed\nx\0y,,\n../../z.py,,\n', "x/y.so": b""}
-    assert native_modules(hostile) == {"x.y": "x/y.so"}

@@ -7,23 +7,12 @@ import textwrap
 from typing import Any
 
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.workers.hash_seeds import hash_seed
+from alita_mcp.sandbox.workers.calls import hash_seed
 from tests.sandbox.arena import Arena
 
 WORDS = [
-    "red",
-    "orange",
-    "yellow",
-    "green",
-    "blue",
-    "indigo",
-    "violet",
-    "pink",
-    "brown",
-    "black",
-    "white",
-    "grey",
-]
+    "red", "orange", "yellow", "green", "blue", "indigo", "violet", "pink", "brown", "black", "white", "grey",
+]  # fmt: skip
 BEGIN = f"""
 import collections, copy, dataclasses, datetime, enum, functools, itertools, json, operator, pickle, pprint, typing
 WORDS = {WORDS}

@@ -16,7 +16,6 @@ from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.sandbox.wasm.worker.linux import COMPLAINT_BYTES, OPEN_FILES
 from alita_mcp.sandbox.wire.link import WorkerLost
-from alita_mcp.sandbox.workers import calls
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.leftovers import busy_host, nothing_left, wasm_leftovers
@@ -45,12 +44,6 @@ async def worker_of(sandbox: WasmSandbox) -> psutil.Process:
     assert (await sandbox.run(ADD)).value == 42
     (number,) = wasm_leftovers(os.getpid())
     return psutil.Process(int(number))
-
-
-async def waits_for_orders(worker: psutil.Process) -> None:
-    """Returns when all threads sleep: what a call left is removed, and the host was told so."""
-    while any(psutil.Process(thread.id).status() != psutil.STATUS_SLEEPING for thread in worker.threads()):  # noqa: ASYNC110 - a process
-        await anyio.sleep(0.01)
 
 
 def told(worker: psutil.Process, name: str) -> list[str]:
@@ -151,24 +144,3 @@ async def test_workers_that_are_busy_die_with_a_server_that_is_killed(tmp_path: 
             assert len(wasm_leftovers(host.pid)) == 2
             host.kill()
         await nothing_left(wasm_leftovers, host.pid)
-
-
-@pytest.mark.slow
-@linux
-async def test_a_worker_that_is_stopped_is_ended_by_the_servers_own_clock(
-    sandbox: WasmSandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(calls, "GRACE_SECONDS", 0.5)
-    worker = await worker_of(sandbox)
-    job = ADD.model_copy(update={"limits": Limits(wall_seconds=1)})
-    assert (await sandbox.run(job)).value == 42
-    with anyio.fail_after(WAIT_SECONDS):
-        for number in wasm_leftovers(os.getpid()):
-            each = psutil.Process(int(number))
-            await waits_for_orders(each)  # stopped before, it would be replaced instead
-            each.suspend()
-        result = await sandbox.run(job)
-        assert result.status == "timeout"
-        assert "was killed from outside" in result.message
-        worker.resume()
-        assert (await sandbox.run(ADD)).value == 42

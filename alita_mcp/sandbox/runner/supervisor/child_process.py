@@ -120,8 +120,10 @@ class ChildProcess:
                 return False
             time.sleep(0.002)
 
-    def death(self, cpu_seconds: float) -> dict[str, Any]:
-        """How it ended, when it ended without a result."""
+    def describe_end(self, cpu_seconds: float) -> dict[str, Any]:
+        """How it ended without a result; a short wait tells whether it is dying, or lives on without its channel."""
+        if self.pid:
+            self.has_ended(wait_seconds=_CLOSING_SECONDS)
         end = self._reaper.end_of(self.pid)
         if end is None:
             return {"status": "crashed", "message": "closed its channel"}
@@ -130,20 +132,12 @@ class ChildProcess:
             return {"status": "crashed", "message": f"ended with exit code {code} and no result"}
         number = os.WTERMSIG(end.status)
         if number == signal.SIGXCPU or (number == signal.SIGKILL and end.cpu_seconds >= cpu_seconds):
-            return {
-                "status": "timeout",
-                "message": f"used more than {cpu_seconds:g} s of CPU time (cpu_seconds)",
-            }
+            message = f"used more than {cpu_seconds:g} s of CPU time (cpu_seconds)"
+            return {"status": "timeout", "message": message}
         if number == signal.SIGKILL and (oom_kills() or 0) > (self._oom_before or 0):
             return {"status": "memory"}
         name = next((it.name for it in signal.Signals if it == number), f"signal {number}")
         return {"status": "crashed", "signal": number, "message": f"killed by {name}"}
-
-    def describe_end(self, cpu_seconds: float) -> dict[str, Any]:
-        """How it ended, when its channel is closed; a short wait tells whether it is dying or lives on."""
-        if self.pid:
-            self.has_ended(wait_seconds=_CLOSING_SECONDS)
-        return self.death(cpu_seconds)
 
     def _on_channel(self, events: int) -> None:
         if events & WRITABLE:

@@ -116,11 +116,6 @@ class Reaper:
         while pid not in self._ends and self._take(0, pid):
             continue
 
-    def wait_for_all(self) -> None:
-        """Waits until no process is left but this one; they were killed."""
-        while self._take(0):
-            continue
-
     def end_of(self, pid: int) -> End | None:
         """How it ended, if it did."""
         return self._ends.get(pid)

@@ -8,14 +8,15 @@ import os
 import stat
 import time
 from contextlib import suppress
+from itertools import islice
 from typing import Any, NamedTuple
 
 FOLDERS = ("/tmp", "/dev/shm", "/dev/mqueue")
 MAX_SECONDS = 5.0
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _GET_FLAGS, _SET_FLAGS = 0x80086601, 0x40086602
-_DEEPEST = 100
-"""Folders open at once; what lies deeper is moved up first."""
+_AT_ONCE = 512
+"""Entries that are removed between two looks at the clock."""
 
 
 class WipeFailed(Exception):
@@ -110,53 +111,32 @@ class Scratch:
 
 
 def _empty(top: int, until: float) -> None:
-    """Removes all entries; of the open folders each is inside the one before it."""
-    opened: list[tuple[int, str]] = []
-    try:
-        while True:
-            if time.monotonic() > until:
-                raise WipeFailed(f"takes longer than {MAX_SECONDS:g} s")
-            folder = opened[-1][0] if opened else top
-            inner = _remove_files(folder, until)
-            if inner is not None:
-                _enter(opened, top, folder, inner)
-            elif opened:
-                closed, name = opened.pop()
-                os.close(closed)
-                os.rmdir(name, dir_fd=opened[-1][0] if opened else top)
-            else:
-                return
-    finally:
-        for folder, _ in opened:
-            os.close(folder)
+    """Removes all entries; what lies deep is moved up step by step, so that one folder is open at a time."""
+    # what is removed meanwhile may hide others from a listing, hence again until none is left
+    while entries := _list_entries(top, until):
+        for name, is_folder in entries:
+            if not is_folder:
+                os.unlink(name, dir_fd=top)
+                continue
+            # symbolic links are no folders, and no other process runs that could put one in the place of this name
+            os.chmod(name, 0o700, dir_fd=top)
+            folder = os.open(name, _OPEN, dir_fd=top)
+            try:
+                while inner := _list_entries(folder, until):
+                    for each, is_inner_folder in inner:
+                        if is_inner_folder:
+                            os.chmod(each, 0o700, dir_fd=folder)
+                            os.rename(each, f".{time.monotonic_ns()}", src_dir_fd=folder, dst_dir_fd=top)
+                        else:
+                            os.unlink(each, dir_fd=folder)
+            finally:
+                os.close(folder)
+            os.rmdir(name, dir_fd=top)
 
 
-def _remove_files(folder: int, until: float) -> str | None:
-    """Removes what is no folder, and empty folders; the name of one that is not empty, or None."""
-    count = -1
-    while count:
-        count = 0
-        # what is removed meanwhile may hide others, hence again until none is left
-        with os.scandir(folder) as entries:
-            for count, entry in enumerate(entries, 1):
-                if count % 512 == 0 and time.monotonic() > until:
-                    raise WipeFailed(f"takes longer than {MAX_SECONDS:g} s")
-                if not entry.is_dir(follow_symlinks=False):
-                    os.unlink(entry.name, dir_fd=folder)
-                    continue
-                try:
-                    os.rmdir(entry.name, dir_fd=folder)
-                except OSError:
-                    return entry.name
-    return None
-
-
-def _enter(opened: list[tuple[int, str]], top: int, folder: int, name: str) -> None:
-    # a folder: symbolic links were unlinked, and no other process runs any more
-    os.chmod(name, 0o700, dir_fd=folder)
-    if len(opened) < _DEEPEST:
-        opened.append((os.open(name, _OPEN, dir_fd=folder), name))
-        return
-    os.rename(name, f"{time.monotonic_ns()}", src_dir_fd=folder, dst_dir_fd=top)
-    while opened:
-        os.close(opened.pop()[0])
+def _list_entries(folder: int, until: float) -> list[tuple[str, bool]]:
+    """Some entries, and whether each is a folder; none when all are gone."""
+    if time.monotonic() > until:
+        raise WipeFailed(f"takes longer than {MAX_SECONDS:g} s")
+    with os.scandir(folder) as entries:
+        return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in islice(entries, _AT_ONCE)]

@@ -7,7 +7,7 @@ import socket
 from dataclasses import dataclass, field
 
 from alita_mcp.sandbox.runner.supervisor.loop import READABLE, WRITABLE, HostLink, Loop
-from alita_mcp.sandbox.wire.frames import WINDOW, Frame, Kind, credit, read_credit
+from alita_mcp.sandbox.wire.frames import WINDOW, Frame, Kind
 
 PORT = 3128
 MAX_CONNECTIONS = 32
@@ -55,7 +55,7 @@ class Tunnel:
             connection.incoming += frame.payload
             self._deliver(connection)
         elif frame.kind == Kind.CREDIT:
-            connection.credit += read_credit(frame.payload)
+            connection.credit += int.from_bytes(frame.payload[:4])
             self._arm(connection)
         elif frame.kind == Kind.END:
             connection.host_ended = True
@@ -123,7 +123,7 @@ class Tunnel:
             self._close(connection)
             return
         if connection.consumed >= WINDOW // 4:
-            self._link.send(Kind.CREDIT, connection.stream, credit(connection.consumed))
+            self._link.send(Kind.CREDIT, connection.stream, connection.consumed.to_bytes(4))
             connection.consumed = 0
         if connection.host_ended and not connection.incoming:
             try:

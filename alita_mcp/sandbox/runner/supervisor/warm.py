@@ -14,19 +14,18 @@ from alita_mcp.sandbox.runner.supervisor.loop import HostLink, Loop
 from alita_mcp.sandbox.runner.supervisor.processes import Program, Reaper, kill, others
 from alita_mcp.sandbox.runner.supervisor.scratch import Scratch, WipeFailed, too_many_files
 from alita_mcp.sandbox.runner.supervisor.tunnel import Tunnel
-from alita_mcp.sandbox.runner.supervisor.zygote_link import ZygoteLink
+from alita_mcp.sandbox.runner.supervisor.zygote import Zygote
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Frame, Kind, pieces
 from alita_mcp.sandbox.wire.reports import Output, read_report
 
 FORK_SECONDS = 10.0
-"""How long a zygote may take for a fork; then it is replaced."""
+"""How long a zygote may take for a fork; then this sandbox is given up."""
 LOOK_SECONDS = 0.05
 """How often the files of a call are counted, where the kernel does not limit them."""
-MAX_REPLACED = 3
-"""Zygotes in a row that were lost without a call."""
 HEADER_BYTES = 64 << 10
 FLOOD = 16
 """How many times `output_bytes` a call may print."""
+_STREAMS = {Kind.OPEN, Kind.DATA, Kind.END, Kind.RESET, Kind.CREDIT}
 _CRASHED = {"status": "crashed", "message": "wrote invalid data to its channel"}
 _CLEAN = json.dumps({"clean": True}).encode()
 
@@ -34,16 +33,17 @@ _CLEAN = json.dumps({"clean": True}).encode()
 class WarmTool:
     """A tool that is loaded and runs one call at a time; the next call's child is forked ahead."""
 
-    def __init__(self, loop: Loop, link: HostLink, reaper: Reaper, tunnel: Tunnel | None) -> None:
+    def __init__(self, loop: Loop, options: dict[str, Any]) -> None:
         self._loop = loop
-        self._link = link
-        self._reaper = reaper
-        self._tunnel = tunnel
+        self._link = HostLink(loop, bytes.fromhex(options["token"]), self._on_frame)
+        self._reaper = Reaper()
+        self._tunnel = Tunnel(loop, self._link) if options["egress"] else None
         self._scratch = Scratch()
+        self._program = Program(options["boot"], options["zygote"])
+        self._payload = bytearray()
         self._order: dict[str, Any] = {}
-        self._program = Program("", {})
         self._code = b""
-        self._zygote: ZygoteLink | None = None
+        self._zygote: Zygote | None = None
         self._child: ChildProcess | None = None
         self._running = False
         self._arguments: bytes | None = None
@@ -51,9 +51,6 @@ class WarmTool:
         self._load_seconds = 0.0
         """Counted as the first call's."""
         self._deadline = 0.0
-        self._reported = False
-        self._owes_clean = False
-        self._replaced = 0
         self._oom_before: int | None = None
         """How often the kernel had killed for want of memory when the last order came."""
         self._output = Output(0, 0)
@@ -65,32 +62,46 @@ class WarmTool:
         limit: int = self._order["options"]["limits"]["scratch_files"]
         return limit
 
-    def load(self, program: Program, order: dict[str, Any], code: bytes) -> None:
-        """Imports the code."""
-        self._program, self._order, self._code = program, order, code
-        self._oom_before = oom_kills()
-        self._output = Output(order["output_bytes"], FLOOD * order["output_bytes"])
-        self._start_zygote()
+    def attest(self, attestation: dict[str, object]) -> None:
+        """Says hello."""
+        self._link.send_json(Kind.HELLO, attestation)
 
-    def call(self, arguments: bytes) -> None:
+    def _on_frame(self, frame: Frame) -> None:
+        if frame.kind == Kind.PAYLOAD:
+            self._payload += frame.payload
+        elif frame.kind == Kind.CALL:
+            self._call()
+        elif frame.kind == Kind.LOAD:
+            self._order, self._code = json.loads(frame.payload), self._take_payload()
+            self._begin_order()
+            self._load()
+        elif frame.kind == Kind.ANSWER:
+            # one that comes too late is dropped
+            if self._running and self._child is not None and frame.stream == self._unanswered != 0:
+                self._unanswered = 0
+                self._child.tell(b"A", frame.payload)
+        elif self._tunnel is not None and frame.kind in _STREAMS:
+            self._tunnel.on_frame(frame)
+
+    def _take_payload(self) -> bytes:
+        payload, self._payload = bytes(self._payload), bytearray()
+        return payload
+
+    def _begin_order(self) -> None:
+        self._oom_before = oom_kills()
+        self._output = Output(self._order["output_bytes"], FLOOD * self._order["output_bytes"])
+
+    def _call(self) -> None:
         """Calls the function; the host has heard CLEAN or LOADED before."""
         self._running = True
-        self._arguments = arguments
-        self._replaced = 0
-        self._oom_before = oom_kills()
+        self._arguments = self._take_payload()
+        self._begin_order()
         self._asked = self._unanswered = 0
-        self._output = Output(self._order["output_bytes"], FLOOD * self._order["output_bytes"])
         if self._tunnel is not None:
             self._tunnel.admits = True
         self._deadline = time.monotonic() + self._order["wall_seconds"] - self._load_seconds
         self._watch()
         self._begin()
-
-    def answer(self, frame: Frame) -> None:
-        """The host's answer to a question; one that comes too late is dropped."""
-        if self._running and self._child is not None and frame.stream == self._unanswered != 0:
-            self._unanswered = 0
-            self._child.tell(b"A", frame.payload)
 
     def on_child_signal(self) -> None:
         """A process died or was stopped."""
@@ -105,84 +116,54 @@ class WarmTool:
         if self._zygote is not None:
             self._zygote.check()
 
-    def _start_zygote(self) -> None:
-        zygote = self._zygote = ZygoteLink(self._loop, self._reaper, self._order)
+    def _load(self) -> None:
+        zygote = self._zygote = Zygote(self._loop, self._reaper, self._order)
         zygote.on_loaded = self._on_loaded
         zygote.on_lost = self._on_zygote_lost
+        wall = self._order["wall_seconds"]
+        message = f"took more than {wall:g} s (wall_seconds), while the module was imported"
+        late = {"status": "timeout", "message": message}
+        self._loop.alarm(time.monotonic() + wall, lambda: self._on_loaded(zygote, late))
         zygote.start(self._program, self._code)
-        if not self._running:
-            wall = self._order["wall_seconds"]
-            message = f"took more than {wall:g} s (wall_seconds), while the module was imported"
-            late = {"status": "timeout", "message": message}
-            self._loop.alarm(time.monotonic() + wall, lambda: self._on_loaded(late))
 
-    def _on_loaded(self, head: dict[str, Any]) -> None:
-        zygote = self._zygote
-        if zygote is None:
-            return
+    def _on_loaded(self, zygote: Zygote, head: dict[str, Any]) -> None:
+        self._loop.quiet()
+        self._load_seconds = zygote.seconds()
         if head["status"] != "ok":
             # the sandbox is of no further use: a failing import is the code's, so the host hears how it failed
-            seconds = zygote.seconds()
             kill(-1)
             zygote.close()
-            self._reaper.wait_for_all()
-            if self._reported and not self._running:
-                self._die()
             self._queue_output(zygote.output)
-            kind = Kind.RESULT if self._running else Kind.LOADED
-            self._link.send_json(kind, head | {"seconds": seconds})
+            self._link.send_json(Kind.LOADED, head | {"seconds": self._load_seconds})
             self._die()
         why = zygote.why_single_use()
         self._wipe_scratch()
-        if not self._running:
-            self._loop.quiet()
         self._prepare(zygote)
-        if not self._reported:
-            self._reported = True
-            self._load_seconds = zygote.seconds()
-            words = {"status": "ok", "seconds": self._load_seconds, "single_use": why}
-            self._link.send_json(Kind.LOADED, words)
-        elif self._owes_clean:
-            self._say_clean()
+        words = {"status": "ok", "seconds": self._load_seconds, "single_use": why}
+        self._link.send_json(Kind.LOADED, words)
 
     def _on_zygote_lost(self) -> None:
-        """While a child of it works, that one may end in peace."""
-        if self._running and self._arguments is None:
-            return
-        self._replaced += 1
-        if self._replaced <= MAX_REPLACED:
-            self._replace_zygote()
-        elif self._running:
-            message = "the process that imported the module keeps dying"
+        # 1. Between two calls: the host takes another sandbox for the next one.
+        # 2. While a child of it works: that one may end in peace.
+        # 3. While a call waits for its child: it has failed.
+        if not self._running:
+            self._die()
+        elif self._arguments is not None:
+            message = "the process that imported the module died"
             ended = {"status": "crashed", "signal": int(signal.SIGKILL), "message": message}
             self._finish({"status": "memory"} if self._lacks_memory() else ended)
-        else:
-            self._die()
 
-    def _replace_zygote(self) -> None:
-        kill(-1)
-        if self._child is not None:
-            self._child.close()
-            self._child = None
-        if self._zygote is not None:
-            self._zygote.close()
-        self._reaper.wait_for_all()
-        self._reaper.forget()
-        self._wipe_scratch()
-        self._start_zygote()
-
-    def _prepare(self, zygote: ZygoteLink) -> None:
+    def _prepare(self, zygote: Zygote) -> None:
         largest = max(self._order["result_bytes"] + HEADER_BYTES, MAX_PAYLOAD)
         child = self._child = ChildProcess(self._loop, self._reaper, largest_message=largest)
         child.on_output = lambda stream, data: self._on_output(child, stream, data)
         child.on_message = lambda kind, payload: self._on_message(child, kind, payload)
         child.on_end = lambda: self._on_child_end(child)
         ends = child.open(introduces_itself=True)
-        zygote.fork(ends)
+        zygote.hand_over(ends)
         for fd in ends:
             os.close(fd)
-        if not self._running:
-            self._loop.alarm(time.monotonic() + FORK_SECONDS, self._on_zygote_lost)
+        self._loop.alarm(time.monotonic() + FORK_SECONDS, self._on_zygote_lost)
 
     def _begin(self) -> None:
         """Hands the arguments to the child once both are there."""
@@ -204,7 +185,7 @@ class WarmTool:
             self._finish({"status": "output_flood", "message": message})
 
     def _on_message(self, child: ChildProcess, kind: bytes, payload: bytes) -> None:
-        # 1. From a process that has been replaced: nobody waits for it.
+        # 1. From the child of a call that is over: nobody waits for it.
         # 2. Before the call: the child that was forked ahead introduces itself, once, and is none that is known.
         # 3. During the call: its result, or a question to the host, one at a time; anything else is garbage.
         if child is not self._child:
@@ -261,7 +242,7 @@ class WarmTool:
         child = self._child
         if not self._running:
             return
-        self._running, self._owes_clean = False, True
+        self._running = False
         self._loop.quiet()
         if self._scratch.holds_more_than(self._files):
             head, result = too_many_files(self._files), b""
@@ -276,7 +257,8 @@ class WarmTool:
         self._queue_output(self._output)
         for piece in pieces(result):
             self._link.queue(Kind.CHUNK, 0, piece)
-        self._link.send_json(Kind.RESULT, head | {"seconds": seconds})
+        written = [*self._output.written.values()]
+        self._link.send_json(Kind.RESULT, head | {"seconds": seconds, "written": written})
         self._clean()
 
     def _queue_output(self, output: Output) -> None:
@@ -288,16 +270,11 @@ class WarmTool:
         zygote = self._zygote
         self._reaper.collect()
         if zygote is None or not zygote.is_fit() or others(1, zygote.pid):
-            self._replace_zygote()  # CLEAN follows once it is loaded
-            return
+            self._die()
         self._reaper.forget()
         self._reaper.watch(zygote.pid)
         self._prepare(zygote)
         self._wipe_scratch()
-        self._say_clean()
-
-    def _say_clean(self) -> None:
-        self._owes_clean = False
         self._link.send(Kind.CLEAN, 0, _CLEAN)
 
     def _wipe_scratch(self) -> None:

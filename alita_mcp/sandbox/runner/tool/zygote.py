@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
 import json
-import linecache
 import os
 import signal
 import socket
 import sys
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
-from alita_mcp.sandbox.runner.tool import call, failures, grants, rehearsal
+from alita_mcp.sandbox.runner.tool import call, calling, failures, grants, rehearsal
 
 CHANNEL = 3
 _PR_SET_DUMPABLE = 4
@@ -31,77 +30,61 @@ def main(source: int, options: dict[str, Any]) -> None:
             code = json.load(file)
         control = socket.socket(fileno=CHANNEL)
         control.set_inheritable(False)
-        lock_memory, fork = _memory_lock(), _fork_of_sibling()
+        # taken before any code of the tool runs; the lock closes /proc/…/mem and /proc/…/fd to other processes of this
+        # user, and core dumps to handlers of the host
+        fork, prctl = _fork_of_sibling(), ctypes.CDLL(None).prctl
+        words = [ctypes.c_ulong(word) for word in (_PR_SET_DUMPABLE, 0, 0, 0, 0)]
         child = call.Child(options)
-        _prepare(options, child)
-        function = _load(control, code, options["function"])
-        _settle(function)
+
+        # 1. What the code finds: the library, its packages, `alita_tool`, in a rehearsal other clocks and numbers.
+        sys.argv[:] = ["tool"]
+        for name in [name for name in sys.modules if name.partition(".")[0] == "alita_mcp"]:
+            del sys.modules[name]
+        if options["packages"]:
+            sys.path.append(options["packages"])  # after the standard library, and never read by `site`
+        sys.modules["alita_tool"] = grants.module(options["grants"], child.caller.ask)
+        if options["moment"] is not None:
+            child.caller.before_call.append(rehearsal.stand_at(options["moment"]))
+        elif options["clock_offset_s"]:
+            rehearsal.shift_clock(options["clock_offset_s"])
+        if options["random_seed"] is not None:
+            child.caller.before_call.append(rehearsal.draw_from(options["random_seed"]))
+
+        # 2. Its import.
+        os.environ.update(dict.fromkeys(_SINGLE, "1"))
+        compiled = functools.partial(compile, code, failures.FILE, "exec", dont_inherit=True)
+        function, failed = calling.import_tool(code, options["function"], lambda _module: compiled())
+        child.caller.flush()
+        if failed:
+            _say(control, failed)
+            os._exit(0)
+
+        # 3. Nothing is left half done that every child would finish for itself.
+        for name in _SINGLE:
+            os.environ.pop(name, None)
+        if getattr(getattr(function, "__code__", None), "co_flags", 0) & _CO_COROUTINE:
+            import asyncio  # noqa: F401 - once here, or each call would import it
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        # signals of a call must not run the tool's handlers here: they would leave something for the next call
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        gc.collect()
+        gc.freeze()
         _say(control, {"status": "ok"})
-        _serve(control, child, function, lock_memory, fork)
+
+        # 4. A child for each request.
+        while True:
+            _word, fds, _flags, _address = socket.recv_fds(control, 16, 3)
+            if len(fds) != 3:
+                os._exit(0)
+            # locked only now: until the first request the supervisor looks at what the import left open
+            prctl(*words)
+            if fork() == 0:
+                child.run(fds, function)
+                os._exit(96)
+            for fd in fds:
+                os.close(fd)
     finally:
         os._exit(96)
-
-
-def _prepare(options: dict[str, Any], child: call.Child) -> None:
-    sys.argv[:] = ["tool"]
-    for name in [name for name in sys.modules if name.partition(".")[0] == "alita_mcp"]:
-        del sys.modules[name]
-    if options["packages"]:
-        sys.path.append(options["packages"])  # after the standard library, and never read by `site`
-    sys.modules["alita_tool"] = grants.module(options["grants"], child.ask)
-    if options["moment"] is not None:
-        child.before_call.append(rehearsal.stand_at(options["moment"]))
-    elif options["clock_offset_s"]:
-        rehearsal.shift_clock(options["clock_offset_s"])
-    if options["random_seed"] is not None:
-        child.before_call.append(rehearsal.draw_from(options["random_seed"]))
-    os.environ.update(dict.fromkeys(_SINGLE, "1"))
-
-
-def _load(control: socket.socket, code: str, name: str) -> Any:
-    module = ModuleType("tool")
-    module.__file__ = failures.FILE
-    sys.modules["tool"] = module
-    lines = code.splitlines(keepends=True)
-    linecache.cache[failures.FILE] = (len(code), None, lines, failures.FILE)
-    dumps = json.dumps
-    try:
-        exec(compile(code, failures.FILE, "exec", dont_inherit=True), module.__dict__)
-    except BaseException as problem:
-        _fail(control, failures.head("load_failed", problem), dumps)
-    function = module.__dict__.get(name)
-    if not callable(function):
-        message = f"the module defines no function {name!r}"
-        _fail(control, {"status": "load_failed", "error_type": "AttributeError", "message": message}, dumps)
-    return function
-
-
-def _settle(function: Any) -> None:
-    """Leaves nothing half done that every child would finish for itself."""
-    for name in _SINGLE:
-        os.environ.pop(name, None)
-    if getattr(getattr(function, "__code__", None), "co_flags", 0) & _CO_COROUTINE:
-        import asyncio  # noqa: F401 - once here, or each call would import it
-    _flush()
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    # signals of a call must not run the tool's handlers here: they would leave something for the next call
-    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    gc.collect()
-    gc.freeze()
-
-
-def _serve(control: socket.socket, child: call.Child, function: Any, lock_memory: Any, fork: Any) -> None:
-    while True:
-        _word, fds, _flags, _address = socket.recv_fds(control, 16, 3)
-        if len(fds) != 3:
-            os._exit(0)
-        # only now: until the first request the supervisor looks at what the import left open
-        lock_memory()
-        if fork() == 0:
-            child.run(fds, function)
-            os._exit(96)
-        for fd in fds:
-            os.close(fd)
 
 
 def _fork_of_sibling() -> Callable[[], int]:
@@ -136,27 +119,6 @@ def _fork_twice() -> int:
         return 0
     os.waitpid(forked, 0)
     return forked
-
-
-def _memory_lock() -> Any:
-    """Closes /proc/…/mem and /proc/…/fd to other processes of this user, and core dumps to handlers of the host."""
-    prctl = ctypes.CDLL(None).prctl
-    words = [ctypes.c_ulong(word) for word in (_PR_SET_DUMPABLE, 0, 0, 0, 0)]
-    return lambda: prctl(*words)
-
-
-def _fail(control: socket.socket, head: dict[str, Any], dumps: Any) -> None:
-    _flush()
-    _say(control, head, dumps)
-    os._exit(0)
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BaseException:
-            pass
 
 
 def _say(control: socket.socket, head: dict[str, Any], dumps: Any = json.dumps) -> None:

@@ -1,19 +1,23 @@
-"""Preparation of the standard library in the component's memory, with stand-ins and refusals for what is missing."""
+"""The standard library in the component's memory, with stand-ins and refusals for what is missing."""
 
 from __future__ import annotations
 
 import _thread
 import hashlib
 import hmac
-import importlib
+import importlib.abc
+import importlib.util
 import io
+import marshal
 import os
 import re
 import subprocess
 import sys
 import threading
 import types
+import zlib
 import zoneinfo
+from importlib.machinery import ModuleSpec
 from typing import Any, NoReturn
 
 READY = """
@@ -37,7 +41,51 @@ _PROCESSES = "this sandbox starts no processes: do it in Python itself"
 _NO_SSL = (
     "No module named 'ssl': urllib.request and http.client speak HTTPS without it here, and always verify"
 )
+_LEFT_OUT = {
+    "__pycache__", "ctypes", "curses", "ensurepip", "idlelib", "lib-dynload", "pydoc_data", "site-packages",
+    "test", "tkinter", "turtle.py", "turtledemo", "venv",
+}  # fmt: skip
 _STARTS = re.compile(r"fork|forkpty|system|posix_spawnp?|exec[lv]p?e?|spawn[lv]p?e?")
+
+
+class Archive(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    """Finder and loader of the modules below a folder, read when it is made."""
+
+    def __init__(self, root: str) -> None:
+        self._code: dict[str, bytes] = {}
+        self._packages: set[str] = set()
+        self._fill(root, "")
+
+    def find_spec(
+        self, fullname: str, path: Any = None, target: types.ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of a module in it."""
+        if fullname not in self._code:
+            return None
+        return importlib.util.spec_from_loader(fullname, self, is_package=fullname in self._packages)
+
+    def get_code(self, fullname: str) -> types.CodeType:
+        """The module's code."""
+        code: types.CodeType = marshal.loads(zlib.decompress(self._code[fullname]))
+        return code
+
+    def get_source(self, fullname: str) -> None:
+        """None: it was left where the component was built."""
+
+    def _fill(self, folder: str, prefix: str) -> None:
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            if entry.name in _LEFT_OUT:
+                continue
+            if entry.is_dir():
+                self._fill(entry.path, f"{prefix}{entry.name}.")
+            elif entry.name.endswith(".py"):
+                name = prefix + entry.name[:-3]
+                if entry.name == "__init__.py":
+                    name = prefix[:-1]
+                    self._packages.add(name)
+                with open(entry.path, "rb") as file:
+                    code = compile(file.read(), f"<{name}>", "exec", dont_inherit=True, optimize=0)
+                self._code[name] = zlib.compress(marshal.dumps(code), 9)
 
 
 def install() -> None:

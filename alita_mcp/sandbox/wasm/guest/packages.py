@@ -59,21 +59,19 @@ class PackagedNode(Node):
 
 
 class NativeModules:
-    """Finder of the modules that exist as native code only, which refuses them by the name of their package."""
+    """Finder of the modules that exist as native code only, which refuses them by name."""
 
-    def __init__(self, packages: dict[str, str]) -> None:
-        self._packages = packages
+    def __init__(self, names: list[str]) -> None:
+        self._names = frozenset(names)
 
     def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> None:
         """None for any other module."""
-        package = self._packages.get(fullname)
-        if package is None:
-            return
-        message = (
-            f"{fullname} is native code of {package}, which the embedded sandbox cannot run: "
-            "install Docker or bubblewrap, or write the tool without it"
-        )
-        raise ImportError(message, name=fullname, path=_NATIVE)
+        if fullname in self._names:
+            message = (
+                f"{fullname} is native code, which the embedded sandbox cannot run: "
+                "install Docker or bubblewrap, or write the tool without it"
+            )
+            raise ImportError(message, name=fullname, path=_NATIVE)
 
 
 def native_cause(problem: BaseException) -> BaseException:

@@ -7,6 +7,7 @@ set is as it was. Sets that libraries make keep their order.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import copy
 import datetime
@@ -20,8 +21,9 @@ from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from alita_mcp.sandbox.wasm.guest.set_code import CLASS_OF, OWN, SET
-
+SET, OWN, CLASS_OF = ".set", ".own", ".class_of"
+"""Names that no code can have for something of its own."""
+_SET_OPERATORS = (ast.BitAnd, ast.BitOr, ast.Sub, ast.BitXor)
 _MASK = (1 << 64) - 1
 _HALF = 1 << (sys.hash_info.width - 1)
 _hash, _set, _frozenset, _type = hash, set, frozenset, type
@@ -85,7 +87,7 @@ _PLAIN: dict[type, type] = {Set: set, Frozen: frozenset}
 
 
 def seed_sets(seed: int) -> dict[str, Any]:
-    """Seeds sets and hashes from now on; returns the builtins of a module that `set_code` rewrote."""
+    """Seeds sets and hashes from now on; returns the builtins of a module that `rewrite_sets` rewrote."""
     _Rehearsal.seed = seed
     plain = pprint.PrettyPrinter._pprint_set
     for kind in _PLAIN:
@@ -234,6 +236,61 @@ def _complete(kind: Any, plain: Any) -> None:
         setattr(kind, name, _wrap_change(getattr(plain, name)))
     copy._copy_builtin_containers.add(kind)  # type: ignore[attr-defined]
     copy._deepcopy_dispatch[kind] = lambda items, memo: kind([copy.deepcopy(item, memo) for item in items])  # type: ignore[attr-defined]
+
+
+def rewrite_sets(code: str, file: str) -> ast.Module:
+    """Rewrites code for seeded sets into a tree with the same line numbers: each set goes through functions of here.
+
+    Raises:
+        SyntaxError, ValueError: it cannot be parsed.
+    """
+    tree: ast.Module = _Rewrite().visit(ast.parse(code, file))
+    return ast.fix_missing_locations(tree)
+
+
+class _Rewrite(ast.NodeTransformer):
+    def visit_Set(self, node: ast.Set) -> ast.AST:
+        """`{a, b}`."""
+        self.generic_visit(node)
+        return _call(SET, node, ast.List(node.elts, ast.Load()))
+
+    def visit_SetComp(self, node: ast.SetComp) -> ast.AST:
+        """`{a for a in b}`."""
+        self.generic_visit(node)
+        return _call(SET, node, ast.ListComp(node.elt, node.generators))
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """`a.keys() & b.keys()`; operators of sets of ours would do without."""
+        self.generic_visit(node)
+        if not isinstance(node.op, _SET_OPERATORS) or _is_number(node.left) or _is_number(node.right):
+            return node
+        return _call(OWN, node, node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """`a in {b, c}`, where the order says nothing."""
+        displays = [each for each in node.comparators if isinstance(each, ast.Set)]
+        if len(node.ops) == len(displays) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            node.left = self.visit(node.left)
+            displays[0].elts = [self.visit(each) for each in displays[0].elts]
+            return node
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """`type(a)`."""
+        self.generic_visit(node)
+        plain = len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred)
+        if plain and isinstance(node.func, ast.Name) and node.func.id == "type":
+            return _call(CLASS_OF, node, node.func, node.args[0])
+        return node
+
+
+def _call(name: str, place: ast.AST, *arguments: ast.expr) -> ast.AST:
+    call = ast.Call(ast.Name(name, ast.Load()), [*arguments], [])
+    return ast.copy_location(call, place)
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float, complex))
 
 
 _complete(Set, set)

@@ -24,7 +24,6 @@ _ERRORS: dict[str, type[Exception]] = {
     kind.__name__: kind
     for kind in (
         OSError, PermissionError, TimeoutError, ConnectionError, ConnectionResetError, RuntimeError, ValueError,
-        http.client.RemoteDisconnected, http.client.BadStatusLine, http.client.IncompleteRead,
     )
 }  # fmt: skip
 """What an error of the host may be inside; any other is an OSError."""
@@ -40,13 +39,9 @@ def _ask_host(**question: Any) -> Any:
     assert Grant.ask is not None  # noqa: S101 - nobody connects without it
     answer = Grant.ask(question)
     if "error" in answer:
-        raise _error(*answer["error"])
+        name, message = answer["error"]
+        raise _ERRORS.get(name, OSError)(message)
     return answer["ok"]
-
-
-def _error(name: str, message: str) -> Exception:
-    kind = _ERRORS.get(name, OSError)
-    return kind(message.encode()) if kind is http.client.IncompleteRead else kind(message)
 
 
 class Channel:
@@ -56,7 +51,7 @@ class Channel:
         self._to = {"host": host, "port": port, "secure": secure}
         self._seconds = socket.getdefaulttimeout() if seconds is socket._GLOBAL_DEFAULT_TIMEOUT else seconds  # type: ignore[attr-defined]
         self._written = b""
-        self._response: dict[str, Any] = {}
+        self._sent: dict[str, Any] = {}
 
     def sendall(self, data: Any) -> None:
         """Takes the next bytes of the request."""
@@ -68,38 +63,18 @@ class Channel:
         Raises:
             OSError: no connection to its host could be made.
         """
-        head, _, body = self._written.partition(b"\r\n\r\n")
-        self._written = b""
-        first, _, lines = head.partition(b"\r\n")
-        method, _, rest = first.decode("latin-1").partition(" ")
-        headers = http.client.parse_headers(io.BytesIO(lines + b"\r\n\r\n"))
-        if "chunked" in headers.get("Transfer-Encoding", "").lower():
-            # the framing of RFC 9112, section 7.1: each piece follows its size, the last one is empty
-            framed, body, count = body, b"", 1
-            while framed and count:
-                size, _, framed = framed.partition(b"\r\n")
-                count = int(size.partition(b";")[0], 16)
-                body, framed = body + framed[:count], framed[count + 2 :]
-        while len(body) > _PIECE:
-            _ask_host(do="upload", data=base64.b64encode(body[:_PIECE]).decode())
-            body = body[_PIECE:]
-        self._response = _ask_host(
-            do="send", **self._to, method=method, target=rest.rpartition(" ")[0], headers=headers.items(),
-            data=base64.b64encode(body).decode(), seconds=self._seconds,
-        )  # fmt: skip
+        written, self._written = self._written, b""
+        while len(written) > _PIECE:
+            _ask_host(do="upload", data=base64.b64encode(written[:_PIECE]).decode())
+            written = written[_PIECE:]
+        last = base64.b64encode(written).decode()
+        self._sent = _ask_host(do="send", **self._to, data=last, seconds=self._seconds)
 
     def makefile(self, *_mode: Any) -> io.BufferedReader:
-        """The response as a server would send it, but for the framing of its body.
-
-        Raises:
-            OSError, http.client.HTTPException: there was none, or a broken one.
-        """
+        """The response as the server sends it."""
         if self._written:
             self.send_request()
-        response, self._response = self._response, {}
-        if "failed" in response:
-            raise _error(*response["failed"])
-        return io.BufferedReader(_Reply(response, self._seconds), _PIECE)
+        return io.BufferedReader(_Reply(self._sent, self._seconds), _PIECE)
 
     def settimeout(self, value: float | None) -> None:
         """Seconds for each step of the requests that follow; None: as long as the host waits."""
@@ -116,16 +91,10 @@ class Channel:
 class _Reply(io.RawIOBase):
     """Bytes of one response."""
 
-    def __init__(self, response: dict[str, Any], seconds: float | None) -> None:
+    def __init__(self, sent: dict[str, Any], seconds: float | None) -> None:
         super().__init__()
-        lines = [f"{response['version']} {response['status']} {response['reason']}"]
-        # the host has undone the framing of chunks
-        lines += [
-            f"{name}: {value}" for name, value in response["headers"] if name.lower() != "transfer-encoding"
-        ]
-        head = "\r\n".join([*lines, "", ""]).encode("latin-1")
-        self._arrived = head + base64.b64decode(response["data"])
-        self._number = response["response"]
+        self._arrived = base64.b64decode(sent["data"])
+        self._connection = sent["connection"]
         self._seconds = seconds
 
     def readable(self) -> bool:
@@ -133,19 +102,19 @@ class _Reply(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """The next bytes into a buffer; 0 at the end."""
-        if not self._arrived and self._number:
-            piece = _ask_host(do="receive", response=self._number, seconds=self._seconds)
+        if not self._arrived and self._connection:
+            piece = _ask_host(do="receive", connection=self._connection, seconds=self._seconds)
             self._arrived = base64.b64decode(piece)
-            self._number = self._number if piece else 0
+            self._connection = self._connection if piece else 0
         count = min(len(buffer), len(self._arrived))
         buffer[:count], self._arrived = self._arrived[:count], self._arrived[count:]
         return count
 
     def close(self) -> None:
         """Has the host close the connection of a response that was not read to its end."""
-        number, self._number = self._number, 0
-        if number and not self.closed:
-            _ask_host(do="drop", response=number)
+        connection, self._connection = self._connection, 0
+        if connection and not self.closed:
+            _ask_host(do="drop", connection=connection)
         super().close()
 
 

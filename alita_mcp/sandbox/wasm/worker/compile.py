@@ -14,7 +14,6 @@ from pathlib import Path
 from wasmtime import WasmtimeError
 from wasmtime.component import Component
 
-from alita_mcp.sandbox.wasm.private import write_private
 from alita_mcp.sandbox.wasm.worker.engine import Instances, new_engine
 
 NICENESS = 5
@@ -34,6 +33,15 @@ def follow_parent() -> None:
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+def write_private(target: Path, content: bytes) -> None:
+    """Writes a new file that only the user may read, and syncs it to the disk."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def keep_compiled(aside: Path, compiled: bytes, base_bytes: int) -> None:

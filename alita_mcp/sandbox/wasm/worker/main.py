@@ -12,6 +12,7 @@ import json
 import os
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,28 +93,21 @@ class Worker:
 
     def _make_ready(self) -> dict[str, Any]:
         """Makes the instance of the next call; how the import went."""
-        limits, started = self._order["rlimits"], time.monotonic()
-        self._begin_output()
-        self._instances.os_callbacks.restart()
-        self._deadline.start_clock(self._order["wall_seconds"], limits["cpu_seconds"])
-        store = None
-        try:
-            store, instance = self._instances.open_instance(
-                self._base_bytes + self._order["memory_bytes"], self._take_output
-            )
-            load, call = (instance.get_func(store, name) for name in ("load", "call"))
+        opened: list[Any] = []
+
+        def load() -> str:
+            memory_bytes = self._base_bytes + self._order["memory_bytes"]
+            store, instance = self._instances.open_instance(memory_bytes, self._take_output)
+            opened.extend((store, instance.get_func(store, "call")))
             words = {"code": self._code, "options": self._order["options"]}
-            answer = load(store, json.dumps(words))
-            head = _read_head(answer.encode()) if answer else {"status": "ok"}
-        except (WasmtimeError, MemoryError) as trap:
-            head = self._trap_report(trap, loading=True)
-        if limit := self._deadline.stop_clock():
-            head = self._timeout_report(limit, loading=True)
-        seconds = time.monotonic() - started
-        if head["status"] == "ok" and store is not None:
-            self._ready = Ready(store, call, seconds)
-        elif store is not None:
-            store.close()
+            answer: str = instance.get_func(store, "load")(store, json.dumps(words))
+            return answer
+
+        head, _, seconds = self._enter_engine(load, 0.0, loading=True)
+        if head["status"] == "ok":
+            self._ready = Ready(opened[0], opened[1], seconds)
+        elif opened:
+            opened[0].close()
         return {**head, "seconds": seconds}
 
     def _call(self, arguments: str) -> None:
@@ -123,35 +117,41 @@ class Worker:
             os._exit(0)
         ready, self._ready = self._ready, None
         self._may_ask, self._asked, self._number = self._order["broker_calls"], 0, 0
-        limits, started = self._order["rlimits"], time.monotonic()
-        self._begin_output()
-        self._instances.os_callbacks.restart()
-        self._deadline.start_clock(self._order["wall_seconds"] - ready.seconds, limits["cpu_seconds"])
-        result = b""
-        try:
-            first, _, result = ready.call(ready.store, arguments).encode("utf-8", "replace").partition(b"\n")
-            head = _read_head(first)
-        except (WasmtimeError, MemoryError) as trap:
-            head = self._trap_report(trap, loading=False)
+        head, result, seconds = self._enter_engine(
+            lambda: ready.call(ready.store, arguments), ready.seconds, loading=False
+        )
         self._may_ask = 0
-        if limit := self._deadline.stop_clock():
-            head = self._timeout_report(limit, loading=False)
-        imported, self._imported = self._imported, 0.0
-        seconds = imported + time.monotonic() - started
+        seconds, self._imported = seconds + self._imported, 0.0
         largest = self._order["result_bytes"] + MAX_HEAD
         if head["status"] == "ok" and len(result) <= largest:
             self._link.send(Kind.CHUNK, result)
         elif head["status"] == "ok":
-            head = {
-                "status": "crashed",
-                "message": f"the interpreter gave {len(result)} bytes, more than the limit of {largest}",
-            }
+            message = f"the interpreter gave {len(result)} bytes, more than the limit of {largest}"
+            head = {"status": "crashed", "message": message}
         self._send_output()
-        self._link.send_json(Kind.RESULT, {**head, "seconds": seconds})
+        written = [*self._output.written.values()]
+        self._link.send_json(Kind.RESULT, {**head, "seconds": seconds, "written": written})
         ready.store.close()
         # the instance of the next call is made while the caller reads
         is_clean = self._order["once"] or self._make_ready()["status"] == "ok"
         self._link.send_json(Kind.CLEAN, {"clean": bool(is_clean)})
+
+    def _enter_engine(
+        self, enter: Callable[[], str], spent: float, *, loading: bool
+    ) -> tuple[dict[str, Any], bytes, float]:
+        """Runs code against the clock, of which some is spent: its report, its result and the seconds it took."""
+        order, started, result = self._order, time.monotonic(), b""
+        self._output = Output(order["output_bytes"], FLOOD * order["output_bytes"])
+        self._instances.os_callbacks.restart()
+        self._deadline.start_clock(order["wall_seconds"] - spent, order["rlimits"]["cpu_seconds"])
+        try:
+            first, _, result = enter().encode("utf-8", "replace").partition(b"\n")
+            head = _read_head(first)
+        except (WasmtimeError, MemoryError) as trap:
+            head = self._trap_report(trap, loading=loading)
+        if limit := self._deadline.stop_clock():
+            head = self._timeout_report(limit, loading=loading)
+        return head, result, time.monotonic() - started
 
     def _close_ready(self) -> None:
         if self._ready is not None:
@@ -162,9 +162,6 @@ class Worker:
         for stream, kept in self._output.kept.items():
             if kept:
                 self._link.send(Kind.OUTPUT, bytes(kept), stream)
-
-    def _begin_output(self) -> None:
-        self._output = Output(self._order["output_bytes"], FLOOD * self._order["output_bytes"])
 
     def _take_output(self, stream: int, data: bytes) -> None:
         self._output.add(stream, data)

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from alita_mcp.sandbox.wasm.guest.scratch.tree import ENTER, READ, WRITE, Node, Place, Tree, error
+from alita_mcp.sandbox.wasm.guest.scratch.tree import Node, Place, Tree, error
 
 _FIRST_DESCRIPTOR = 3
 _WITHOUT_EFFECT = {"dir_fd", "follow_symlinks", "effective_ids"}
 """Arguments of functions of `os` that change nothing where there are no links and one user."""
-_NEEDED = {os.O_RDONLY: READ, os.O_WRONLY: WRITE, os.O_RDWR: READ | WRITE}
 
 
 def _at_path(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -137,7 +136,8 @@ class Files:
                 raise error(errno.ENOTDIR)
             if node.is_folder and flags & (os.O_CREAT | os.O_ACCMODE):
                 raise error(errno.EISDIR)
-            node.need(_NEEDED.get(flags & os.O_ACCMODE, READ | WRITE))
+            if flags & os.O_ACCMODE:
+                node.need_writable()
         if flags & os.O_TRUNC and stat.S_ISREG(node.mode):
             self.tree.set_size(node, 0)
         return self._give_number(_Opened(node, flags))
@@ -154,13 +154,10 @@ class Files:
 
     lstat = stat
 
-    @_at_path
-    def _may(self, place: Place, bits: int) -> bool:
-        return place.need_node().may(bits)
-
     def access(self, path: Any, mode: int, **options: Any) -> bool:
         try:
-            return bool(self._may(path, mode & 7, **options))
+            self.stat(path, **options)
+            return not mode & os.W_OK or self.find_place(path).need_node().is_writable
         except OSError:
             return False
 
@@ -168,7 +165,6 @@ class Files:
     def read_code(self, place: Place) -> io.BytesIO:
         """The whole of a file for the importer, which reads nothing else of it."""
         node = place.need_node()
-        node.need(READ)
         if node.is_folder:
             raise error(errno.EISDIR)
         return io.BytesIO(node.content)
@@ -182,8 +178,7 @@ class Files:
 
     @_at_path
     def _entries(self, place: Place) -> dict[str, Node]:
-        place.need_folder().need(READ)
-        return place.need_node().entries
+        return place.need_folder().entries
 
     def listdir(self, path: Any = ".") -> list[Any]:
         names = list(self._entries(path))
@@ -241,13 +236,12 @@ class Files:
     def truncate(self, place: Place, length: int) -> None:
         if place.need_node().is_folder:
             raise error(errno.EISDIR)
-        place.need_node().need(WRITE)
+        place.need_node().need_writable()
         self.tree.set_size(place.need_node(), length)
 
     @_at_path
     def chdir(self, place: Place) -> None:
-        place.need_folder().need(ENTER)
-        self._folder = place.need_node()
+        self._folder = place.need_folder()
 
     def rename(self, src: Any, dst: Any) -> None:
         old, new = os.fspath(src), os.fspath(dst)

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 SCRATCH = "/tmp"
 OWNER = 65532
-READ, WRITE, ENTER = 4, 2, 1
 _LONGEST_NAME, _LONGEST_PATH = 255, 4095
 _now = time.time_ns
 
@@ -57,13 +56,14 @@ class Node:
         """Bytes."""
         return len(self.content)
 
-    def may(self, bits: int) -> bool:
-        """Whether its mode lets its owner do that, as READ | WRITE; what is not the tool's own, anybody."""
-        return (self.mode >> (6 if self.owned else 0)) & bits == bits
+    @property
+    def is_writable(self) -> bool:
+        """Whether it is the tool's own, whatever its mode says, or takes everything."""
+        return self.owned or self.is_device
 
-    def need(self, bits: int) -> None:
-        """Raises PermissionError where its mode does not allow that."""
-        if not self.may(bits):
+    def need_writable(self) -> None:
+        """Raises PermissionError where it is not."""
+        if not self.is_writable:
             raise error(errno.EACCES)
 
     def stamp(self, *, content: bool) -> None:
@@ -137,7 +137,6 @@ class Tree:
         place = Place(here, ".", here)
         for step in filter(None, path.split("/")):
             folder = place.need_folder()
-            folder.need(ENTER)
             if len(os.fsencode(step)) > _LONGEST_NAME:
                 raise error(errno.ENAMETOOLONG)
             node = {".": folder, "..": folder.parent}.get(step) or folder.entries.get(step)
@@ -246,6 +245,6 @@ class Tree:
 
 def _need_changeable(folder: Node) -> None:
     """Checks that names in a folder may change."""
-    folder.need(WRITE | ENTER)
+    folder.need_writable()
     if not folder.named:
         raise error(errno.ENOENT)

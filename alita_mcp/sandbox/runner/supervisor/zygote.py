@@ -1,4 +1,4 @@
-"""Supervisor's connection to a zygote, which is untrusted: start, result of the import, requests to fork."""
+"""Zygote of a tool as the supervisor sees it, untrusted: start, result of the import, what it left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from alita_mcp.sandbox.runner.supervisor.child_process import ChildProcess
 from alita_mcp.sandbox.runner.supervisor.loop import Loop
-from alita_mcp.sandbox.runner.supervisor.processes import Ends, Program, Reaper, others, spawn
+from alita_mcp.sandbox.runner.supervisor.processes import Program, Reaper, others, spawn
 from alita_mcp.sandbox.wire.reports import Output, read_report
 
 MAX_REPORT = 64 << 10
@@ -18,54 +18,39 @@ FLOOD = 1024
 _OWN_FDS = {"0", "1", "2", "3"}
 
 
-class ZygoteLink:
-    """Connection to one zygote; calls `on_loaded(head)` once, and `on_lost()` when it cannot be used any more."""
+class Zygote(ChildProcess):
+    """Process that imports the tool and forks a child for each call.
+
+    Calls `on_loaded(self, head)` once, and `on_lost()` when it cannot be used any more.
+    """
 
     def __init__(self, loop: Loop, reaper: Reaper, order: dict[str, Any]) -> None:
+        super().__init__(loop, reaper, largest_message=MAX_REPORT)
         self.loaded = False
         self.lost = False
         limit = order["output_bytes"]
         self.output = Output(limit, FLOOD * max(limit, 1 << 10))
         """What the import printed."""
-        self.on_loaded: Callable[[dict[str, Any]], None] = lambda _head: None
+        self.on_loaded: Callable[[Zygote, dict[str, Any]], None] = lambda _zygote, _head: None
         self.on_lost: Callable[[], None] = lambda: None
-        self._reaper = reaper
+        self.on_output, self.on_message, self.on_end = self._take_output, self._take_message, self._take_end
         self._order = order
-        self._process = ChildProcess(loop, reaper, largest_message=MAX_REPORT)
-
-    @property
-    def pid(self) -> int:
-        """Its process number."""
-        return self._process.pid
 
     def start(self, program: Program, code: bytes) -> None:
         """Starts it; it imports the code at once."""
-        process = self._process
-        process.on_output = self._on_output
-        process.on_message = self._on_message
-        process.on_end = self._on_end
-        ends = process.open(socket.SOCK_SEQPACKET)
-        process.begin()
-        order = self._order
-        source = program.source(order["options"]) + code
-        process.pid = spawn(program.boot, source, order, ends)
+        ends = self.open(socket.SOCK_SEQPACKET)
+        self.begin()
+        source = program.source(self._order["options"]) + code
+        self.pid = spawn(program.boot, source, self._order, ends)
         for fd in ends:
             os.close(fd)
-        self._reaper.watch(process.pid)
-
-    def fork(self, ends: Ends) -> None:
-        """Asks for a child with these file descriptors."""
-        self._process.hand_over(ends)
-
-    def seconds(self) -> float:
-        """How long ago it was started."""
-        return self._process.seconds()
+        self._reaper.watch(self.pid)
 
     def check(self) -> None:
         """Notices that it died or was stopped."""
         if self._reaper.end_of(self.pid) is not None:
-            self._process.collect()
-            self._on_end()
+            self.collect()
+            self._take_end()
         elif self._reaper.is_stopped(self.pid):
             message = "the process was stopped, while the module was imported"
             self._end({"status": "load_failed", "message": message})
@@ -78,7 +63,7 @@ class ZygoteLink:
     def close(self) -> None:
         """Kills it and lets go of it."""
         self.lost = True
-        self._process.close()
+        super().close()
 
     def why_single_use(self) -> str:
         """What the import left that two calls would share; empty: nothing."""
@@ -97,14 +82,14 @@ class ZygoteLink:
             return "shared memory"
         return "open files" if opened else "processes" if others(1, self.pid) else ""
 
-    def _on_output(self, stream: int, data: bytes) -> None:
+    def _take_output(self, stream: int, data: bytes) -> None:
         self.output.add(stream, data)
         if self.output.is_flood:
             limit = FLOOD * self._order["output_bytes"]
             message = f"wrote more than {limit} bytes to stdout and stderr ({FLOOD} x output_bytes)"
             self._end({"status": "output_flood", "message": f"{message}, while the module was imported"})
 
-    def _on_message(self, kind: bytes, payload: bytes) -> None:
+    def _take_message(self, kind: bytes, payload: bytes) -> None:
         try:
             if kind != b"L" or self.loaded:
                 raise ValueError(kind)
@@ -113,10 +98,10 @@ class ZygoteLink:
             self._end({"status": "load_failed", "message": "wrote invalid data to its channel"})
             return
         self.loaded = head["status"] == "ok"
-        self.on_loaded(head)
+        self.on_loaded(self, head)
 
-    def _on_end(self) -> None:
-        death = self._process.describe_end(self._order["rlimits"]["cpu_seconds"])
+    def _take_end(self) -> None:
+        death = self.describe_end(self._order["rlimits"]["cpu_seconds"])
         if death["status"] == "crashed":
             death["status"] = "load_failed"
         if "message" in death:
@@ -129,4 +114,4 @@ class ZygoteLink:
             if self.loaded:
                 self.on_lost()
             else:
-                self.on_loaded(head)
+                self.on_loaded(self, head)

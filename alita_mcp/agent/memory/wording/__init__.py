@@ -1,1 +1,0 @@
-"""Analysis of a task's wording: literals, parameters and similarity."""
