@@ -21,7 +21,7 @@ from alita_mcp.agent.actions.observations import as_text, excerpt
 from alita_mcp.agent.answers.answer_check import check_answer, is_offered_refusal
 from alita_mcp.agent.answers.grounding import is_observed
 from alita_mcp.agent.answers.second_program import find_agreeing, find_program, write_second
-from alita_mcp.agent.planning.keeper import PlanKeeper
+from alita_mcp.agent.plan_keeper import PlanKeeper
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.steps import Delegate, Steps
 from alita_mcp.agent.values import Claim, Step, Stopped

@@ -6,7 +6,7 @@ import anyio
 
 from alita_mcp.agent.actions.observations import Observation, as_text
 from alita_mcp.agent.interface import Fact, FileSeen, FinishedRun, Program, Recalled
-from alita_mcp.agent.planning.keeper import PlanKeeper
+from alita_mcp.agent.plan_keeper import PlanKeeper
 from alita_mcp.agent.react import Agent, Brief, Delegation, Ended
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Solution, Stopped
