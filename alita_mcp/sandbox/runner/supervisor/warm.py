@@ -271,8 +271,7 @@ class WarmTool:
         self._reaper.collect()
         if zygote is None or not zygote.is_fit() or others(1, zygote.pid):
             self._die()
-        self._reaper.forget()
-        self._reaper.watch(zygote.pid)
+        self._reaper.forget_all_but(zygote.pid)
         self._prepare(zygote)
         self._wipe_scratch()
         self._link.send(Kind.CLEAN, 0, _CLEAN)
