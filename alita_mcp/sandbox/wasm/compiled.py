@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import re
+import secrets
 import stat
 import subprocess
 import sys
@@ -184,7 +185,7 @@ class CompiledFiles:
         """Runs the compiler in a process that ends with this call, also a cancelled one; with the lock held."""
         key = key_for(component)
         await to_thread.run_sync(_remove_unused, self.folder, key)
-        aside = self.folder / f"{key}.partial"
+        aside = self.folder / f"{key}-{secrets.token_hex(8)}.partial"
         argv = module_command(self._compiler, str(component.path), component.sha256, str(aside))
         options = {"stdout": subprocess.DEVNULL, "cwd": NOWHERE, "creationflags": _STEPS_BACK | NO_WINDOW}
         why = f"it took more than {self._most_seconds:g} s"
