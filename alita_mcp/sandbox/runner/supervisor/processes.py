@@ -68,16 +68,8 @@ def _become(boot: str, order: dict[str, Any], fds: tuple[int, ...]) -> None:
     for number in range(1, signal.NSIG):
         if number not in {signal.SIGKILL, signal.SIGSTOP, 32, 33}:
             signal.signal(number, signal.SIG_DFL)
-    _lower_limits(order["rlimits"])
-    os.chdir("/tmp")
-    environment = {"PATH": _PATH, "LANG": "C.UTF-8", "HOME": "/tmp", "TMPDIR": "/tmp"}
-    environment |= order["variables"]
-    command = [sys.executable, "-s", "-S", "-P", "-B", "-c", boot, str(BUNDLE)]
-    os.execve(sys.executable, command, environment)  # noqa: S606 - the point is a fresh interpreter
-
-
-def _lower_limits(limits: dict[str, Any]) -> None:
-    """Before any code of the tool runs, so that none can go around them; what it forks starts to count anew."""
+    # before any code of the tool runs, so that none can go around them; what it forks starts to count anew
+    limits = order["rlimits"]
     lower_limit(resource.RLIMIT_CORE, 1)  # 0 stops files only; 1 also stops a handler that dumps are piped to
     lower_limit(resource.RLIMIT_CPU, math.ceil(limits["cpu_seconds"]), grace=1)
     lower_limit(resource.RLIMIT_NOFILE, limits["files"])
@@ -86,6 +78,11 @@ def _lower_limits(limits: dict[str, Any]) -> None:
         lower_limit(resource.RLIMIT_DATA, limits["data_bytes"])
     if limits.get("processes"):
         lower_limit(resource.RLIMIT_NPROC, limits["processes"])
+    os.chdir("/tmp")
+    environment = {"PATH": _PATH, "LANG": "C.UTF-8", "HOME": "/tmp", "TMPDIR": "/tmp"}
+    environment |= order["variables"]
+    command = [sys.executable, "-s", "-S", "-P", "-B", "-c", boot, str(BUNDLE)]
+    os.execve(sys.executable, command, environment)  # noqa: S606 - the point is a fresh interpreter
 
 
 class End(NamedTuple):
