@@ -61,10 +61,10 @@ class PackageFacts(Value):
 class LookedUp(Value):
     """Look-ups made before a version was written."""
 
+    model_config = ConfigDict(extra="ignore")  # older reports hold facts on packages
+
     sources: tuple[Source, ...] = ()
     """Pages whose passages its writers were shown."""
-    packages: tuple[PackageFacts, ...] = ()
-    """As the index had them then: those of the version, and those that were advised against."""
     notes: tuple[str, ...] = ()
     """What could not be looked up, and why."""
 
@@ -99,8 +99,6 @@ class Agreement(Value):
     """The first of the dropped ones."""
     repairs: int = 0
     """How often the chosen one was repaired after a failure."""
-    attempts: int = 1
-    """How many times candidates and tests were drawn."""
     blind: tuple[str, ...] = ()
     """Marks of those examples of the version that models wrote; the others are the caller's own."""
 
@@ -141,8 +139,8 @@ class Example(Value):
     )
     check: str | None = Field(
         default=None, min_length=1, max_length=2_000,
-        description="A Python expression over `result` and `arguments` (and `now`, `seed` of a tool that varies) "
-        "that must be true.",
+        description="A Python expression over `result` and `arguments` (and `now`, `seed` of a tool that varies), "
+        "with `math`, that must be true.",
     )  # fmt: skip
     exact: bool = False
 

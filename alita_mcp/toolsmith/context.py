@@ -13,7 +13,7 @@ from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.toolsmith.jobs.journal import SynthesisRecord
 from alita_mcp.toolsmith.package_check import PackageCheck
 from alita_mcp.toolsmith.publishing import Publisher
-from alita_mcp.toolsmith.requests.modes import Plan
+from alita_mcp.toolsmith.requests.modes import Width
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
 
 
@@ -43,7 +43,8 @@ class Work:
 
     context: SynthesisContext
     request: SynthesisRequest
-    plan: Plan
+    rounds: tuple[Width, ...]
+    """How many candidates and suites may be drawn, round by round."""
     models: Models
     on_stage: ReportStage
     record: SynthesisRecord

@@ -1,45 +1,16 @@
-"""Failure classes of rejections, and what an author is told of a failure with an example that stays hidden."""
+"""What an author is told of a failure, above all of one with an example that stays hidden."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from alita_mcp.toolsmith.requests.outcomes import Rejected
 from alita_mcp.values import Example
 from alita_mcp.verification.findings import cut_arguments
 
-FailureClass = Literal[
-    "syntax", "dependency", "assertion", "exception", "time-out", "memory", "schema", "policy", "flakiness", "evidence"
-]  # fmt: skip
-"""`evidence` is the one that code cannot fix: the tests prove too little."""
-
-_WORDS: tuple[tuple[str, FailureClass], ...] = (
-    ("out of time", "time-out"),
-    ("out of memory", "memory"),
-    ("not json", "schema"),
-    ("does not fit the return annotation", "schema"),
-    ("against the schema", "schema"),
-    ("does not load", "dependency"),
-    ("raised", "exception"),
-    ("raises", "exception"),
-    ("printed too much", "exception"),
-    ("the process died", "exception"),
-    ("contradict", "evidence"),
-    ("constant", "evidence"),
-)
-_STATIC: tuple[tuple[str, FailureClass], ...] = (
-    ("does not parse", "syntax"),
-    ("syntax", "syntax"),
-    ("undefined name", "syntax"),
-    ("import", "dependency"),
-    ("package", "dependency"),
-    ("credential", "policy"),
-    ("secret", "policy"),
-)
-_VARYING = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?|'[^']*'|\"[^\"]*\"")
 _ERROR = re.compile(
     r"(?:(?<!check )raised |the module does not load|the result is not JSON|the process died|printed too much).*?"
     r"(?=; example |, which neither |$)",
@@ -64,30 +35,10 @@ MIN_PIECES = 6
 NEAR = 0.7
 
 
-def classify(rejected: Rejected) -> FailureClass:
-    """Returns the failure class, which decides the instruction for the author."""
-    # some stages are a class of their own; the others are told apart by the words of the reason
-    reason = rejected.reason.lower()
-    match rejected.stage:
-        case "environment":
-            return "dependency"
-        case "determinism":
-            return "flakiness"
-        case "schema" | "policy":
-            return rejected.stage
-        case "mutation" | "agreement":
-            return "evidence"
-        case "static":
-            if "at import" in reason:
-                return "policy"
-            return next((kind for word, kind in _STATIC if word in reason), "schema")
-    return next((kind for word, kind in _WORDS if word in reason), "assertion")
-
-
-def signature(rejected: Rejected) -> str:
-    """Returns a key that is equal for failures which differ in numbers and names only: repairing leads nowhere then."""
-    reason = _VARYING.sub("…", rejected.reason)
-    return json.dumps([rejected.stage, reason, rejected.case, rejected.got], default=repr)
+def blames_tests(rejected: Rejected) -> bool:
+    """Whether the tests prove too little or contradict one another, which no change of the code repairs."""
+    told = any(words in rejected.reason for words in ("contradict each other", "a function that always"))
+    return rejected.stage in ("mutation", "agreement") or (rejected.stage == "examples" and told)
 
 
 def shows(case: Mapping[str, Any] | None, hidden: Example) -> bool:

@@ -5,7 +5,6 @@ What a run gave is an example, and no evidence that it is right: what no caller 
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -29,42 +28,18 @@ from alita_mcp.toolsmith.requests.request import (
     name_problem,
 )
 from alita_mcp.toolsmith.resubmission import with_code_of
+from alita_mcp.verification.code.function import public_functions
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.findings import ContractError
 
-_DEFINES = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-
 
 def is_script(request: SynthesisRequest) -> bool:
-    """Whether the code does its work at the top level instead of in a function that a tool could be.
-
-    With a function of the tool's name and tests it is meant as a tool, whatever else stands in it.
-    """
+    """Whether the code does its work at the top level: it parses and defines no function that a tool could be."""
     try:
         tree = parse_code(request.code)
     except ContractError:
         return False
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    if request.name in functions and request.tests:
-        return False
-    acts = False
-    for statement in tree.body:
-        match statement:
-            case ast.Expr(value=ast.Constant()):
-                continue  # a docstring
-            case ast.Assign() | ast.AnnAssign():
-                acts = acts or _reads_or_prints(statement)
-            case _:
-                acts = acts or not isinstance(statement, _DEFINES)
-    return acts and (request.name not in functions or _reads_or_prints(tree))
-
-
-def _reads_or_prints(tree: ast.AST) -> bool:
-    return any(
-        (isinstance(node, ast.Name) and node.id in ("input", "print"))
-        or (isinstance(node, ast.Attribute) and node.attr in ("argv", "stdin", "stdout"))
-        for node in ast.walk(tree)
-    )
+    return bool(tree.body) and not public_functions(tree)
 
 
 MAX_CALL = 20_000

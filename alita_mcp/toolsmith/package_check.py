@@ -23,12 +23,9 @@ from alita_mcp.verification.static.imports import DISTRIBUTIONS
 
 PATIENCE_S = 10.0
 """How long the index may take for all packages of a draft; then they are taken as they are."""
-FRESH_S = 3_600.0
-"""How long what the index said counts."""
-SILENT_S = 60.0
-"""How long an index that said nothing of a package is not asked again."""
+FRESH_S = 60.0
+"""How long what the index said, or did not say, counts: every candidate of a synthesis asks."""
 AT_ONCE = 4
-MAX_KEPT = 500
 _BY_LOWER_CASE = {module.lower(): package for module, package in DISTRIBUTIONS.items()}
 _NAMESPACES = {"google", "ruamel"}
 """Packages of these may be written with a dot, as in `ruamel.yaml`."""
@@ -36,46 +33,13 @@ _PINNED = re.compile(r"===?\s*[^\s,*]+\s*")
 
 
 class PackageCheck:
-    """Asks the index about packages, once an hour for each; without an index nothing is known and all may be used."""
+    """Asks the index about packages; without an index nothing is known and all may be used."""
 
     def __init__(self, index: WebAgent | None, sandbox: Sandbox) -> None:
         self._index = index
         self._sandbox = sandbox
-        self._known: dict[str, tuple[float, PackageFacts | str]] = {}
-        """When it was asked for, and what the index said, or why it said nothing."""
-
-    async def facts(self, packages: Sequence[str]) -> tuple[tuple[PackageFacts, ...], tuple[str, ...]]:
-        """Facts of the index on each package, and why it said nothing of others; never raises for the index."""
-        names = [name for name in dict.fromkeys(map(name_of, packages)) if name]
-        if self._index is None or not names:
-            return (), ()
-        missing = [name for name in names if self._fresh_answer(name) is None]
-        limiter = anyio.CapacityLimiter(AT_ONCE)
-
-        async def look_up(index: WebAgent, name: str, python_tag: str) -> None:
-            async with limiter:
-                try:
-                    self._store_answer(name, await index.package(name, python_tag))
-                except AlitaError as failure:
-                    self._store_answer(name, failure.message)
-
-        python_tag = ""
-        if missing:
-            with suppress(AlitaError):  # no sandbox, or one that runs no packages
-                python_tag = (await self._sandbox.resolve((), ignore_stage)).python
-        with anyio.move_on_after(PATIENCE_S):
-            async with anyio.create_task_group() as tasks:
-                for name in missing:
-                    tasks.start_soon(look_up, self._index, name, python_tag)
-        for name in missing:
-            if self._fresh_answer(name) is None:
-                self._store_answer(name, f"no answer within {PATIENCE_S:g} s")
-        answers = {name: self._fresh_answer(name) for name in names}
-        found = tuple(each for each in answers.values() if isinstance(each, PackageFacts))
-        problems = {name: why for name, why in answers.items() if isinstance(why, str)}
-        return found, tuple(
-            f"Package {name!r} could not be looked up: {why}" for name, why in problems.items()
-        )
+        self._known: dict[str, tuple[float, PackageFacts | None]] = {}
+        """When it was asked for, and what the index said; None: nothing."""
 
     async def failure(self, packages: Sequence[str], *, pinned_are_meant: bool = False) -> Check | None:
         """Failed check of the first package that may not be used: it does not exist, or could be taken for another.
@@ -84,23 +48,43 @@ class PackageCheck:
         """
         # a package that does not exist fails even where its version is pinned
         meant = {name_of(text) for text in packages if pinned_are_meant and is_pinned(text)}
-        found, _ = await self.facts(packages)
+        found = await self._facts(packages)
         problems = (problem_of(fact) for fact in found if fact.name not in meant or not fact.exists)
         # where the index says nothing, only what nobody can have meant is refused
         known = {fact.name for fact in found}
         silent = [text for text in packages if name_of(text) not in known and name_of(text) not in meant]
         return next(filter(None, problems), None) or (find_slip(silent) if silent else None)
 
-    def _fresh_answer(self, name: str) -> PackageFacts | str | None:
-        """What is known of a package and fresh."""
-        asked_at, answer = self._known.get(name, (0.0, None))
-        lasts = SILENT_S if isinstance(answer, str) else FRESH_S
-        return answer if answer is not None and anyio.current_time() - asked_at < lasts else None
+    async def _facts(self, packages: Sequence[str]) -> list[PackageFacts]:
+        """Facts of the index on each package of which it says something in time."""
+        index = self._index
+        names = [name for name in dict.fromkeys(map(name_of, packages)) if name]
+        if index is None or not names:
+            return []
+        now = anyio.current_time()
+        self._known = {name: known for name, known in self._known.items() if now - known[0] < FRESH_S}
+        missing = [name for name in names if name not in self._known]
+        limiter = anyio.CapacityLimiter(AT_ONCE)
 
-    def _store_answer(self, name: str, answer: PackageFacts | str) -> None:
-        if len(self._known) >= MAX_KEPT:
-            self._known.clear()
-        self._known[name] = (anyio.current_time(), answer)
+        async def look_up(name: str, python_tag: str) -> None:
+            async with limiter:
+                try:
+                    self._known[name] = now, await index.package(name, python_tag)
+                except AlitaError:
+                    self._known[name] = now, None
+
+        python_tag = ""
+        if missing:
+            with suppress(AlitaError):  # no sandbox, or one that runs no packages
+                python_tag = (await self._sandbox.resolve((), ignore_stage)).python
+        with anyio.move_on_after(PATIENCE_S):
+            async with anyio.create_task_group() as tasks:
+                for name in missing:
+                    tasks.start_soon(look_up, name, python_tag)
+        for name in missing:
+            self._known.setdefault(name, (now, None))
+        answers = (self._known[name][1] for name in names)
+        return [each for each in answers if each is not None]
 
 
 def problem_of(facts: PackageFacts) -> Check | None:
@@ -118,19 +102,25 @@ def problem_of(facts: PackageFacts) -> Check | None:
     return None
 
 
-def find_slip(packages: Sequence[str]) -> Check | None:
-    """The failed check of the first package that is almost certainly mistyped or a module, without asking the index."""
+def find_module(packages: Sequence[str]) -> Check | None:
+    """The failed check of the first package that is the name of a module."""
     for text in packages:
         with suppress(InvalidRequirement):
-            name = Requirement(text).name
+            requirement = Requirement(text)
+            name = requirement.name
             if name.partition(".")[0] in sys.stdlib_module_names:
                 return fail_check(
                     "environment", f"{name!r} is part of Python, not a package", "Leave it out."
                 )
             if package := package_of_module(name):
                 message = f"{name!r} is the name of a module, not of its package"
-                fix = f"Send {package!r} instead; if you mean this one, pin its version with `==`."
-                return fail_check("environment", message, fix)
+                instead = f"{package}{requirement.specifier}"
+                return fail_check("environment", message, f"Send {instead!r} instead.")
+    return None
+
+
+def find_slip(packages: Sequence[str]) -> Check | None:
+    """The failed check of the first package that is almost certainly mistyped, without asking the index."""
     names = ((name, slip_of(name)) for name in map(name_of, packages))
     facts = (PackageFacts(name=name, exists=True, looks_like=known) for name, known in names if known)
     return next(map(problem_of, facts), None)

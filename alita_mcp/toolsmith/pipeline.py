@@ -1,8 +1,8 @@
 """Pipeline in which models write a tool: test suites blind to the code, candidates blind to the tests.
 
-First the specification and a look-up of what it asks. Then, up to `attempts` times: two candidates and a suite side by
-side, the pass matrix, a selection by agreement, the gates. Where candidates disagree, more candidates and suites are
-drawn; where mutants survive, more suites are. A failing candidate is repaired at most twice against one set of suites.
+First the specification and a look-up of what it asks. Then two candidates and a suite side by side, the pass matrix, a
+selection by agreement, the gates. Where candidates disagree, more candidates and suites are drawn; where mutants
+survive, more suites are. A failing candidate is repaired at most twice.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 
 from alita_mcp.errors import ModelError
 from alita_mcp.toolsmith.context import Work
-from alita_mcp.toolsmith.duplicates.duplicates import find_tool_meeting_examples
-from alita_mcp.toolsmith.example_requests import learn_words
-from alita_mcp.toolsmith.failures import classify
+from alita_mcp.toolsmith.failures import blames_tests
+from alita_mcp.toolsmith.requests.modes import REPAIRS
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import grants_of
 from alita_mcp.toolsmith.requests.template import describe_lacks
@@ -21,7 +20,7 @@ from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.track_record import mark_request, mark_shape
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode, CandidateSampler
-from alita_mcp.toolsmith.writing.lookup import Lookup
+from alita_mcp.toolsmith.writing.lookup import add_notes
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.rounds import Rounds, specification_of
 from alita_mcp.toolsmith.writing.selection import (
@@ -36,7 +35,6 @@ from alita_mcp.toolsmith.writing.selection import (
 )
 from alita_mcp.values import Draft
 from alita_mcp.verification.agreement import FEWEST_TESTS, MAJORITY
-from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify
 
 
@@ -46,8 +44,8 @@ class Pipeline:
     def __init__(self, work: Work) -> None:
         self._work = work
         self._sampler = CandidateSampler(work.models)
-        web = work.context.advice.research if work.request.looks_up else None
-        self._lookup = Lookup(web, work.context.packages, work.on_stage)
+        self._web = work.context.advice.research if work.request.looks_up else None
+        """Where a planner's open questions are looked up; without it none is asked for."""
 
     async def make(self) -> Outcome:
         """The outcome, whatever it is; only a version that passed all gates is published.
@@ -60,11 +58,6 @@ class Pipeline:
         await self._work.on_stage("search")
         owner = request.client.owner
         similar = await context.library.similar(f"{request.name} {request.description}".strip(), owner=owner)
-        rehearsal = Rehearsal(context.sandbox, context.library.read)
-        found = await find_tool_meeting_examples(request.tests, similar, context.library, rehearsal)
-        if found is not None:
-            await learn_words(context.library, found.tool, request.description, request.use_when, owner=owner)
-            return found
         unfit = await context.packages.failure(request.packages, pinned_are_meant=True)
         if unfit is not None:
             return rejection(unfit)
@@ -74,27 +67,22 @@ class Pipeline:
         specification = await self._specify(brief, similar)
         if not isinstance(specification, Specification):
             return specification
-        brief = await self._lookup.add_notes(brief, specification)
-        return await Attempts(self._work, brief, self._sampler, self._lookup).run()
+        brief = await add_notes(brief, specification, self._web, self._work.on_stage)
+        return await Writing(self._work, brief, self._sampler).run()
 
     async def _specify(
         self, brief: Brief, taken: tuple[str, ...], again: int = 0
     ) -> Specification | Exists | Rejected:
-        """The specification under a name that is free; where its name is taken, the planner is asked once more."""
+        """The specification under the name asked for, or a free one; if it is taken, the planner is asked once more."""
         name = self._work.request.name
-        messages = prompts.specify(brief, name, taken, may_ask=self._lookup.is_possible)
+        messages = prompts.specify(brief, name, taken, may_ask=self._web is not None)
         specification = await self._sampler.draw_specification(messages, again)
-        if name and specification.name != name:
-            reason = f"name: the planner named the tool {specification.name!r} instead of {name!r}."
-            problem: Exists | Rejected = Rejected(
-                stage="schema", reason=reason, fix="Try again, or leave out the name."
-            )
-        else:
-            follows = self._work.context.publisher.version_to_follow(specification.name, update=False)
-            if isinstance(follows, int):
-                return specification
-            problem = follows
-        return problem if again else await self._specify(brief, (*taken, specification.name), again=1)
+        if name:
+            return specification.under(name)
+        follows = self._work.context.publisher.version_to_follow(specification.name, update=False)
+        if isinstance(follows, int) or again:
+            return specification if isinstance(follows, int) else follows
+        return await self._specify(brief, (*taken, specification.name), again=1)
 
 
 @dataclass
@@ -106,33 +94,19 @@ class Basis:
     selection: Selection
 
 
-class Attempts:
-    """Attempts at a tool that is specified, each with suites and candidates of its own."""
+class Writing:
+    """Writing of a tool that is specified, from the first candidates and suite to its outcome."""
 
-    def __init__(self, work: Work, brief: Brief, sampler: CandidateSampler, lookup: Lookup) -> None:
+    def __init__(self, work: Work, brief: Brief, sampler: CandidateSampler) -> None:
         self._work = work
         self._brief = brief
-        self._specification = specification_of(brief)
-        self._lookup = lookup
+        self._sampler = sampler
         self._rounds = Rounds(work, brief, sampler)
 
     async def run(self) -> Outcome:
-        """The outcome of the first attempt that publishes a tool, or of the last; errors as `Pipeline.make`."""
-        outcome = await self._attempt(1)
-        for attempt in range(2, self._work.plan.attempts + 1):
-            if not isinstance(outcome, Rejected):
-                break
-            rejected = outcome
-            try:
-                outcome = await self._attempt(attempt)
-            except ModelError as failure:
-                return with_end_reason(rejected, failure)
-        return outcome
-
-    async def _attempt(self, attempt: int) -> Outcome:
-        plan = self._work.plan
-        first, *wider = plan.rounds
-        current = await self._rounds.widen(empty_round(attempt), first)
+        """The outcome; errors as `Pipeline.make`."""
+        first, *wider = self._work.rounds
+        current = await self._rounds.widen(empty_round(), first)
         choice = judge(current)
         ended: ModelError | None = None
         for width in wider:
@@ -144,26 +118,24 @@ class Attempts:
                 ended = failure
                 break
             choice = judge(current)
-        if attempt == 1:
-            self._record_agreement(current, choice)
+        self._record_agreement(current, choice)
         repairs = 0
-        signatures: dict[int, str] = {}
         while not isinstance(choice, Selection):
             # (1) the models give no more, (2) no repair is left or would help, or (3) the best candidate is repaired
             if ended is not None:
                 return with_end_reason(choice.rejected, ended)
-            if repairs == plan.repairs or classify(choice.rejected) == "evidence":
+            if repairs == REPAIRS or blames_tests(choice.rejected):
                 return choice.rejected
             repairs += 1
             try:
-                current = await self._rounds.replace_candidate(current, choice, signatures)
+                current = await self._rounds.repair_best(current, choice)
             except ModelError as failure:
                 return with_end_reason(choice.rejected, failure)
             choice = judge(current)
-        return await self._prove_selected(current, choice, plan.repairs - repairs)
+        return await self._prove_selected(current, choice, REPAIRS - repairs)
 
     def _record_agreement(self, current: Round, choice: Selection | NoSelection) -> None:
-        if self._work.plan.candidates >= MAJORITY:  # one candidate cannot agree with another
+        if self._work.rounds[0].candidates >= MAJORITY:  # one candidate cannot agree with another
             record, agreed = self._work.record, isinstance(choice, Selection) and choice.agreement.agreed
             record.agreed, record.marks = agreed, {"request": mark_request(self._work.request.description)}
             if agreed:
@@ -171,19 +143,19 @@ class Attempts:
 
     async def _prove_selected(self, current: Round, selection: Selection, repairs: int) -> Outcome:
         """Takes the selected candidate through all gates with the tests that stand, and repairs it where one fails."""
-        candidate, last = current.codes[selection.number], ""
+        candidate = current.codes[selection.number]
         basis = Basis(current, selection)
         outcome = await self._submit(candidate, basis)
         while isinstance(outcome, Rejected) and outcome.stage == "mutation" and await self._add_suite(basis):
             outcome = await self._submit(candidate, basis)
         for _ in range(repairs):
-            if not isinstance(outcome, Rejected) or classify(outcome) == "evidence":
+            if not isinstance(outcome, Rejected) or blames_tests(outcome):
                 break
             await self._work.on_stage("repair")
             shown = hide_examples(outcome, self._work.request.tests, candidate.written.code)
             try:
-                candidate, last = await self._rounds.repair_or_redraw(
-                    candidate, shown, last, current.attempt, shows_test=outcome.stage == "examples"
+                candidate = await self._sampler.repair(
+                    candidate, shown, shows_test=outcome.stage == "examples"
                 )
             except ModelError as failure:
                 return with_end_reason(outcome, failure)
@@ -194,7 +166,7 @@ class Attempts:
     async def _add_suite(self, basis: Basis) -> bool:
         """Draws one more suite because those so far prove too little; returns whether the selection still stands."""
         current, selection = basis.round, basis.selection
-        if current is None or current.asked.suites >= self._work.plan.suites:
+        if current is None or current.asked.suites >= self._work.rounds[-1].suites:
             return False
         width = current.asked.model_copy(update={"suites": current.asked.suites + 1})
         try:
@@ -204,8 +176,7 @@ class Attempts:
         choice = judge(basis.round)
         stands = isinstance(choice, Selection) and choice.number == selection.number
         basis.selection = choice if isinstance(choice, Selection) and stands else without_agreement(selection)
-        if current.attempt == 1:
-            self._record_agreement(current, basis.selection)
+        self._record_agreement(current, basis.selection)
         return stands
 
     async def _submit(self, candidate: CandidateCode, basis: Basis) -> Outcome:
@@ -237,8 +208,8 @@ class Attempts:
                 verdict.report, agreement, work.agreed_before, trust_by_caller, work.models.usage
             )
             origin = {
-                "written_from": self._specification.as_written_from(self._brief.request),
-                "looked_up": await self._lookup.with_packages(self._brief.looked_up, proved.packages),
+                "written_from": specification_of(self._brief).as_written_from(self._brief.request),
+                "looked_up": self._brief.looked_up,
             }
             return proved, verdict.model_copy(update={"report": report.model_copy(update=origin)})
 

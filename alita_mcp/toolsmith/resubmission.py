@@ -111,13 +111,12 @@ async def raise_trust(
             message = f"{len(own)} examples of a caller's own hold, but prove too little alone: {said}"
             thin = Check(stage="agreement", passed=False, hard=False, message=message, fix=OWN_EXAMPLES)
             report = report.model_copy(update={"trust": "provisional", "checks": (*report.checks, thin)})
-    match len(new_examples):
-        case 0:
-            evidence = "examples that were there, and that you send, too"
-        case 1:
-            evidence = "1 more example"
-        case count:
-            evidence = f"{count} more examples"
+    count = len(new_examples)
+    evidence = (
+        f"{count} more example{'s' if count > 1 else ''}"
+        if count
+        else "examples that were there, and that you send, too"
+    )
     # The new evidence (1) fails a gate, (2) cannot raise the trust, (3) adds nothing, or (4) is kept.
     if report.failure is not None:
         rejected = rejection(report.failure)

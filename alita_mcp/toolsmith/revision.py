@@ -19,9 +19,9 @@ from alita_mcp.models.structured.typed_answers import ask_model
 from alita_mcp.toolsmith.carried_examples import has_arguments
 from alita_mcp.toolsmith.context import Work
 from alita_mcp.toolsmith.duplicates.comparison import takes
-from alita_mcp.toolsmith.failures import classify
+from alita_mcp.toolsmith.failures import blames_tests
 from alita_mcp.toolsmith.pipeline import with_end_reason
-from alita_mcp.toolsmith.requests.modes import REPAIR_TEMPERATURE, seed
+from alita_mcp.toolsmith.requests.modes import REPAIR_TEMPERATURE, REPAIRS, seed
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, grants_of, variation
 from alita_mcp.toolsmith.requests.template import describe_lacks
@@ -31,7 +31,7 @@ from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode, Candida
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.selection import agreement_of_one
 from alita_mcp.values import Check, Draft, Example, StoredVersion, ToolContract, WrittenFrom
-from alita_mcp.verification.agreement import CANNOT_RUN, Prepared, Row, pool_tests, prepare_draft, run_row
+from alita_mcp.verification.agreement import CANNOT_RUN, Prepared, pool_tests, prepare_draft, run_row
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.code.function import signature_in
 from alita_mcp.verification.code.source import normal_form
@@ -102,204 +102,6 @@ class Predecessor:
         return [old for old in self.version.examples if not has_arguments(old, *request.breaks)]
 
 
-@dataclass(frozen=True)
-class BlindTests:
-    """Blind tests with the rows of the old and the new code; no row for code that cannot run."""
-
-    tests: tuple[Example, ...]
-    old: Row | None
-    new: Row
-
-    @property
-    def tests_that_hold(self) -> tuple[Example, ...]:
-        """The tests that the new code passes."""
-        return tuple(test for test, held in zip(self.tests, self.new.passes, strict=True) if held)
-
-    def failure(self, *, insists: bool) -> Rejected | None:
-        """The first failure that its writer is to hear of.
-
-        Once it `insists`, a test that the old code fails as well is taken for wrong, if nearly all of the tests hold.
-        """
-        failed = [number for number, held in enumerate(self.new.passes) if not held]
-        if insists and len(self.tests_that_hold) >= HELD_SHARE * len(self.tests):
-            failed = [number for number in failed if self.old is not None and self.old.passes[number]]
-        checks = [check for number in failed if (check := self.new.checks[number]) is not None]
-        if not checks:
-            return None
-        passed = (
-            f"{len(self.tests_that_hold)} of {len(self.tests)} tests that were written blind to the code hold"
-        )
-        found = rejection(checks[0])
-        fix = f"{found.fix} If the new code is right, send this case with its result in tests.".strip()
-        return found.model_copy(update={"reason": f"{passed}; {found.reason}", "fix": fix})
-
-    def summary(self, version: str, *, proved: bool) -> Check:
-        """The check for the report: how many blind tests hold."""
-        message = f"revised from {version}: {len(self.tests_that_hold)} of {len(self.tests)} blind tests hold"
-        if self.old is not None:
-            message += f", {sum(self.old.passes)} of them with the old code"
-        fix = "" if proved else OWN_EXAMPLES
-        return Check(stage="agreement", passed=proved, hard=False, message=message, fix=fix)
-
-
-class Proof:
-    """Tries the code of one writer, fixed at most as often as the plan says, until it holds."""
-
-    def __init__(self, work: Work, base: Predecessor, tests: tuple[Example, ...]) -> None:
-        self._work, self._base, self._tests = work, base, tests
-        self._sampler = CandidateSampler(work.models)
-        self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
-        self._showed_test = False
-
-    async def prove(self, candidate: CandidateCode, rules: tuple[str, ...]) -> Outcome:
-        """The outcome of the first code that passes, or of the last.
-
-        Raises:
-            SandboxError: the sandbox failed.
-        """
-        outcome = await self._try(candidate, rules, insists=False)
-        for left in range(self._work.plan.repairs, 0, -1):
-            if not isinstance(outcome, Rejected) or classify(outcome) == "evidence":
-                break
-            finding = outcome
-            if finding.stage == "examples":  # the fix is for the caller, not for the writer
-                fix = "Where the finding that you were given says otherwise than this case, answer the code unchanged."
-                finding = finding.model_copy(update={"fix": fix, "breaks": ()})
-            await self._work.on_stage("repair")
-            try:
-                repaired = await self._sampler.repair(candidate, finding, shows_test=self._showed_test)
-            except ModelError as failure:
-                return with_end_reason(outcome, failure)
-            same = repaired.written == candidate.written
-            candidate = repaired
-            outcome = await self._try(candidate, rules, insists=same or left == 1)
-            if same:
-                break
-        return outcome
-
-    async def _try(self, candidate: CandidateCode, rules: tuple[str, ...], *, insists: bool) -> Outcome:
-        """Takes one code through all checks; `insists` when its writer will not change it any more."""
-        base, work = self._base, self._work
-        request, written, before = work.request, candidate.written, base.version.draft
-        grants = grants_of(request)
-        # the request's own examples, and all that the request does not change
-        draft = before.model_copy(
-            update={
-                "code": written.code,
-                "examples": request.tests,
-                "use_when": tuple(dict.fromkeys((*before.use_when, *request.use_when)))[:MAX_REQUESTS],
-                "packages": request.packages or written.packages or before.packages,
-                "grants": before.grants if grants.is_pure else grants,
-                "varies": tuple(sorted(set(request.varies))) or before.varies,
-            }
-        )
-        prepared = await prepare_draft(draft, self._rehearsal, work.on_stage)
-        if prepared.failure is not None or prepared.contract is None:
-            return rejection(prepared.failure or CANNOT_RUN)
-        other = self._signature_problem(prepared.contract, insists=insists)
-        if other is not None:
-            return other
-        tests = tuple(test for test in self._tests if not _misfits(test, prepared.contract))
-        prepared, new = await run_row(prepared, tests, self._rehearsal)
-        if new is None:
-            return rejection(prepared.failure or CANNOT_RUN)
-        _, old = await run_row(base.prepared, tests, self._rehearsal)
-        blind = BlindTests(tests, old, new)
-        refused = self._problem_of(draft, blind, insists=insists)
-        return refused or await self._submit(prepared, blind, candidate, rules)
-
-    def _signature_problem(self, contract: ToolContract, *, insists: bool) -> Rejected | None:
-        """The rejection of code that the old version's callers could not call, unless the request has `breaks`.
-
-        Where a writer insists and an example no longer fits, the gates decide: their answer names what would break.
-        """
-        before = self._base.contract
-        alike = takes(contract.input_schema, before.input_schema) and takes(
-            before.output_schema, contract.output_schema
-        )
-        misfit = any(_misfits(old, contract) for old in self._base.version.examples)
-        if alike or self._work.request.breaks or (insists and misfit):
-            return None
-        return Rejected(
-            stage="schema",
-            reason=f"the new code cannot be called like {self._base.label}, or returns another type.",
-            fix=f"Keep `{self._base.signature}`; give a new parameter a default.",
-        )
-
-    def _problem_of(self, draft: Draft, blind: BlindTests, *, insists: bool) -> Exists | Rejected | None:
-        """Why there is nothing to publish: a failure, or unchanged code."""
-        before, manifest = self._base.version.draft, self._base.version.manifest
-        same = normal_form(draft.code) == normal_form(before.code)  # layout and comments aside
-        same = same and draft.model_copy(update={"code": before.code, "examples": before.examples}) == before
-        if same and self._base.complaints:
-            found = rejection(self._base.complaints[0])
-            return found.model_copy(update={"reason": f"the code is unchanged; {found.reason}"})
-        failure = blind.failure(insists=insists)
-        self._showed_test = self._showed_test or failure is not None
-        if failure is not None and not (same and insists):
-            return failure
-        if not same:
-            return None
-        held, more = "your examples hold with it, and ", ""
-        if not self._work.request.tests:
-            held, more = "", "; send an example that fails, to show what is wrong"
-        why = f"{held}the model found nothing to fix{more}"
-        return Exists(tool=manifest.name, version=manifest.version, why=why)
-
-    async def _submit(
-        self, prepared: Prepared, blind: BlindTests, candidate: CandidateCode, rules: tuple[str, ...]
-    ) -> Outcome:
-        """Publishes it with the request's own examples and the blind tests that hold, as many as there is room for."""
-        work, request, base = self._work, self._work.request, self._base
-
-        async def amend(proved: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
-            return proved, self._complete_report(verdict, blind, candidate, rules)
-
-        room = max(0, MAX_EXAMPLES - len(base.examples_held(request)) - len(request.tests))
-        examples = (*request.tests, *blind.tests_that_hold[:room])
-        return await work.context.publisher.submit(
-            prepared.draft.model_copy(update={"examples": examples}),
-            work.on_stage,
-            update=True,
-            breaks=request.breaks,
-            amend=amend,
-            request=request,
-        )
-
-    def _complete_report(
-        self, verdict: Verdict, blind: BlindTests, candidate: CandidateCode, rules: tuple[str, ...]
-    ) -> Verdict:
-        """The verdict with how the version came to be; it is verified only where the change itself is proved."""
-        base, report, request = self._base, verdict.report, self._work.request
-        # The blind tests show the change where all of them hold, and one at least did not before.
-        shows_change = all(blind.new.passes) and blind.old is not None and not all(blind.old.passes)
-        changed_as_asked = bool(base.complaints) and shows_change and not candidate.saw_tests
-        proved = changed_as_asked and base.version.manifest.trust == "verified"
-        before = base.version.report.agreement
-        blind_before = frozenset(before.blind if before else ())
-        marks = [mark for mark in map(mark_of, base.version.examples) if mark in blind_before]
-        marks += map(mark_of, blind.tests_that_hold)
-        origin = base.version.report.written_from
-        rules_now = base.rules(rules)
-        written_from = WrittenFrom(
-            request=f"{base.request}\n{request.full_description}".strip()[:MAX_REQUEST],
-            signature=signature_in(candidate.written.code, base.version.manifest.name),
-            rules=rules_now,
-            assumed=tuple(line for line in (origin.assumed if origin else ()) if line in rules_now),
-        )
-        added = {
-            "trust": report.trust if proved or report.trust == "rejected" else "provisional",
-            "checks": (*report.checks, blind.summary(base.label, proved=proved)),
-            "agreement": agreement_of_one(
-                blind.tests, blind.new.checks, repairs=candidate.repairs, blind=tuple(dict.fromkeys(marks))
-            ),
-            "usage": self._work.models.usage,
-            "written_from": written_from,
-            "looked_up": base.version.report.looked_up,
-        }
-        return verdict.model_copy(update={"report": report.model_copy(update=added)})
-
-
 def _misfits(old: Example, contract: ToolContract) -> bool:
     """Whether an example cannot hold with a contract, whatever the code does."""
     if not fits(old.arguments, contract) or "expected" not in old.outcome_fields:
@@ -324,14 +126,16 @@ class Revision:
     """One revision of a published tool."""
 
     def __init__(self, work: Work) -> None:
-        self._work, self._request, self._models = work, work.request, work.models
+        self._work, self._request = work, work.request
+        self._sampler = CandidateSampler(work.models)
         self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
+        self._showed_test = False
 
     async def make(self) -> Outcome:
         """The outcome; the published version stands as it is unless the new one passes all gates.
 
         Raises:
-            ModelError: the models did not write what is needed for a first attempt.
+            ModelError: the models did not write what is needed.
             SandboxError: the sandbox failed.
         """
         if not self._request.name:
@@ -356,16 +160,158 @@ class Revision:
             grants=manifest.grants,
         )
         await self._work.on_stage("code")
-        sampler = CandidateSampler(self._models)
         (suite,), (candidate, rules) = await draw_both(
-            partial(sampler.draw_suites, brief, 1, range(1), base.contract),
+            partial(self._sampler.draw_suites, brief, range(1), base.contract),
             partial(self._write_code, base, brief),
         )
         # a blind test counts where neither the request nor an example that must hold decides
         settled = [each.arguments for each in (*request.tests, *base.examples_held(request))]
         tests, _ = pool_tests([suite.tests_that_fit(base.contract)])
-        blind_tests = tuple(test for test in tests if not has_arguments(test, *settled))
-        return await Proof(self._work, base, blind_tests).prove(candidate, rules)
+        blind = tuple(test for test in tests if not has_arguments(test, *settled))
+        return await self._prove(base, blind, candidate, rules)
+
+    async def _prove(
+        self, base: Predecessor, tests: tuple[Example, ...], candidate: CandidateCode, rules: tuple[str, ...]
+    ) -> Outcome:
+        """The outcome of the first code that passes, or of the last; it is fixed at most twice."""
+        outcome = await self._try(base, tests, candidate, rules, insists=False)
+        for left in range(REPAIRS, 0, -1):
+            if not isinstance(outcome, Rejected) or blames_tests(outcome):
+                break
+            finding = outcome
+            if finding.stage == "examples":  # the fix is for the caller, not for the writer
+                fix = "Where the finding that you were given says otherwise than this case, answer the code unchanged."
+                finding = finding.model_copy(update={"fix": fix, "breaks": ()})
+            await self._work.on_stage("repair")
+            try:
+                repaired = await self._sampler.repair(candidate, finding, shows_test=self._showed_test)
+            except ModelError as failure:
+                return with_end_reason(outcome, failure)
+            same = repaired.written == candidate.written
+            candidate = repaired
+            outcome = await self._try(base, tests, candidate, rules, insists=same or left == 1)
+            if same:
+                break
+        return outcome
+
+    async def _try(
+        self,
+        base: Predecessor,
+        blind: tuple[Example, ...],
+        candidate: CandidateCode,
+        rules: tuple[str, ...],
+        *,
+        insists: bool,
+    ) -> Outcome:
+        """Takes one code through all checks; `insists` when its writer will not change it any more."""
+        work, request, before = self._work, self._request, base.version.draft
+        grants = grants_of(request)
+        # the request's own examples, and all that the request does not change
+        draft = before.model_copy(
+            update={
+                "code": candidate.written.code,
+                "examples": request.tests,
+                "use_when": tuple(dict.fromkeys((*before.use_when, *request.use_when)))[:MAX_REQUESTS],
+                "packages": request.packages or candidate.written.packages or before.packages,
+                "grants": before.grants if grants.is_pure else grants,
+                "varies": tuple(sorted(set(request.varies))) or before.varies,
+            }
+        )
+        prepared = await prepare_draft(draft, self._rehearsal, work.on_stage)
+        contract = prepared.contract
+        if prepared.failure is not None or contract is None:
+            return rejection(prepared.failure or CANNOT_RUN)
+        # The old version's callers must be able to call the new code, unless the request has `breaks`; where a writer
+        # insists and an example no longer fits, the gates decide: their answer names what would break.
+        alike = takes(contract.input_schema, base.contract.input_schema) and takes(
+            base.contract.output_schema, contract.output_schema
+        )
+        misfit = any(_misfits(old, contract) for old in base.version.examples)
+        if not (alike or request.breaks or (insists and misfit)):
+            return Rejected(
+                stage="schema",
+                reason=f"the new code cannot be called like {base.label}, or returns another type.",
+                fix=f"Keep `{base.signature}`; give a new parameter a default.",
+            )
+        tests = tuple(test for test in blind if not _misfits(test, contract))
+        prepared, new = await run_row(prepared, tests, self._rehearsal)
+        if new is None:
+            return rejection(prepared.failure or CANNOT_RUN)
+        _, old_row = await run_row(base.prepared, tests, self._rehearsal)
+        old = old_row.passes if old_row is not None else (False,) * len(tests)
+        held = tuple(test for test, holds in zip(tests, new.passes, strict=True) if holds)
+        failed = [number for number, holds in enumerate(new.passes) if not holds]
+        if insists and len(held) >= HELD_SHARE * len(tests):
+            failed = [
+                number for number in failed if old[number]
+            ]  # what the old code fails as well is taken for wrong
+        failure = next((check for number in failed if (check := new.checks[number]) is not None), None)
+
+        # There is nothing to publish (1) where the code is unchanged and the complaint stands, (2) where a blind test
+        # fails, or (3) where the code is unchanged and nothing speaks against it.
+        same = normal_form(draft.code) == normal_form(before.code)  # layout and comments aside
+        same = same and draft.model_copy(update={"code": before.code, "examples": before.examples}) == before
+        if same and base.complaints:
+            found = rejection(base.complaints[0])
+            return found.model_copy(update={"reason": f"the code is unchanged; {found.reason}"})
+        self._showed_test = self._showed_test or failure is not None
+        if failure is not None and not (same and insists):
+            found = rejection(failure)
+            passed = f"{len(held)} of {len(tests)} tests that were written blind to the code hold"
+            fix = f"{found.fix} If the new code is right, send this case with its result in tests.".strip()
+            return found.model_copy(update={"reason": f"{passed}; {found.reason}", "fix": fix})
+        if same:
+            why = "the model found nothing to fix; send an example that fails, to show what is wrong"
+            if request.tests:
+                why = "your examples hold with it, and the model found nothing to fix"
+            manifest = base.version.manifest
+            return Exists(tool=manifest.name, version=manifest.version, why=why)
+
+        # the blind tests show the change where all of them hold, and one at least did not before
+        shows_change = not failed and len(held) == len(tests) and old_row is not None and not all(old)
+        proved = bool(base.complaints) and shows_change and not candidate.saw_tests
+        proved = proved and base.version.manifest.trust == "verified"
+        message = f"revised from {base.label}: {len(held)} of {len(tests)} blind tests hold"
+        message += f", {sum(old)} of them with the old code" if old_row is not None else ""
+        fix = "" if proved else OWN_EXAMPLES
+        summary = Check(stage="agreement", passed=proved, hard=False, message=message, fix=fix)
+
+        async def amend(revised: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
+            report, origin = verdict.report, base.version.report.written_from
+            agreed = base.version.report.agreement
+            blind_before = frozenset(agreed.blind if agreed else ())
+            marks = [mark for mark in map(mark_of, base.version.examples) if mark in blind_before]
+            rules_now = base.rules(rules)
+            written_from = WrittenFrom(
+                request=f"{base.request}\n{request.full_description}".strip()[:MAX_REQUEST],
+                signature=signature_in(candidate.written.code, base.version.manifest.name),
+                rules=rules_now,
+                assumed=tuple(line for line in (origin.assumed if origin else ()) if line in rules_now),
+            )
+            added = {
+                "trust": report.trust if proved or report.trust == "rejected" else "provisional",
+                "checks": (*report.checks, summary),
+                "agreement": agreement_of_one(
+                    tests,
+                    new.checks,
+                    repairs=candidate.repairs,
+                    blind=tuple(dict.fromkeys((*marks, *map(mark_of, held)))),
+                ),
+                "usage": work.models.usage,
+                "written_from": written_from,
+                "looked_up": base.version.report.looked_up,
+            }
+            return revised, verdict.model_copy(update={"report": report.model_copy(update=added)})
+
+        room = max(0, MAX_EXAMPLES - len(base.examples_held(request)) - len(request.tests))
+        return await work.context.publisher.submit(
+            prepared.draft.model_copy(update={"examples": (*request.tests, *held[:room])}),
+            work.on_stage,
+            update=True,
+            breaks=request.breaks,
+            amend=amend,
+            request=request,
+        )
 
     async def _read_base(self) -> Predecessor | Rejected:
         """What is known of the version, unless the request contradicts an example that it does not give up."""
@@ -404,7 +350,11 @@ class Revision:
         held += [old.as_json() for old in base.examples_held(self._request)]
         messages = prompts.revise(brief, base.version.code, self._request.description.strip(), held)
         answer = await ask_model(
-            self._models.role("coder"), messages, RevisedCode, temperature=REPAIR_TEMPERATURE, seed=seed(1, 0)
+            self._work.models.role("coder"),
+            messages,
+            RevisedCode,
+            temperature=REPAIR_TEMPERATURE,
+            seed=seed(0),
         )
         written = WrittenCode(code=answer.value.code, packages=answer.value.packages)
         candidate = CandidateCode(index=0, written=written, messages=tuple(messages), text=answer.text)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import (
     AfterValidator,
     ConfigDict,
@@ -27,6 +25,7 @@ from alita_mcp.toolsmith.requests.request import MAX_TEXT, strip_fence
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import TOOL_NAME, Example, ToolContract, Value, VerificationReport, WrittenFrom
 from alita_mcp.verification.code.contract import read_contract
+from alita_mcp.verification.code.function import check_name
 from alita_mcp.verification.examples.conditions import read_condition
 from alita_mcp.verification.examples.suite import fit_examples
 from alita_mcp.verification.findings import ContractError
@@ -91,9 +90,7 @@ def name_of(rule: str) -> str:
 
 
 MAX_QUESTIONS = 5
-MAX_LIBRARIES = 8
 MAX_LINE = 500
-MAX_NAME = 100
 MAX_TESTS = 20
 """Of one suite; the rest is left out."""
 MAX_REQUESTS = 10
@@ -135,8 +132,6 @@ class Specification(Written):
     use_when: tuple[Line, ...] = Field(default=(), max_length=50)
     open_questions: tuple[Line, ...] = ()
     """What the planner does not know and would have to look up."""
-    libraries: tuple[str, ...] = ()
-    """Packages that the tool is to use, as requirements."""
 
     @model_validator(mode="before")
     @classmethod
@@ -148,6 +143,16 @@ class Specification(Written):
         if isinstance(rules, list | tuple) and all(isinstance(rule, str) for rule in rules):
             rules, assumed = add_assumptions(rules, assumed)
         return {**raw, "rules": rules, "assumed": assumed}
+
+    @field_validator("name", mode="before")
+    @classmethod
+    def _is_a_name(cls, name: Any) -> Any:
+        """Refused with the nearest good one, which its writer may take."""
+        try:
+            check_name(str(name))
+        except ContractError as wrong:
+            raise ValueError(str(wrong)) from wrong
+        return name
 
     @field_validator("signature")
     @classmethod
@@ -173,24 +178,15 @@ class Specification(Written):
         lines = (" ".join(each.split())[:MAX_LINE] for each in _texts(questions))
         return tuple(dict.fromkeys(filter(None, lines)))[:MAX_QUESTIONS]
 
-    @field_validator("libraries", mode="before")
-    @classmethod
-    def _packages(cls, libraries: Any) -> tuple[str, ...]:
-        """Those that are requirements and not of the standard library."""
-        packages: dict[str, None] = {}
-        for text in map(str.strip, _texts(libraries)):
-            try:
-                name = Requirement(text).name
-            except InvalidRequirement:
-                continue
-            if len(text) <= MAX_NAME and name.replace("-", "_") not in sys.stdlib_module_names:
-                packages[text] = None
-        return tuple(packages)[:MAX_LIBRARIES]
-
     @model_validator(mode="after")
     def _says_a_contract(self) -> Specification:
         self.contract()
         return self
+
+    def under(self, name: str) -> Specification:
+        """The same under another name."""
+        signature = re.sub(rf"\bdef\s+{self.name}\b", f"def {name}", self.signature)
+        return self.model_copy(update={"name": name, "signature": signature})
 
     def as_written_from(self, request: str) -> WrittenFrom:
         """The part of the specification that a report keeps."""
@@ -233,7 +229,7 @@ class Suite(Written):
                     test = {field: value for field, value in test.items() if field != "expected"}
                 example = Example.model_validate(test)
                 if example.check is not None:
-                    read_condition(example.check, "test")
+                    read_condition(example, "test")
                 found.append(example)
             except ValidationError as invalid:
                 problem = str(invalid.errors(include_url=False)[0]["msg"])

@@ -16,13 +16,13 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.context import Advice, SynthesisContext, Work
-from alita_mcp.toolsmith.cross_check import CrossCheck
+from alita_mcp.toolsmith.cross_check import submit_untested
 from alita_mcp.toolsmith.from_runs import FromRuns, is_script
 from alita_mcp.toolsmith.jobs.journal import SynthesisRecord, journal_synthesis, writers_of
 from alita_mcp.toolsmith.package_check import PackageCheck
 from alita_mcp.toolsmith.pipeline import Pipeline
 from alita_mcp.toolsmith.publishing import Admit, Publisher
-from alita_mcp.toolsmith.requests.modes import PLANS
+from alita_mcp.toolsmith.requests.modes import ROUNDS
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, grant_problem, make_draft, name_problem
 from alita_mcp.toolsmith.requests.template import ask_for_code, describe_abilities
@@ -96,6 +96,8 @@ class Toolsmith:
         # where the code is a script, the caller is asked for a function.
         if request.from_run:
             return await FromRuns(self._context, self._make).make(request, on_stage)
+        if request.name and (problem := name_problem(request.name)):
+            return problem
         words = request.code.strip() or request.description.strip()
         if request.name and request.tests and not (words or request.update):
             with suppress(AlitaError):  # more tests for the tool of this name, if there is one
@@ -118,18 +120,17 @@ class Toolsmith:
     ) -> Outcome:
         """Lets models write the tool, unless it could never be published."""
         problem = grant_problem(request)
-        if problem is None and request.name:
-            problem = name_problem(request.name)
-            follows = self._publisher.version_to_follow(request.name, update=request.update)
-            if problem is None and not isinstance(follows, int):
-                return follows
         if problem is not None:
             return problem
-        plan = PLANS[request.mode or self._settings.synthesis_mode]
+        if request.name:
+            follows = self._publisher.version_to_follow(request.name, update=request.update)
+            if not isinstance(follows, int):
+                return follows
+        rounds = ROUNDS[request.mode or self._settings.synthesis_mode]
         agreed_before = await read_agreed_before(
             self._library, writers_of(models), request.description, request.client.owner
         )
-        work = Work(self._context, request, plan, models, on_stage, record, agreed_before)
+        work = Work(self._context, request, rounds, models, on_stage, record, agreed_before)
         return await (Revision(work) if request.update else Pipeline(work)).make()
 
     async def _make_from_code(
@@ -149,9 +150,9 @@ class Toolsmith:
             # once it is verified, it can have the grants that it asks for
             raised = await self._library.read(outcome.tool, outcome.version)
             return await self._publisher.settle_grants(raised.manifest, raised.report) or outcome
-        if models is not None:
+        if models is not None and not draft.examples:
             mode = request.mode or self._settings.synthesis_mode
-            return await CrossCheck(self._context, request, models, mode, on_stage).submit(draft)
+            return await submit_untested(draft, self._context, request, models, mode, on_stage)
         return await self._publisher.submit(
             draft, on_stage, update=request.update, breaks=request.breaks, request=request
         )

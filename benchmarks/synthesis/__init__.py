@@ -35,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a session instead: requests in one library, written by a model whose answers were recorded",
     )
     parser.add_argument(
+        "--weak", metavar="SEED", type=int, help="with --recorded: answers as a weak model might give"
+    )
+    parser.add_argument(
         "--break", metavar="SEED", type=int, dest="seed", help="break each solution by one mistake first"
     )
     parser.add_argument(
@@ -62,11 +65,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     settings, seed = read_settings(), options.seed
     if options.recorded:
         recordings = recorded.read_recordings(options.recorded)[: options.limit]
-        given = {"ALITA_MODEL": "openai/recorded", "OPENAI_API_KEY": "none"}
-        with recorded.serve(recordings) as url:
-            model = {**given, "ALITA_MODEL_BASE_URL": url}
-            requests = [each.as_request() for each in recordings]
-            return anyio.run(partial(_measure_all, requests, None, tuple(options.sandbox), settings, model))
+        return anyio.run(partial(_play, recordings, options.weak, tuple(options.sandbox), settings))
     if not options.requests:
         raise UsageError("Nothing to do.", hint="Name --requests FILE, or --recorded FILE.")
     requests = tool_requests.read_requests(options.requests, options.limit)
@@ -95,6 +94,25 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is not a positive number")
     return number
+
+
+async def _play(
+    recordings: Sequence[recorded.Recording], weak: int | None, wanted: tuple[str, ...], settings: Settings
+) -> dict[str, object]:
+    """The figures of a session whose model answers as recorded, or as a weak one."""
+    if weak is not None:
+        from alita_mcp.sandbox.choose import open_sandbox
+
+        sandbox = await open_sandbox(settings.model_copy(update={"sandbox": wanted[0]} if wanted else {}))
+        try:
+            recordings = [await recorded.weaken(each, weak, sandbox) for each in recordings]
+        finally:
+            with anyio.CancelScope(shield=True):
+                await sandbox.aclose()
+    with recorded.serve(recordings) as url:
+        model = {"ALITA_MODEL": "openai/recorded", "ALITA_MODEL_BASE_URL": url, "OPENAI_API_KEY": "none"}
+        requests = [each.as_request() for each in recordings]
+        return await _measure_all(requests, None, wanted, settings, model)
 
 
 async def _measure_all(

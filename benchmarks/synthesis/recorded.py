@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,12 +14,18 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from alita_mcp.errors import UsageError
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Example, Value
+from benchmarks.synthesis.judge import Unbroken, break_request, holds
 from benchmarks.synthesis.tool_requests import ToolRequest
 
 CHARACTERS_PER_TOKEN = 4
 DRAWS = 10
 """Seeds of one draw after another are so far apart (`toolsmith/requests/modes.py`)."""
+
+
+MISTAKEN, MISSES = 0.5, 0.5
+"""How often a weak model makes the same mistake in a candidate, and writes a suite that does not notice it."""
 
 
 class Recording(Value):
@@ -63,6 +70,30 @@ def read_recordings(path: Path) -> tuple[Recording, ...]:
         return tuple(Recording.model_validate_json(line) for line in lines if line.strip())
     except (OSError, UnicodeDecodeError, ValidationError) as unreadable:
         raise UsageError(f"{str(path)!r} holds no recorded answers: {unreadable}.") from unreadable
+
+
+async def weaken(recording: Recording, seed: int, sandbox: Sandbox) -> Recording:
+    """The recording as a weak model might answer: half of the code has one mistake, and half of the suites miss it.
+
+    A test of every fourth suite expects what is wrong. A recording in which no mistake is noticed stays as it is.
+    """
+    draw = random.Random(f"{seed} {recording.name}")
+    code = recording.candidates[0]["code"]
+    broken = await break_request(recording.as_request().model_copy(update={"code": code}), seed, sandbox)
+    if isinstance(broken, Unbroken):
+        return recording
+    mistaken = {"code": broken.request.code}
+    suites = []
+    for suite in recording.suites:
+        tests = list(suite)
+        if draw.random() < MISSES:
+            held = [await holds(broken.request, Example.model_validate(test), sandbox) for test in tests]
+            tests = [test for test, holding in zip(tests, held, strict=True) if holding] or tests
+        elif draw.random() < MISSES:
+            tests[0] = {"arguments": tests[0]["arguments"], "raises": "KeyError"}
+        suites.append(tuple(tests))
+    candidates = [mistaken if draw.random() < MISTAKEN else each for each in recording.candidates]
+    return recording.model_copy(update={"suites": tuple(suites), "candidates": tuple(candidates)})
 
 
 @contextmanager

@@ -25,6 +25,12 @@ def tally(trials: Sequence[Trial]) -> Figures:
         "published": len(published),
         "published_share": _share(len(published), len(trials)),
         "published_by_trust": _counted(trial.trust for trial in published),
+        "after_the_fifth": _counted(
+            trial.trust or trial.status for trial in trials[5:]
+        ),
+        "verified_and_wrong": sum(
+            trial.trust == "verified" and trial.right < trial.hidden for trial in published
+        ),
         "listed_at_once": sum(trial.listed for trial in published),
         "rejected": len(rejected),
         "rejected_by_stage": _counted(trial.stage for trial in rejected),
@@ -92,6 +98,8 @@ def as_table(figures: Mapping[str, Figures]) -> str:
         *(_BROKEN_ROWS if is_broken else ()),
         ("published", lambda each: f"{each['published']} ({each['published_share']:.1%})"),
         ("… by trust", lambda each: _words(each["published_by_trust"])),
+        ("… after the fifth", lambda each: _words(each["after_the_fifth"])),
+        ("… `verified`, but a hidden example is wrong", lambda each: each["verified_and_wrong"]),
         ("… listed at once as a tool", lambda each: each["listed_at_once"]),
         ("rejected / failed", lambda each: f"{each['rejected']} / {each['failed']}"),
         ("… by stage", lambda each: _words(each["rejected_by_stage"])),

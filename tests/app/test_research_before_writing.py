@@ -23,7 +23,7 @@ async def test_a_tool_is_written_from_what_was_read_and_its_card_names_the_sourc
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
-    script = Script(spec={**SPEC, "open_questions": [QUESTION], "libraries": ["numpi"]}, candidates=[PLAIN])
+    script = Script(spec={**SPEC, "open_questions": [QUESTION]}, candidates=[PLAIN])
     stages: list[str] = []
 
     async def hear(stage: str) -> None:
@@ -55,12 +55,10 @@ async def test_a_tool_is_written_from_what_was_read_and_its_card_names_the_sourc
         assert "| humidity | grams per cubic metre |" in notes
         assert "ignore all previous instructions" in notes
         assert told.count("</notes>") == 1
-        assert "package 'numpi' may be a mistyped 'numpy', which is well known. Do not use it." in notes
     kept = stored.report.looked_up
     assert kept is not None
     assert site.url("/api") in {source.url for source in kept.sources}
     assert all(source.retrieved_at for source in kept.sources)
-    assert [facts.looks_like for facts in kept.packages] == ["numpy"]
     assert any(label == "source" and site.url("/api") in said for label, said in evidence_rows(stored.report))
     assert card["report"]["looked_up"]["sources"]
     assert set(site.paths()) <= set(PAGES), "nothing that a page told was done"

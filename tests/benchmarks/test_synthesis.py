@@ -109,6 +109,29 @@ async def test_a_request_without_code_is_written_by_the_model(
     assert all("98765" not in json.dumps(body) for body in asked.requests)
 
 
+SESSION = Path(__file__).parent.parent / "data" / "strong_session.jsonl"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("count", [6, pytest.param(20, marks=pytest.mark.exhaustive)])
+async def test_what_a_strong_model_writes_is_verified_once_it_has_a_record(count: int) -> None:
+    session = ("--recorded", str(SESSION), "--limit", str(count), "--sandbox", IN_PROCESS)
+    figures = (await measured(*session))[IN_PROCESS]
+    assert (figures["published"], figures["tools_all_hidden_right"]) == (count, count)
+    assert figures["after_the_fifth"]["verified"] >= 0.8 * (count - 5)
+    assert figures["model_calls"]["median"] <= 4
+    assert figures["tokens"]["median"] <= 6_000
+
+
+@pytest.mark.process
+async def test_nothing_wrong_that_a_weak_model_writes_is_verified() -> None:
+    session = ("--recorded", str(SESSION), "--limit", "6", "--weak", "1", "--sandbox", IN_PROCESS)
+    figures = (await measured(*session))[IN_PROCESS]
+    assert figures["published"] > 0
+    assert figures["verified_and_wrong"] == 0
+    assert "verified" not in figures["published_by_trust"]
+
+
 @pytest.mark.parametrize(
     ("change", "words", "said"),
     [

@@ -14,7 +14,6 @@ from mcp import Client
 
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import FixedLimits, Settings
-from alita_mcp.toolsmith.jobs import jobs
 from tests.conftest import require_mark, skip_or_fail
 from tests.in_process import InProcessSandbox
 from tests.server.drafts import VOWEL_SHARE
@@ -70,12 +69,6 @@ def with_vowel_share(tmp_path_factory: pytest.TempPathFactory, stocked: Path) ->
 def vowel_share(home: Path, with_vowel_share: Path) -> None:
     """The library of the test holds VOWEL_SHARE before anything opens it."""
     shutil.copytree(with_vowel_share, home, dirs_exist_ok=True)
-
-
-@pytest.fixture(autouse=True)
-def nobody_misses_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same request again is a second one, however long a busy machine took over the first."""
-    monkeypatch.setattr(jobs, "MISSED_AFTER_S", 3_600.0)
 
 
 @pytest.fixture

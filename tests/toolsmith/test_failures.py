@@ -1,70 +1,19 @@
-"""Each class of failure has its own instruction, and the same failure is known again."""
+"""What an author is told of a failure with a hidden example."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
-from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.toolsmith.failures import (
-    classify,
     describe_hidden_failure,
     shows,
-    signature,
 )
-from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
+from alita_mcp.toolsmith.requests.outcomes import Rejected
 from alita_mcp.toolsmith.writing.selection import hide_examples
-from alita_mcp.values import Draft, Example
+from alita_mcp.values import Example
 from alita_mcp.verification.findings import cut_arguments
-from alita_mcp.verification.verify import verify
-
-HEAD = (
-    'def halve(number: int) -> int:\n    """Halves a number.\n\n    Args:\n        number: What.\n    """\n'
-)
-EXAMPLES = (
-    Example(arguments={"number": 4}, expected=2),
-    Example(arguments={"number": 9}, expected=4),
-    Example(arguments={"number": 0}, expected=0),
-)
-
-
-def refused(stage: Any, reason: str, **more: Any) -> Rejected:
-    return Rejected(stage=stage, reason=reason, fix="mend it", **more)
-
-
-async def silent(_stage: str) -> None:
-    return None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    [
-        ("def halve(number: int) -> int:\n    return (\n", "syntax"),
-        (HEAD + "    return nothing_of_the_kind(number)\n", "syntax"),
-        ("import numpy\n\n\n" + HEAD + "    return int(numpy.int64(number) // 2)\n", "dependency"),
-        ("def halve(number) -> int:\n    return number // 2\n", "schema"),
-        (HEAD + "    return number * 2\n", "assertion"),
-        (HEAD + "    return [1, 2][number]\n", "exception"),
-        (HEAD + "    return number / 2\n", "schema"),
-        (HEAD + "    return number // 2\n\n\nprint(halve(2))\n", "policy"),
-    ],
-)
-async def test_what_the_gates_say_is_told_apart(sandbox: WasmSandbox, code: str, kind: str) -> None:
-    draft = Draft(name="halve", description="Halves a number.", code=code, examples=EXAMPLES)
-    verdict = await verify(draft, sandbox, silent)
-    assert verdict.report.failure is not None
-    assert classify(rejection(verdict.report.failure)) == kind, verdict.report.failure
-
-
-def test_a_failure_is_the_same_whatever_numbers_it_names_but_not_for_another_case() -> None:
-    one = refused("examples", "example 1: raised KeyError: 'a'", case={"number": 1})
-    assert signature(one) == signature(one.model_copy(update={"reason": "example 7: raised KeyError: 'b'"}))
-    assert signature(one) != signature(one.model_copy(update={"case": {"number": 2}}))
-    assert signature(one) != signature(one.model_copy(update={"reason": "example 1: out of time"}))
-
 
 SECRET = "swordfish 4711 Überraschung"
 EXAMPLE = Example(arguments={"text": SECRET, "limit": 37}, expected={"answer": "xyzzy", "count": 90210})

@@ -1,40 +1,25 @@
-"""Open questions and libraries of a specification: what is asked, within what caps, and what writers are told."""
+"""Open questions of a specification: what is asked, within what caps, and what writers are told."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import anyio
 import pytest
 
 from alita_mcp.errors import UsageError
 from alita_mcp.research.values import Passage, ResearchLimits
-from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.toolsmith.package_check import PackageCheck
 from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.writing import lookup, prompts
-from alita_mcp.toolsmith.writing.lookup import Lookup
+from alita_mcp.toolsmith.writing.lookup import add_notes
 from alita_mcp.toolsmith.writing.prompts import MAX_NOTES, Brief
-from alita_mcp.values import LookedUp, PackageFacts
 from tests.models.openai_server import ORDERS
-from tests.research.pretended import NOW, ScriptedWebAgent, TableIndex
-from tests.scripted_sandbox import ScriptedSandbox
+from tests.research.pretended import NOW, ScriptedWebAgent
 from tests.toolsmith.authors import REQUEST, SPEC
 
 WAIT_S = 60
-GOOD = PackageFacts(
-    name="numpy", exists=True, version="2.4", licence="BSD", released_at="2026-03-01", summary="Arrays.",
-    problems=("It has no wheel.",),
-)  # fmt: skip
-ALIKE = PackageFacts(name="reqeusts", exists=True, looks_like="requests", summary=ORDERS)
 
 
-def never(job: Job) -> RunResult:
-    raise AssertionError(job)
-
-
-def specification(*questions: str, libraries: Sequence[str] = ()) -> Specification:
-    return Specification.model_validate({**SPEC, "open_questions": questions, "libraries": libraries})
+def specification(*questions: str) -> Specification:
+    return Specification.model_validate({**SPEC, "open_questions": questions})
 
 
 def passage(text: str, url: str = "https://docs.example/api") -> Passage:
@@ -49,9 +34,8 @@ async def looked_up(
     async def hear(stage: str) -> None:
         stages.append(stage)
 
-    check = PackageCheck(web, ScriptedSandbox(never))
     with anyio.fail_after(WAIT_S):
-        return await Lookup(web, check, hear).add_notes(Brief(request=request), wanted), stages
+        return await add_notes(Brief(request=request), wanted, web, hear), stages
 
 
 async def test_a_planner_that_knows_costs_nothing() -> None:
@@ -59,11 +43,11 @@ async def test_a_planner_that_knows_costs_nothing() -> None:
     brief, stages = await looked_up(web, specification())
     assert (brief.notes, brief.looked_up, stages) == ("", None, [])
     assert brief.specification == specification()
-    assert (web.questions, web.index.asked) == ([], [])
+    assert web.questions == []
 
 
 async def test_without_a_web_agent_volunteered_questions_are_left_unasked() -> None:
-    brief, stages = await looked_up(None, specification("What is it?", libraries=["numpy"]))
+    brief, stages = await looked_up(None, specification("What is it?"))
     assert (brief.notes, brief.looked_up, stages) == ("", None, [])
 
 
@@ -77,19 +61,6 @@ async def test_what_is_found_out_is_told_with_its_address_and_kept_with_its_time
     (source,) = brief.looked_up.sources
     assert (source.url, source.title, source.retrieved_at) == ("https://docs.example/api", "The API", NOW)
     assert brief.looked_up.notes == ()
-
-
-async def test_libraries_are_told_with_what_speaks_against_them() -> None:
-    web = ScriptedWebAgent(index=TableIndex({"numpy": GOOD, "reqeusts": ALIKE}))
-    brief, _ = await looked_up(web, specification(libraries=["numpy>=2", "reqeusts", "gone-away"]))
-    assert "package 'numpy' exists (2.4, 2026-03-01, BSD): Arrays. But: It has no wheel." in brief.notes
-    assert (
-        "package 'reqeusts' may be a mistyped 'requests', which is well known. Do not use it." in brief.notes
-    )
-    assert "package 'gone-away' is not in the package index. Do not use it." in brief.notes
-    assert ORDERS not in brief.notes, "what a look-alike says of itself is told to nobody"
-    assert brief.looked_up is not None
-    assert [facts.name for facts in brief.looked_up.packages] == ["numpy", "reqeusts", "gone-away"]
 
 
 async def test_an_injected_page_stays_between_fences_and_is_cut() -> None:
@@ -129,23 +100,3 @@ async def test_research_that_is_down_or_hangs_leaves_a_note_and_goes_on(
     brief, _ = await looked_up(ScriptedWebAgent(hangs=True), specification("What?"))
     assert brief.looked_up is not None
     assert brief.looked_up.notes == ("What? - not answered within 0.1 s",)
-
-
-async def test_the_report_keeps_packages_of_the_version_and_those_that_were_advised_against() -> None:
-    web = ScriptedWebAgent(
-        index=TableIndex(
-            {"numpy": GOOD, "reqeusts": ALIKE, "pandas": GOOD.model_copy(update={"name": "pandas"})}
-        )
-    )
-    check = PackageCheck(web, ScriptedSandbox(never))
-
-    async def nobody(_stage: str) -> None:
-        return
-
-    look = Lookup(web, check, nobody)
-    brief = await look.add_notes(Brief(request=REQUEST), specification(libraries=["numpy", "reqeusts"]))
-    kept = await look.with_packages(brief.looked_up, ["pandas"])
-    assert kept is not None
-    assert [facts.name for facts in kept.packages] == ["pandas", "reqeusts"]
-    assert await look.with_packages(None, []) is None
-    assert await look.with_packages(LookedUp(), []) is None

@@ -15,10 +15,9 @@ from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.requests.outcomes import Created, Rejected
 from alita_mcp.toolsmith.toolsmith import Toolsmith
-from tests.models.openai_server import Request, openai_server
+from tests.models.openai_server import openai_server
 from tests.scripted_sandbox import ScriptedSandbox
 from tests.toolsmith.authors import (
-    BROKEN,
     COUNT,
     EDGES,
     GOOD,
@@ -30,7 +29,6 @@ from tests.toolsmith.authors import (
     SPEC,
     WRONG,
     Script,
-    coded,
     suite_of,
 )
 from tests.toolsmith.bench import Bench, OpenBench
@@ -71,9 +69,7 @@ async def test_when_no_candidate_is_right_nothing_is_published_and_the_answer_sa
         assert "no candidate can be trusted: 1 of 3 behave alike" in outcome.reason
         assert outcome.fix
         assert made.is_empty
-    assert script.count("tests") == 6, "fresh tests are drawn once the repairs are used up"
-    assert script.count("repair") == 2, "one for each set of suites"
-    assert script.count("code") == 8, "and where it failed as before, a fresh candidate"
+    assert (script.count("tests"), script.count("code"), script.count("repair")) == (3, 3, 2)
 
 
 async def test_a_mistake_that_all_candidates_share_is_caught_by_the_tests(bench: OpenBench) -> None:
@@ -142,34 +138,6 @@ async def test_writers_are_blind_to_one_another(bench: OpenBench) -> None:
     assert len(set(drawn)) == len(drawn)
 
 
-async def test_a_candidate_that_does_not_parse_is_mended_with_the_instruction_for_that(
-    bench: OpenBench,
-) -> None:
-    script = Script(candidates=[BROKEN], repairs=lambda _: PLAIN)
-    async with bench(script) as made:
-        outcome = await made.make(mode="quick")
-    assert isinstance(outcome, Created), outcome
-    assert script.count("repair") == 1
-    assert "does not parse" in script.texts("repair")[0]
-    assert "Write the whole module again" in script.texts("repair")[0]
-
-
-async def test_the_same_failure_twice_in_a_row_draws_a_fresh_candidate(bench: OpenBench) -> None:
-    drawn: list[str] = []
-
-    def code(request: Request) -> Any:
-        drawn.append("code")
-        return coded(ROOT if len(drawn) == 1 else PLAIN)
-
-    script = Script(candidates=[], repairs=lambda _: ROOT)
-    script.candidates = _Asked(code)
-    async with bench(script) as made:
-        outcome = await made.make(mode="quick", tests=OWN)
-    assert isinstance(outcome, Created), outcome
-    assert script.count("repair") == 1
-    assert len(drawn) == 2
-
-
 async def test_an_endless_loop_is_told_apart_and_mended(
     bench: OpenBench, sandbox: WasmSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,7 +152,7 @@ async def test_an_endless_loop_is_told_apart_and_mended(
     async with bench(script) as made:
         outcome = await made.make(mode="quick")
     assert isinstance(outcome, Created), outcome
-    assert "every loop ends" in script.texts("repair")[0]
+    assert "out of time" in script.texts("repair")[0]
     assert outcome.trust == "provisional"
 
 

@@ -141,19 +141,6 @@ async def test_a_request_that_could_never_be_published_costs_nothing(bench: Open
         assert len(script.asked) == asked
 
 
-async def test_examples_that_a_known_tool_fulfils_name_that_tool_before_any_model_is_asked(
-    bench: OpenBench,
-) -> None:
-    script = Script(candidates=[PLAIN])
-    async with bench(script) as made:
-        await made.make(mode="quick")
-        asked = len(script.asked)
-        own = [{"arguments": {"number": 77}, "expected": 14}, {"arguments": {"number": 3}, "expected": 3}]
-        outcome = await made.make(tests=own)
-        assert (outcome.status, outcome.model_dump()["tool"]) == ("exists", "digit_sum")
-    assert len(script.asked) == asked
-
-
 async def test_a_name_that_is_taken_is_asked_about_once_more(bench: OpenBench) -> None:
     other = json.dumps(SPEC).replace("digit_sum", "cross_total")
     specs = [json.dumps(SPEC), json.dumps(SPEC), other]

@@ -1,4 +1,4 @@
-"""Syntheses whose planner asks, or chooses libraries: what the writers are told, what is refused, what is kept."""
+"""Syntheses whose planner asks: what the writers are told, what is refused, what is kept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.toolsmith.bench import OpenBench
 
 pytestmark = pytest.mark.slow
 QUESTION = "Which digits does a number have?"
-ASKING = {**SPEC, "open_questions": [QUESTION], "libraries": []}
+ASKING = {**SPEC, "open_questions": [QUESTION]}
 INDEX = {
     "reqeusts": PackageFacts(name="reqeusts", exists=True, looks_like="requests"),
     "requests": PackageFacts(name="requests", exists=True, version="2.33", licence="Apache-2.0"),
@@ -79,24 +79,20 @@ async def test_research_that_hangs_delays_the_synthesis_and_no_more(
     assert "Nothing was found." in made.script.texts("code")[0]
 
 
-async def test_a_library_that_looks_like_another_is_told_to_the_writers_and_refused_to_them(
+async def test_a_library_that_looks_like_another_is_refused_to_the_writers(
     bench: OpenBench,
 ) -> None:
     def mended(request: Request) -> str:
         assert "may be a mistyped 'requests'" in request.text
         return PLAIN
 
-    spec = {**SPEC, "libraries": ["reqeusts"]}
-    script = Script(spec=spec, candidates=[packaged(PLAIN, "reqeusts==2.0")], repairs=mended)
+    script = Script(candidates=[packaged(PLAIN, "reqeusts==2.0")], repairs=mended)
     async with bench(script, web()) as made:
         outcome = await made.make(mode="quick")
         assert isinstance(outcome, Created), outcome
         stored = await made.library.read("digit_sum")
-    assert "Do not use it." in made.script.texts("code")[0]
     assert made.script.count("repair") == 1
     assert stored.manifest.packages == ()
-    assert stored.report.looked_up is not None
-    assert [facts.name for facts in stored.report.looked_up.packages] == ["reqeusts"]
 
 
 async def test_a_package_that_a_caller_wants_is_refused_before_a_model_is_asked(bench: OpenBench) -> None:

@@ -12,7 +12,6 @@ from alita_mcp.texts import one_line
 from alita_mcp.values import (
     Agreement,
     LookedUp,
-    PackageFacts,
     Stage,
     Trust,
     Value,
@@ -109,7 +108,6 @@ def evidence_rows(report: VerificationReport, sandboxes: Sequence[str] = ()) -> 
         ("source", _shorten(f"{source.url} {source.title} {source.retrieved_at[:19]}"))
         for source in looked_up.sources[:MAX_SOURCES]
     ]
-    rows += [("package", _shorten(_of_package(facts))) for facts in looked_up.packages[:MAX_SOURCES]]
     rows += [("not found", _shorten(note)) for note in looked_up.notes[:MAX_FAILED]]
     if report.recorded:
         made = f"{len(report.recorded.runs)} runs of code; {len(report.recorded.examples)} of its examples"
@@ -144,7 +142,7 @@ def _stages(report: VerificationReport) -> Iterator[StageEvidence]:
 def _of_agreement(agreement: Agreement) -> Iterator[Row]:
     said = (
         f"{agreement.candidates} against {agreement.suites} suites; {agreement.share:.0%} behave alike and pass "
-        f"{agreement.passed:.0%} of the tests; attempts {agreement.attempts}, "
+        f"{agreement.passed:.0%} of the tests; "
         f"repairs {agreement.repairs}"
     )
     yield "candidates", said
@@ -155,14 +153,6 @@ def _of_agreement(agreement: Agreement) -> Iterator[Row]:
             "dropped",
             _shorten(f"{_shorten(test)}, but the chosen one gives {json.dumps(each.got, default=str)}"),
         )
-
-
-def _of_package(facts: PackageFacts) -> str:
-    if not facts.exists:
-        return f"{facts.name} is not in the package index"
-    released = f"released {facts.released_at[:10]}" if facts.released_at else ""
-    known = ", ".join(filter(None, (facts.licence, released, *facts.problems)))
-    return f"{facts.name} {facts.version}: {known or 'nothing else known'}"
 
 
 def _shorten(text: str) -> str:

@@ -25,8 +25,8 @@ TOOLS = ("componentize-py==0.25.1", "tzdata==2026.6")
 _HERE = Path(__file__).parent
 _SOURCES = (
     "wire/__init__.py", "wire/strict_json.py", "runner/__init__.py", "runner/tool/__init__.py",
-    "runner/tool/calling.py", "runner/tool/failures.py", "runner/tool/grants.py", "runner/tool/shapes.py",
-    "runner/tool/workspace.py",
+    "runner/tool/calling.py", "runner/tool/failures.py", "runner/tool/grants.py", "runner/tool/pictures.py",
+    "runner/tool/shapes.py", "runner/tool/workspace.py",
 )  # fmt: skip
 """Sources of the sandbox package that go into it besides `guest/`."""
 _PROGRAM = _HERE.parents[1] / "runs" / "program.py"

@@ -12,8 +12,8 @@ import anyio
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion
-from alita_mcp.verification.comparison import matches_error, same_result
-from alita_mcp.verification.examples.trials import SECOND_CLOCK_OFFSET_S, describe_failure, run_jobs
+from alita_mcp.verification.comparison import same_result
+from alita_mcp.verification.examples.trials import describe_failure, run_jobs
 from alita_mcp.verification.findings import brief, encodable, json_key
 from alita_mcp.verification.mutation.generated_inputs import Scalar, dictionary_inputs, mutate_inputs
 from alita_mcp.verification.properties.input_source import NoInputs, input_source
@@ -109,8 +109,6 @@ MAX_ONE_REFUSED = 0.05
 """Of the inputs with equal results: so many more may be refused by one tool alone, beyond what examples show."""
 SHOWN = 60
 """So many characters of a result are shown."""
-AGAIN = 4
-"""So many inputs are tried once more, under another clock and hash seed."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +119,8 @@ class ComparedTool:
     names: Names
     rehearsal: Rehearsal
 
-    def job_for(self, arguments: Arguments, *, again: bool = False) -> Job:
-        """The call with these arguments; `again` with another hash seed and another clock."""
+    def job_for(self, arguments: Arguments) -> Job:
+        """The call with these arguments."""
         limits = self.job.limits
         short = {
             "wall_seconds": min(limits.wall_seconds, CALL_SECONDS),
@@ -131,20 +129,8 @@ class ComparedTool:
         changes: dict[str, Any] = {
             "arguments": {self.names[name]: value for name, value in arguments.items()},
             "limits": limits.model_copy(update=short),
-            "clock_offset_s": SECOND_CLOCK_OFFSET_S if again else 0,
         }
         return self.job.model_copy(update=changes)
-
-    async def fulfils(self, example: Example) -> bool:
-        """Whether it gives what the example states, or raises it.
-
-        Raises:
-            SandboxError: the sandbox failed or refused.
-        """
-        result = await self.rehearsal.run(self.job_for(example.arguments))
-        if example.raises is not None:
-            return matches_error(example.raises, result)
-        return result.ok and same_result(example.expected, result.value, example.exact)
 
 
 async def prepare_tool(draft: Draft, lock: Lock | None, names: Names, rehearsal: Rehearsal) -> ComparedTool:
@@ -193,7 +179,8 @@ class Comparison:
         self._one, self._other, self._is_shown = one, other, is_shown
         self._looked_at: set[str] = set()
         self._expected = 0
-        self._alike: list[Arguments] = []
+        self.alike = 0
+        """On how many inputs both gave the same result."""
         self._results: set[str] = set()
         self.refused_by_one = 0
         """How many inputs one tool alone refuses."""
@@ -201,11 +188,6 @@ class Comparison:
         """On how many inputs one or both ran out of time or memory, or died."""
         self.difference: Difference | None = None
         """The first input that shows that the two are not the same."""
-
-    @property
-    def alike(self) -> int:
-        """On how many inputs both gave the same result."""
-        return len(self._alike)
 
     @property
     def is_over(self) -> bool:
@@ -238,7 +220,7 @@ class Comparison:
                 if mine.ok and theirs.ok:
                     differs = not same_result(mine.value, theirs.value)
                     if not differs:
-                        self._alike.append(arguments)
+                        self.alike += 1
                         self._results.add(json_key(mine.value))
                 elif not {mine.status, theirs.status} <= {"ok", "error"}:
                     self.lost += 1
@@ -251,26 +233,9 @@ class Comparison:
                 if self.is_over:
                     return
 
-    async def confirm(self) -> bool:
-        """Whether the two are the same, also under another clock and hash seed.
-
-        Raises:
-            SandboxError: the sandbox failed or refused.
-        """
-        steady, confirmed = self._alike[:AGAIN] if self.is_same else [], 0
-        # where there are hardly any inputs, each several times: a coin falls on the same side now and then
-        with anyio.move_on_after(MAX_SECONDS):
-            for arguments in steady * (AGAIN if len(steady) < AGAIN else 1):
-                mine, theirs = await self._run_both(arguments, again=True)
-                if mine.ok and theirs.ok and same_result(mine.value, theirs.value):
-                    confirmed += 1
-                elif {mine.status, theirs.status} <= {"ok", "error"} and (mine.ok or theirs.ok):
-                    return False
-        return confirmed > 0
-
-    async def _run_both(self, arguments: Arguments, *, again: bool = False) -> tuple[RunResult, RunResult]:
+    async def _run_both(self, arguments: Arguments) -> tuple[RunResult, RunResult]:
         """Side by side, one input at a time: each tool keeps to one worker, and few are started."""
-        jobs = [tool.job_for(arguments, again=again) for tool in (self._one, self._other)]
+        jobs = [tool.job_for(arguments) for tool in (self._one, self._other)]
         mine, theirs = await run_jobs(self._one.rehearsal, jobs)
         cut_short = RunResult(status="timeout")  # where one runs out of time, the other is not waited for
         return mine or cut_short, theirs or cut_short

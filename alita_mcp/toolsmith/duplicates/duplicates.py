@@ -15,7 +15,6 @@ from alita_mcp.library.words.text import likeness, words_of
 from alita_mcp.toolsmith.duplicates.comparison import (
     Comparison,
     Names,
-    by_name_and_place,
     describe_renaming,
     inputs_for,
     parameter_map,
@@ -26,8 +25,7 @@ from alita_mcp.toolsmith.duplicates.comparison import (
 from alita_mcp.toolsmith.requests.outcomes import Exists, Lookalike
 from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion, Trust
 from alita_mcp.verification.findings import brief
-from alita_mcp.verification.json_schema import validate_arguments
-from alita_mcp.verification.mutation.generated_inputs import constants_apart, constants_in
+from alita_mcp.verification.mutation.generated_inputs import constants_apart
 from alita_mcp.verification.properties.properties import ShownRange
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict
@@ -36,8 +34,6 @@ MAX_SECONDS = 20.0
 """How long all candidates together may take; a tool that is not compared by then counts as another one."""
 LIKE_WORDS = 0.25
 """Share of common words from which on two tools are told apart in the answer."""
-MIN_EXAMPLES = 2
-"""One example alone fits too many tools: `double(2)` and `square(2)` agree."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ async def _compare_with(
         draft, proved.verdict.lock, contract.input_schema, known, names, library, rehearsal
     )
     name, version = manifest.name, manifest.version
-    if await comparison.confirm():
+    if comparison.is_same:
         where = "" if draft.grants.is_pure else " in rehearsal"
         why = f"same results on {comparison.alike} inputs{where}{describe_renaming(names)}"
         if not is_lower(manifest.trust, than=proved.trust):
@@ -138,47 +134,7 @@ async def _compare(
     # the same two tools are compared on the same inputs at any time
     codes = f"{draft.code}\0{known.code}".encode("utf-8", "replace")
     seed = int.from_bytes(hashlib.sha256(codes).digest()[:4])
-    both = await anyio.to_thread.run_sync(constants_in, draft.code, known.code)
-    await comparison.compare_on(await inputs_for(schema, examples, seed, both))
-    if comparison.is_same:  # the programs differ, if anywhere, where only one of them names something
-        apart = await anyio.to_thread.run_sync(constants_apart, draft.code, known.code)
-        await comparison.compare_on(await inputs_for(schema, examples, seed + 1, apart))
+    # the programs differ, if anywhere, where only one of them names something
+    apart = await anyio.to_thread.run_sync(constants_apart, draft.code, known.code)
+    await comparison.compare_on(await inputs_for(schema, examples, seed, apart))
     return comparison
-
-
-async def find_tool_meeting_examples(
-    examples: Sequence[Example], names: Sequence[str], library: Library, rehearsal: Rehearsal
-) -> Exists | None:
-    """The first of the tools called `names` that does what the examples say; too few examples find none.
-
-    A tool that varies, asks for grants or cannot be run here is not it.
-    """
-    with_results = sum("expected" in example.outcome_fields for example in examples)
-    if with_results < MIN_EXAMPLES or any(example.check for example in examples):
-        return None
-    longest = max((list(example.arguments) for example in examples), key=len)
-    if any(not example.arguments.keys() <= {*longest} for example in examples):
-        return None
-    with anyio.move_on_after(MAX_SECONDS):
-        for name in names:
-            try:
-                known = await library.read(name)
-                manifest = known.manifest
-                # the names in the examples are the tool's own or match them by place, with types as the values have
-                schema = manifest.input_schema
-                mapped = by_name_and_place(longest, list(schema.get("properties", {})))
-                if mapped is None or manifest.varies or not manifest.grants.is_pure:
-                    continue
-                for example in examples:
-                    arguments = {mapped[key]: value for key, value in example.arguments.items()}
-                    validate_arguments(schema, arguments)
-                tool = await prepare_published_tool(known, mapped, library, rehearsal)
-                for example in examples:
-                    if not await tool.fulfils(example):
-                        break
-                else:
-                    why = f"it does what your {len(examples)} examples say{describe_renaming(mapped)}"
-                    return Exists(tool=manifest.name, version=manifest.version, why=why)
-            except AlitaError:
-                continue
-    return None

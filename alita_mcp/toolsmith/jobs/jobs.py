@@ -34,7 +34,7 @@ MAX_TASKS = 8
 MAX_RUNS = 256
 """How many runs of code may be under way or wait."""
 KEPT_RUNS = 20
-"""Maximum number of ended runs whose outcome was not fetched yet; they may hold pictures."""
+"""Of ended runs; they may hold pictures."""
 AT_ONCE = 4
 """Syntheses that run at once."""
 MAX_QUEUED = 32
@@ -42,10 +42,6 @@ MAX_PARKED = 16
 """How many approvals may wait for people at once; they take no slot from the syntheses."""
 MAX_LEFT = 8
 """How many jobs go on though their callers gave up; one more ends the oldest of them."""
-MISSED_AFTER_S = 4.0
-"""A caller that waited so long for an outcome may have given up before; some clients do so without a word."""
-TOLD_AGAIN_WITHIN_S = 120.0
-"""How long after its end an outcome that may have been missed is told once more."""
 KEPT_SECONDS = 3_600.0
 KEPT_FINISHED = 200
 _CANCELLED = {
@@ -83,9 +79,7 @@ class Job(Generic[T]):
     waiting: int = 0
     """How many callers wait for the outcome."""
     is_delivered: bool = False
-    """Whether the outcome reached a caller that surely still waited for it."""
-    is_delivered_late: bool = False
-    """Whether it was told to a caller that may have given up before."""
+    """Whether the outcome was told to a caller."""
     left: bool = False
     """Whether its caller gave up, and no other caller has joined."""
 
@@ -146,11 +140,19 @@ class Jobs:
     def find_by_key(
         self, key: str, owner: str, holds: Callable[[T], bool] = lambda _outcome: True
     ) -> Job[T] | None:
-        """An owner's job of a key that is under way or was missed, as `start` finds it; None for an empty key."""
+        """An owner's job of a key that is under way or was missed; None for an empty key."""
         self._forget_old()
         jobs = self._jobs.values() if key else ()
         own = (job for job in jobs if (job.key, job.owner) == (key, owner))
-        return next((job for job in own if _counts(job, holds)), None)
+        # A job (1) that is being cancelled is none, (2) that runs is one, and (3) one that ended counts until a caller
+        # has heard its outcome, if it has one that still holds.
+        for job in own:
+            if not job.scope.cancel_called and (
+                job.finished is None
+                or (job.outcome is not None and holds(job.outcome) and not job.is_delivered)
+            ):
+                return job
+        return None
 
     def start_run(
         self, work: Callable[[ReportStage], Awaitable[T]], owner: str, person: PendingQuestions | None = None
@@ -225,7 +227,6 @@ class Jobs:
         Cancelling this call cancels the job, unless `goes_on` or others wait for it too, and waits until nothing of
         it runs.
         """
-        begun = time.monotonic()
         job.listeners.append(on_stage)
         job.waiting += 1
         job.left = False
@@ -248,15 +249,10 @@ class Jobs:
             job.waiting -= 1
             job.listeners.remove(on_stage)
         if job.finished is not None:
-            job.is_delivered = (
-                job.is_delivered or job.is_delivered_late or time.monotonic() - begun < MISSED_AFTER_S
-            )
-            job.is_delivered_late = True
+            job.is_delivered = True
         if job.failure is not None:
             raise job.failure
         if job.outcome is not None:
-            if job.tool == "run_code" and job.is_delivered:
-                self._jobs.pop(job.id, None)
             return job.outcome
         then = f"call {job.tool} with this job_id"
         elapsed = round(time.monotonic() - job.started, 1)
@@ -295,19 +291,6 @@ class Jobs:
         for job in ended:
             if job.id in surplus or now - (job.finished or now) > KEPT_SECONDS:
                 del self._jobs[job.id]
-
-
-def _counts(job: Job[Any], holds: Callable[[Any], bool]) -> bool:
-    """Whether asking again means this job: it runs, or it ended well and its outcome was or may have been missed."""
-    # The job (1) is being cancelled, (2) runs, (3) ended without an outcome that still holds, or (4) was not heard of.
-    if job.scope.cancel_called:
-        return False
-    if job.finished is None:
-        return True
-    if job.outcome is None or not holds(job.outcome):
-        return False
-    long_ago = time.monotonic() - job.finished > TOLD_AGAIN_WITHIN_S
-    return not job.is_delivered and not (job.is_delivered_late and long_ago)
 
 
 async def first_of(*waits: Wait) -> None:

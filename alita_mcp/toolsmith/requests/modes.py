@@ -1,4 +1,4 @@
-"""Modes of synthesis: how many suites, candidates and attempts each may draw at most."""
+"""Modes of synthesis: how many suites and candidates each may draw at most."""
 
 from __future__ import annotations
 
@@ -20,37 +20,18 @@ class Width(Value):
     suites: int = 0
 
 
-WIDTHS = (Width(candidates=2, suites=1), Width(candidates=3, suites=3), Width(candidates=5, suites=5))
-"""After each round; the next one is drawn only where the last one did not settle it."""
+REPAIRS = 2
+"""Of one candidate at most; more of them select for the suites' own errors."""
+_FIRST = Width(candidates=2, suites=1)
 
-
-class Plan(Value):
-    """Limits of one mode."""
-
-    candidates: int
-    suites: int
-    attempts: int
-    """How often tests and candidates are drawn afresh before the synthesis gives up."""
-    repairs: int = 2
-    """Against one set of suites; more of them select for the suites' own errors."""
-
-    @property
-    def rounds(self) -> tuple[Width, ...]:
-        """Numbers of candidates and suites after each round, few first."""
-        cut = [
-            Width(candidates=min(width.candidates, self.candidates), suites=min(width.suites, self.suites))
-            for width in WIDTHS
-        ]
-        return tuple(dict.fromkeys(cut))
-
-
-PLANS: dict[Mode, Plan] = {
-    "quick": Plan(candidates=1, suites=1, attempts=1),
-    "standard": Plan(candidates=3, suites=3, attempts=2),
-    "thorough": Plan(candidates=5, suites=5, attempts=3),
+ROUNDS: dict[Mode, tuple[Width, ...]] = {
+    "quick": (Width(candidates=1, suites=1),),
+    "standard": (_FIRST, Width(candidates=3, suites=3)),
+    "thorough": (_FIRST, Width(candidates=3, suites=3), Width(candidates=5, suites=5)),
 }
+"""How many there are after each round; the next one is drawn only where the last one did not settle it."""
 
 
-def seed(attempt: int, index: int, again: int = 0) -> int:
+def seed(index: int, again: int = 0) -> int:
     """A seed for each draw, so that no two of one synthesis are the same request."""
-    return 1 + again + 10 * index + 1_000 * attempt
+    return 1 + again + 10 * index

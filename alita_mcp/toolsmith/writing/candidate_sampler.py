@@ -48,7 +48,6 @@ class CandidateSampler:
 
     def __init__(self, models: Models) -> None:
         self._models = models
-        self._fresh = 0
 
     async def draw_specification(self, messages: Sequence[Message], again: int = 0) -> Specification:
         """Asks the planner for a specification.
@@ -57,11 +56,11 @@ class CandidateSampler:
             ModelError: no model answered, or twice not what was asked for.
         """
         planner = self._models.role("planner")
-        number = seed(0, 0, again)  # asked in the same words, it is still another draw
+        number = seed(0, again)  # asked in the same words, it is still another draw
         return (await ask_model(planner, messages, Specification, temperature=0.2, seed=number)).value
 
     async def draw_suites(
-        self, brief: Brief, attempt: int, numbers: range, contract: ToolContract | None = None
+        self, brief: Brief, numbers: range, contract: ToolContract | None = None
     ) -> list[Suite]:
         """The suites of these numbers, blind to code and to one another; one that fails is left out.
 
@@ -79,35 +78,28 @@ class CandidateSampler:
             heat = TESTER_TEMPERATURES[index % len(TESTER_TEMPERATURES)]
             messages = prompts.write_tests(brief, index)
             tester = self._models.role("tester")
-            number = seed(attempt, index)
-            return (
-                await ask_model(tester, messages, Suite, temperature=heat, seed=number, schema=schema)
-            ).value
+            answer = await ask_model(
+                tester, messages, Suite, temperature=heat, seed=seed(index), schema=schema
+            )
+            return answer.value
 
         return await draw_all(draw, len(numbers), at_once=len(numbers))
 
-    async def draw_candidate(
-        self, brief: Brief, attempt: int, index: int, *, anew: bool = False
-    ) -> CandidateCode:
-        """One module, blind to tests and to other candidates; `anew`: in the place of one that cannot be repaired.
+    async def draw_candidate(self, brief: Brief, index: int) -> CandidateCode:
+        """One module, blind to tests and to other candidates.
 
         Raises:
             ModelError: the model did not answer.
         """
-        again = 0
-        if anew:
-            self._fresh += 1
-            again = self._fresh
-        number, place = seed(attempt, index, again), index + again
-        messages = prompts.write_code(brief, place)
-        heat = CANDIDATE_TEMPERATURES[place % len(CANDIDATE_TEMPERATURES)]
+        messages = prompts.write_code(brief, index)
+        heat = CANDIDATE_TEMPERATURES[index % len(CANDIDATE_TEMPERATURES)]
         answer = await ask_model(
-            self._models.role("coder"), messages, WrittenCode, temperature=heat, seed=number
+            self._models.role("coder"), messages, WrittenCode, temperature=heat, seed=seed(index)
         )
-        return CandidateCode(index=place, written=answer.value, messages=tuple(messages), text=answer.text)
+        return CandidateCode(index=index, written=answer.value, messages=tuple(messages), text=answer.text)
 
     async def repair(
-        self, candidate: CandidateCode, rejected: Rejected, *, shows_test: bool
+        self, candidate: CandidateCode, rejected: Rejected, *, shows_test: bool = False
     ) -> CandidateCode:
         """The module after one repair.
 
@@ -116,7 +108,7 @@ class CandidateSampler:
         """
         messages = prompts.repair(candidate.messages, candidate.text, rejected)
         coder = self._models.role("coder")
-        again = seed(0, candidate.index, candidate.repairs + 1)
+        again = seed(candidate.index, candidate.repairs + 1)
         answer = await ask_model(coder, messages, WrittenCode, temperature=REPAIR_TEMPERATURE, seed=again)
         return CandidateCode(
             index=candidate.index,

@@ -1,12 +1,12 @@
-"""Look-up of a specification's open questions and libraries on the web before a tool is written.
+"""Look-up of a specification's open questions on the web before a tool is written.
 
-Everything is asked once and side by side, within caps. What comes from elsewhere is data: it stands between fences in
-every prompt. Where nothing can be looked up, the writers go on without, and the report says so.
+All are asked once and side by side, within caps. What comes from elsewhere is data: it stands between fences in every
+prompt. Where nothing can be looked up, the writers go on without, and the report says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import anyio
 
@@ -16,10 +16,9 @@ from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.reading.fencing import visible_text
 from alita_mcp.research.texts import urls_in
 from alita_mcp.research.values import Passage, ResearchLimits
-from alita_mcp.toolsmith.package_check import PackageCheck, problem_of
 from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.writing.prompts import MAX_NOTES, Brief
-from alita_mcp.values import LookedUp, PackageFacts, Source, Value
+from alita_mcp.values import LookedUp, Source
 
 CAPS = ResearchLimits(pages=8, bytes=8_000_000, seconds=30.0, tokens=MAX_NOTES // 4)
 """Of all questions of one synthesis together."""
@@ -30,7 +29,7 @@ MAX_SOURCES = 20
 MAX_NOTE = 300
 
 
-class LookupAnswer(Value):
+class LookupAnswer(NamedTuple):
     """Result of looking up one question."""
 
     question: str
@@ -39,113 +38,54 @@ class LookupAnswer(Value):
     """Why there are no passages."""
 
 
-class Lookup:
-    """Looks up what a planner does not know."""
-
-    def __init__(self, web: WebAgent | None, packages: PackageCheck, on_stage: ReportStage) -> None:
-        self._web = web
-        self._packages = packages
-        self._on_stage = on_stage
-
-    @property
-    def is_possible(self) -> bool:
-        """Whether a planner may ask."""
-        return self._web is not None
-
-    async def add_notes(self, brief: Brief, specification: Specification) -> Brief:
-        """The brief with the specification and with what was found out; a planner that asks nothing costs nothing."""
-        specified = brief.model_copy(update={"specification": specification})
-        questions, libraries = specification.open_questions, specification.libraries
-        if self._web is None or not (questions or libraries):
-            return specified
-        await self._on_stage("research")
-        late = f"not answered within {CAPS.seconds:g} s"
-        answers = [LookupAnswer(question=each, problem=late) for each in questions]
-        checked: tuple[PackageFacts, ...] = ()
-        silent: tuple[str, ...] = ()
-        urls = tuple(dict.fromkeys(urls_in(brief.request)))[:MAX_URLS]
-        async with anyio.create_task_group() as tasks:
-            for number in range(len(questions)):
-                tasks.start_soon(self._answer, self._web, answers, number, urls)
-            checked, silent = await self._packages.facts(libraries)
-        sources: dict[str, Source] = {}
-        for passage in (passage for answer in answers for passage in answer.passages):
-            url, title = visible_text(passage.url)[:500], visible_text(passage.title)[:200]
-            sources.setdefault(passage.url, Source(url=url, title=title, retrieved_at=passage.retrieved_at))
-        looked_up = LookedUp(
-            sources=tuple(sources.values())[:MAX_SOURCES],
-            packages=checked,
-            notes=(
-                *silent,
-                *(
-                    visible_text(f"{each.question[:MAX_NOTE]} - {each.problem}")
-                    for each in answers
-                    if each.problem
-                ),
-            ),
-        )
-        return specified.model_copy(update={"notes": in_words(answers, looked_up), "looked_up": looked_up})
-
-    async def _answer(
-        self, web: WebAgent, answers: list[LookupAnswer], number: int, urls: Sequence[str]
-    ) -> None:
-        """Puts what is found out about a question into its place, if that is in time."""
-        question = answers[number].question
-        limits = share_of(CAPS, len(answers))
-        with anyio.move_on_after(limits.seconds + GRACE_S):
-            try:
-                found = await web.research(
-                    question, limits, on_stage=self._on_stage, urls=urls[: limits.pages]
-                )
-            except AlitaError as failure:
-                answers[number] = LookupAnswer(question=question, problem=failure.message[:MAX_NOTE])
-                return
-            problem = ""
-            if not found.passages:
-                why = [*(f"{each.backend}: {each.reason}" for each in found.failed), *found.unread]
-                if found.stopped == "seconds":
-                    why.append(f"the {CAPS.seconds:g} s were over")
-                problem = f"nothing was found{': ' if why else ''}{'; '.join(why)}"[:MAX_NOTE]
-            answers[number] = LookupAnswer(question=question, passages=found.passages, problem=problem)
-
-    async def with_packages(self, looked_up: LookedUp | None, packages: Sequence[str]) -> LookedUp | None:
-        """Findings, with what the index says of the packages of a version; None where there are none."""
-        facts, silent = await self._packages.facts(packages)
-        before, used = looked_up or LookedUp(), {fact.name for fact in facts}
-        unfit = (fact for fact in before.packages if fact.name not in used and problem_of(fact) is not None)
-        after = before.model_copy(
-            update={"packages": (*facts, *unfit), "notes": tuple(dict.fromkeys((*before.notes, *silent)))}
-        )
-        return after if after != LookedUp() else None
-
-
-def share_of(caps: ResearchLimits, questions: int) -> ResearchLimits:
-    """Limits of one of several questions, so that all together stay within the caps."""
-    count = max(1, questions)
-    return ResearchLimits(
-        pages=max(1, caps.pages // count),
-        bytes=caps.bytes // count,
-        seconds=caps.seconds,
-        tokens=max(100, caps.tokens // count),
+async def add_notes(
+    brief: Brief, specification: Specification, web: WebAgent | None, on_stage: ReportStage
+) -> Brief:
+    """The brief with the specification and with what was found out; a planner that asks nothing costs nothing."""
+    specified = brief.model_copy(update={"specification": specification})
+    questions = specification.open_questions
+    if web is None or not questions:
+        return specified
+    await on_stage("research")
+    late = f"not answered within {CAPS.seconds:g} s"
+    answers = [LookupAnswer(each, problem=late) for each in questions]
+    urls = tuple(dict.fromkeys(urls_in(brief.request)))[:MAX_URLS]
+    # so that all together stay within the caps
+    limits = ResearchLimits(
+        pages=max(1, CAPS.pages // len(questions)),
+        bytes=CAPS.bytes // len(questions),
+        seconds=CAPS.seconds,
+        tokens=max(100, CAPS.tokens // len(questions)),
     )
 
+    async def answer(number: int, question: str) -> None:
+        with anyio.move_on_after(limits.seconds + GRACE_S):
+            try:
+                found = await web.research(question, limits, on_stage=on_stage, urls=urls[: limits.pages])
+            except AlitaError as failure:
+                answers[number] = LookupAnswer(question, problem=failure.message[:MAX_NOTE])
+                return
+            why = [*(f"{each.backend}: {each.reason}" for each in found.failed), *found.unread]
+            problem = "" if found.passages else f"nothing was found: {'; '.join(why)}".removesuffix(": ")
+            answers[number] = LookupAnswer(question, found.passages, problem[:MAX_NOTE])
 
-def in_words(answers: Sequence[LookupAnswer], looked_up: LookedUp) -> str:
-    """Notes for writers, within `MAX_NOTES`: packages first, then each question with its passages."""
+    async with anyio.create_task_group() as tasks:
+        for number, question in enumerate(questions):
+            tasks.start_soon(answer, number, question)
+    sources: dict[str, Source] = {}
+    for passage in (passage for each in answers for passage in each.passages):
+        url, title = visible_text(passage.url)[:500], visible_text(passage.title)[:200]
+        sources.setdefault(passage.url, Source(url=url, title=title, retrieved_at=passage.retrieved_at))
+    unanswered = [each for each in answers if each.problem]
+    looked_up = LookedUp(
+        sources=tuple(sources.values())[:MAX_SOURCES],
+        notes=tuple(visible_text(f"{each.question[:MAX_NOTE]} - {each.problem}") for each in unanswered),
+    )
+    # each question has an equal part of the room
     parts = []
-    for facts in looked_up.packages:
-        check = problem_of(facts)
-        if check is not None:
-            parts.append(f"{check.message}. Do not use it.")
-            continue
-        about = ", ".join(filter(None, (facts.version, facts.released_at[:10], facts.licence[:60])))
-        against = f" But: {'; '.join(facts.problems)[:MAX_NOTE]}" if facts.problems else ""
-        parts.append(f"package {facts.name!r} exists ({about}): {facts.summary[:MAX_NOTE]}{against}")
-    room = (MAX_NOTES - sum(map(len, parts))) // max(1, len(answers))
-    for answered in answers:
-        lines = [f"Question: {answered.question}"]
-        lines += [f"{passage.url[:200]} says:\n{passage.text}" for passage in answered.passages]
-        if not answered.passages:
-            lines.append("Nothing was found.")
-        parts.append("\n".join(lines)[: max(0, room - 1)])
-    return visible_text("\n".join(parts))
+    for each in answers:
+        lines = [f"Question: {each.question}"]
+        lines += [f"{passage.url[:200]} says:\n{passage.text}" for passage in each.passages]
+        lines += [] if each.passages else ["Nothing was found."]
+        parts.append("\n".join(lines)[: MAX_NOTES // len(answers) - 1])
+    return specified.model_copy(update={"notes": visible_text("\n".join(parts)), "looked_up": looked_up})

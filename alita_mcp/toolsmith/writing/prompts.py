@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from alita_mcp.models.interface import Message
-from alita_mcp.toolsmith.failures import FailureClass, classify
 from alita_mcp.toolsmith.requests.outcomes import Rejected
 from alita_mcp.toolsmith.requests.template import CODE_RULES, STAND_IN
 from alita_mcp.toolsmith.specification import Specification
@@ -57,7 +56,7 @@ _ASSUMED = (
 _OPEN = (
     "open_questions holds, at most five, what you would have to look up to specify this right, each a question that "
     "can be searched for: the shape of an API, a format, which library. It is empty where you know; make no rule of a "
-    "guess. libraries holds the packages, beyond the standard library, that the tool is to use. "
+    "guess. "
 )
 _APPROACHES = (
     "Write it the plainest way.",
@@ -74,21 +73,11 @@ _ANGLES = (
     "properties that hold for every input, as checks",
 )
 _TAGS = re.compile(r"<(?=[\s/]*(request|notes|finding|specification)\b)", re.IGNORECASE)
-INSTRUCTIONS: dict[FailureClass, str] = {
-    "syntax": "The code does not parse or names something that is not there. Write the whole module again, complete.",
-    "dependency": "Use the standard library, or declare in packages exactly what the code imports, wheels only.",
-    "assertion": "Find the line that is wrong by going through the case by hand. Mend the rule, never the one case: "
-    "no special treatment of values that you saw. If the specification says otherwise than the test, follow the "
-    "specification.",
-    "exception": "Go through the case by hand up to the error. Handle the input, or raise what the specification says.",
-    "time-out": "It does not end or takes too long. See that every loop ends, and use an algorithm of lower order.",
-    "memory": "It builds too much at once. Use generators, or a formula instead of a table.",
-    "schema": "Keep the signature word for word, and return exactly what the annotation says, as plain JSON values.",
-    "policy": "Remove what is not allowed; a module defines and does nothing when it is imported.",
-    "flakiness": "The same call gave two results. Sort what comes from sets; no clock, no randomness, no addresses.",
-    "evidence": "Write it anew from the specification.",
-}
-"""What to do, by the kind of failure."""
+_REPAIR = (
+    "Go through the case by hand and find the line that is wrong. Fix the rule, never the one case: no special "
+    "treatment of values that you saw. Where the specification says otherwise than a test, follow the specification. "
+    "Keep the signature word for word."
+)
 
 
 class Brief(Value):
@@ -120,7 +109,7 @@ def specify(brief: Brief, name: str, taken: Sequence[str] = (), *, may_ask: bool
 
     Where questions can be looked up (`may_ask`), what the planner does not know is asked for, too.
     """
-    shape, open_questions = ('"open_questions": [], "libraries": [], ', _OPEN) if may_ask else ("", "")
+    shape, open_questions = ('"open_questions": [], ', _OPEN) if may_ask else ("", "")
     wanted = (
         'Answer {"name": "snake_case", "description": "one or two sentences", "signature": "def name(x: int) -> str", '
         '"rules": ["what happens with empty input", …], "assumed": ["short name: what holds", …], '
@@ -173,7 +162,7 @@ def repair(written: Sequence[Message], answer: str, rejected: Rejected) -> list[
         *written,
         Message(role="assistant", content=answer[:MAX_SCRIPT]),
         _user_message(
-            f"It failed:\n{fence('finding', finding, MAX_FINDING)}{INSTRUCTIONS[classify(rejected)]} "
+            f"It failed:\n{fence('finding', finding, MAX_FINDING)}{_REPAIR} "
             f"It must be right for every input. {_CODE_SHAPE}"
         ),
     ]

@@ -1,4 +1,4 @@
-"""Rounds of one attempt: candidates and suites are drawn, run against one another, repaired and replaced."""
+"""Rounds of one synthesis: candidates and suites are drawn, run against one another and repaired."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import TypeVar
 
 from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.toolsmith.context import Work
-from alita_mcp.toolsmith.failures import signature
-from alita_mcp.toolsmith.requests.modes import Width
-from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
+from alita_mcp.toolsmith.requests.modes import REPAIRS, Width
+from alita_mcp.toolsmith.requests.outcomes import rejection
 from alita_mcp.toolsmith.requests.request import grants_of
 from alita_mcp.toolsmith.specification import MAX_REQUESTS, Specification
 from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode, CandidateSampler, draw_all, draw_both
@@ -43,7 +42,7 @@ class Rounds:
             ModelError: the first round has no candidate or no suite, a later one nothing at all.
             SandboxError: the sandbox failed.
         """
-        on_stage, attempt = self._work.on_stage, current.attempt
+        on_stage = self._work.on_stage
         failures: list[ModelError] = []
 
         async def draw(drawn: Callable[[range], Awaitable[list[T]]], numbers: range) -> list[T]:
@@ -62,8 +61,8 @@ class Rounds:
         if missing_candidates:
             await on_stage("code")
         new_suites, new_candidates = await draw_both(
-            partial(draw, partial(self._sampler.draw_suites, self._brief, attempt), missing_suites),
-            partial(draw, partial(self._draw_candidates, attempt), missing_candidates),
+            partial(draw, partial(self._sampler.draw_suites, self._brief), missing_suites),
+            partial(draw, self._draw_candidates, missing_candidates),
         )
         # a round may go without a part that could not be had only where it has some of it already
         if failures and (not current.codes or not (new_suites or new_candidates)):
@@ -86,19 +85,18 @@ class Rounds:
             asked=width,
         )
 
-    async def _draw_candidates(self, attempt: int, numbers: range) -> list[tuple[CandidateCode, Prepared]]:
+    async def _draw_candidates(self, numbers: range) -> list[tuple[CandidateCode, Prepared]]:
         """The candidates of these numbers; one that cannot be run is repaired, which shows its author no test."""
 
         async def draw(place: int) -> tuple[CandidateCode, Prepared]:
-            candidate, last = await self._sampler.draw_candidate(self._brief, attempt, numbers[place]), ""
+            candidate = await self._sampler.draw_candidate(self._brief, numbers[place])
             await self._work.on_stage("static")
             prepared = await self._prepare_candidate(candidate)
-            for _ in range(self._work.plan.repairs):
+            for _ in range(REPAIRS):
                 if prepared.failure is None:
                     break
-                rejected = rejection(prepared.failure)
                 try:
-                    candidate, last = await self.repair_or_redraw(candidate, rejected, last, attempt)
+                    candidate = await self._sampler.repair(candidate, rejection(prepared.failure))
                 except ModelError:
                     break
                 prepared = await self._prepare_candidate(candidate)
@@ -106,31 +104,19 @@ class Rounds:
 
         return await draw_all(draw, len(numbers))
 
-    async def replace_candidate(
-        self, current: Round, choice: NoSelection, signatures: dict[int, str]
-    ) -> Round:
-        """The round with the most promising candidate repaired, or drawn anew where its repair failed alike.
-
-        `signatures` holds how each candidate failed last.
-        """
+    async def repair_best(self, current: Round, choice: NoSelection) -> Round:
+        """The round with the most promising candidate repaired."""
         await self._work.on_stage("repair")
-        number = choice.number
-        candidate, signatures[number] = await self.repair_or_redraw(
-            current.codes[number],
-            choice.rejected,
-            signatures.get(number, ""),
-            current.attempt,
-            shows_test=choice.shows_test,
+        number, matrix = choice.number, current.matrix
+        candidate = await self._sampler.repair(
+            current.codes[number], choice.rejected, shows_test=choice.shows_test
         )
-        prepared, row = await run_row(
-            await self._prepare_candidate(candidate), current.matrix.tests, self._rehearsal
-        )
+        prepared, row = await run_row(await self._prepare_candidate(candidate), matrix.tests, self._rehearsal)
         _, own_row = await run_row(prepared, self._request.tests, self._rehearsal)
 
         def put(values: tuple[T, ...], value: T) -> tuple[T, ...]:
             return (*values[:number], value, *values[number + 1 :])
 
-        matrix = current.matrix
         return replace(
             current,
             codes=put(current.codes, candidate),
@@ -138,16 +124,6 @@ class Rounds:
             held_out=put(current.held_out, own_row),
             blind=False,
         )
-
-    async def repair_or_redraw(
-        self, candidate: CandidateCode, rejected: Rejected, last: str, attempt: int,
-        *, shows_test: bool = False,
-    ) -> tuple[CandidateCode, str]:  # fmt: skip
-        """The repaired candidate, or another one in its place where it fails as it did `last`; and how it failed."""
-        now = signature(rejected)
-        if now == last:
-            return await self._sampler.draw_candidate(self._brief, attempt, candidate.index, anew=True), ""
-        return await self._sampler.repair(candidate, rejected, shows_test=shows_test), now
 
     async def _prepare_candidate(self, candidate: CandidateCode) -> Prepared:
         """A candidate that can be run, or why it cannot: a package, a gate, or another signature than specified."""

@@ -30,13 +30,12 @@ SHOWN_FAILURES = 3
 
 @dataclass(frozen=True)
 class Round:
-    """Candidates of one attempt with all suites that they were run against."""
+    """Candidates with all suites that they were run against."""
 
     codes: tuple[CandidateCode, ...]
     matrix: PassMatrix
     held_out: tuple[Row | None, ...]
     """What each candidate did with the caller's own examples, which no writer saw."""
-    attempt: int
     asked: Width
     """How many candidates and suites were asked for, those that could not be had included."""
     blind: bool = True
@@ -50,9 +49,9 @@ class Round:
         )
 
 
-def empty_round(attempt: int) -> Round:
-    """The round that an attempt begins with: no candidates, no suites."""
-    return Round((), PassMatrix(), (), attempt, Width(), blind=attempt == 1)
+def empty_round() -> Round:
+    """The round that a synthesis begins with: no candidates, no suites."""
+    return Round((), PassMatrix(), (), Width())
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,6 @@ def judge(current: Round) -> Selection | NoSelection:
             dropped=decision.dropped,
             contradicting=tuple(contradicting),
             repairs=current.codes[decision.chosen].repairs,
-            attempts=current.attempt,
             blind=tuple(mark_of(matrix.tests[test]) for test in decision.kept),
         )
         return Selection(
