@@ -171,7 +171,7 @@ def describe_outcome(outcome: Outcome) -> str:
         case _:
             head = "{status}"
     lines = [head.format_map(fields)]
-    others = fields.get("similar", [])[1:]  # the first is the tool itself
+    others = fields.get("similar", [])
     fields["differs"] = [
         f"{name}: {how}" for name, how in zip(others, fields.get("differs", ()), strict=False)
     ]
