@@ -28,7 +28,7 @@ EXIT_STATUSES = {
 }
 """Those of the outcomes that are not failures."""
 DETAILS = {
-    "to_raise_trust": "to raise", "case": "case", "expected": "expected", "got": "got", "trace": "|",
+    "to_raise_trust": "to raise", "rests_on": "rests on", "case": "case", "expected": "expected", "got": "got", "trace": "|",
     "breaks": "breaks", "kept": "kept", "assumed": "assumed", "differs": "not", "questions": "question",
     "fix": "fix",
 }  # fmt: skip
