@@ -14,7 +14,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
-from alita_mcp.sandbox.runner.tool import failures, shapes
+from alita_mcp.sandbox.runner.tool import failures, grants, shapes
 from tests.scripted_sandbox import ScriptedSandbox, brought_along, results_of
 
 MOST_LINES = 100_000
@@ -52,6 +52,7 @@ def run_here(job: Job) -> RunResult:
     module = ModuleType("tool")
     kept, traced = sys.modules.get("tool"), sys.gettrace()
     sys.modules["tool"] = module
+    sys.modules.setdefault("alita_tool", grants.module())
     left = MOST_LINES
 
     def count(_frame: FrameType, event: str, _argument: object) -> Any:

@@ -17,8 +17,10 @@ from pydantic import ValidationError
 from alita_mcp.agent import prompts
 from alita_mcp.agent.actions import tools
 from alita_mcp.agent.actions.abilities import ActionResult
-from alita_mcp.agent.actions.observations import as_text
-from alita_mcp.agent.answers.answer_check import check_answer
+from alita_mcp.agent.actions.observations import as_text, excerpt
+from alita_mcp.agent.answers.answer_check import check_answer, is_offered_refusal
+from alita_mcp.agent.answers.grounding import is_observed
+from alita_mcp.agent.answers.second_program import find_agreeing, find_program, write_second
 from alita_mcp.agent.plan_keeper import PlanKeeper
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.steps import Delegate, Steps
@@ -68,6 +70,7 @@ class Ended:
     claims: tuple[Claim, ...] = ()
     stopped: Stopped = ""
     why: str = ""
+    checked: str = ""
 
 
 class Conversation:
@@ -120,6 +123,8 @@ class Agent:
         self._delegates = delegate is not None
         self._checks = 0
         self._silent = 0
+        self._second = ""
+        """What a second program observed that gave another answer."""
 
     async def work(self) -> Ended:
         """Works until the brief ends, and returns its end.
@@ -131,7 +136,7 @@ class Agent:
             self._brief.task,
             files=self._run.parts.abilities.files(),
             recalled=self._brief.recalled,
-            plan=self._plan.text if self._plan is not None else "",
+            plans=self._run.parts.plans if self._plan is not None else 0,
             wanted=self._brief.wanted,
         )
         self._talk = Conversation(opening)
@@ -161,16 +166,18 @@ class Agent:
         offered = (*own, *(tools.library_tool(tool) for tool in self.steps.offered.values()))
         answer = await parts.implementer.complete(self._talk.turns, temperature=0.0, tools=offered)
         self._talk.add_model_turn(answer.text, answer.calls)
-        # Case 1: it calls tools, `finish` perhaps. Case 2: it answers in plain text. Case 3: it does neither.
+        # Case 1: it calls tools, `finish` perhaps. Case 2: it answers in plain text. Case 3: it does neither, or plans.
         if answer.calls:
             self._silent = 0
             return await self._make_calls(answer)
-        if answer.text.strip() and self._brief.wanted is None:
+        plans = self._plan is not None and self._plan.has_plan(answer.text)
+        if answer.text.strip() and self._brief.wanted is None and not plans:
             return await self._finish({"answer": answer.text.strip(), "solved": True}, None)
         self._silent += 1
         if self._silent >= MAX_SILENT:
             return self._stop("model", "The model neither called a tool nor answered.")
-        self._talk.add_message(prompts.call_or_finish())
+        notes = await self._plan.advise(answer.text, ()) if plans and self._plan is not None else ""
+        self._talk.add_message(prompts.call_or_finish(notes))
         return None
 
     async def _make_calls(self, answer: Completion) -> Ended | None:
@@ -184,7 +191,7 @@ class Agent:
             texts[call.id] = prompts.call_failure(
                 "Other tools were called in this turn: look at their results first."
             )
-        notes = await self._plan.record_steps(taken) if self._plan is not None else ""
+        notes = await self._plan.advise(answer.text, taken) if self._plan is not None else ""
         if self._run.is_near_its_end:
             notes = f"{notes}\n{prompts.little_left(self._run.steps_left)}".strip()
         if notes:
@@ -228,20 +235,28 @@ class Agent:
                 await self._run.emit("answer", text[:300], agent)
             if not agent and isinstance(notes := said.get("notes"), list):
                 self._run.notes = tuple(str(note)[:MAX_NOTE] for note in notes[:MAX_NOTES])
-            if said.get("solved") is False:
-                why = said.get("reason") or "The model said that it could not be solved."
-                return Ended(answer, False, why=str(why)[:500])
+            why = str(said.get("reason") or "The model said that it could not be solved.")[:500]
+            refuses = said.get("solved") is False
+            if refuses and not is_offered_refusal(self._brief.task, text):
+                return Ended(answer, False, why=why)
             judge = self._run.parts.models.role("judge")
-            claims += await check_answer(text, _claims(said), list(self._run.observations), judge)
+            claims += await check_answer(
+                self._brief.task, text, _claims(said), list(self._run.observations), judge
+            )
             rests = sum(bool(claim.reference) for claim in claims)
             data = {"claims": [claim.model_dump(mode="json") for claim in claims]}
             await self._run.emit(
                 "check", f"{rests} of {len(claims)} claims rest on observations", agent, data
             )
             if rests == len(claims):
-                return Ended(answer, True, tuple(claims))
-            problem = prompts.not_accepted(claims)
-            if self._plan is not None and (other := await self._plan.record_doubt()):
+                checked, problem = await self._compute_again(text, claims)
+                if not problem:
+                    return Ended(answer, True, tuple(claims), checked=checked)
+            elif refuses:
+                return Ended(answer, False, tuple(claims), why=why)
+            else:
+                problem = prompts.not_accepted(claims)
+            if self._plan is not None and (other := await self._plan.advise("", (), doubted=True)):
                 problem = f"{problem}\n{other}"
         self._checks += 1
         if self._checks > MAX_CHECKS:
@@ -251,6 +266,40 @@ class Agent:
         else:
             self._talk.add_results([(call.id, problem)])
         return None
+
+    async def _compute_again(self, answer: str, claims: Sequence[Claim]) -> tuple[str, str]:
+        """How a computed answer was checked, and what the model is told where a second program gave something else."""
+        run, observations = self._run, list(self._run.observations)
+        computed = find_program(claims, observations)
+        if computed is None or self._brief.agent:
+            return "", ""
+        once = f"computed once, by {computed.reference}"
+        # 1. Something else in the run says it too. 2. A second program said something else, and the model knows it.
+        if other := find_agreeing(answer, computed, observations):
+            return (
+                f"{' and '.join(each.reference for each in observations if each in (computed, other))} agree",
+                "",
+            )
+        if self._second:
+            return f"computed by {computed.reference}; {self._second} gave something else", ""
+        # 3. A second program is run where little is used up yet.
+        if run.is_near_its_end or computed.program is None:
+            return once, ""
+        judge, files = run.parts.models.role("judge"), run.parts.abilities.files()
+        code = await write_second(self._brief.task, answer, computed, observations, files, judge)
+        if not code:
+            return once, ""
+        same = {"arguments": computed.program.arguments, "packages": list(computed.program.packages)}
+        arguments = {"code": code, **same, "reason": "A second program for the same answer."}
+        call = ToolCall(id="", name=tools.RUN_CODE, arguments=arguments)
+        step, _ = await self.steps.take_step(call, run.reserve_step(), "")
+        if not step.ok:
+            return f"{once}; a second program failed", ""
+        second = run.observations.find(step.reference)
+        if is_observed(answer, [second.text]):
+            return f"{computed.reference} and {second.reference} agree", ""
+        self._second = second.reference
+        return "", prompts.disagreement(answer, second.reference, excerpt(second))
 
     def _wrong_form(self, answer: Any) -> str | None:
         """Why an answer is not of the wanted kind."""

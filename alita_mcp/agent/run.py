@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from alita_mcp.agent.actions.abilities import Abilities
 from alita_mcp.agent.actions.observations import Observations
 from alita_mcp.agent.actions.web_access import WebAccess
 from alita_mcp.agent.interface import AskPerson, Memory, OnEvent, TaskRuns
-from alita_mcp.agent.values import EventKind, Step, Stopped, TaskEvent, TaskRequest
+from alita_mcp.agent.values import EventKind, RunSummary, Step, Stopped, TaskEvent, TaskRequest
 from alita_mcp.library.clock import now
 from alita_mcp.models.budget import Meter
 from alita_mcp.models.interface import LanguageModel
@@ -21,6 +21,10 @@ from alita_mcp.research.values import Source
 
 NEARLY_USED = 0.85
 """Share of a limit from which on the model is asked to finish."""
+
+
+async def _no_runs() -> Sequence[RunSummary]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,9 @@ class RunParts:
     builds: bool = True
     """Whether tools may be made."""
     plans: int = 0
+    """How many plans are compared; 1: none, the first turn plans alone; 0: plain ReAct."""
+    past_runs: Callable[[], Awaitable[Sequence[RunSummary]]] = _no_runs
+    """The owner's last runs, the newest first."""
 
 
 class Run:

@@ -67,15 +67,8 @@ async def _recall(run: Run) -> Recalled:
 
 
 async def _work(run: Run, recalled: Recalled) -> Ended:
-    plan = PlanKeeper(run, recalled)
-    await plan.make_plan()
     brief = Brief(task=run.request.task, recalled=recalled.text)
-    agent = Agent(run, brief, plan, Delegation(run))
-    for name in plan.tools:
-        tool = await run.parts.abilities.find_tool(name)
-        if tool is not None:
-            agent.steps.offer(tool)
-    return await agent.work()
+    return await Agent(run, brief, PlanKeeper(run), Delegation(run)).work()
 
 
 async def _end(run: Run, ended: Ended, recalled: Recalled, *, remembers: bool = False) -> Solution:
@@ -89,6 +82,7 @@ async def _end(run: Run, ended: Ended, recalled: Recalled, *, remembers: bool = 
         stopped=ended.stopped,
         stopped_why=ended.why,
         claims=ended.claims,
+        checked=ended.checked,
         steps=tuple(sorted(run.steps, key=lambda step: step.number)),
         tools_made=tuple(run.tools_made),
         tools_used=tuple(run.tools_used),

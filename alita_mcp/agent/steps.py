@@ -30,6 +30,12 @@ MAX_ALIKE = 2
 MAX_LOGGED = 2_000
 """Characters of one argument in the log, and of one that memory gets."""
 MAX_QUESTION = 1_000
+MAX_APPROVED = 1_900
+"""Characters of a request that a person approves; a longer one could not be shown whole."""
+_MAY_PUBLISH = (
+    "This task has read private data. Answer yes to let it make this tool, which every client of the library can read "
+    "and call:\n{}"
+)
 
 Delegate = Callable[[dict[str, Any]], Awaitable[ActionResult]]
 
@@ -214,6 +220,13 @@ class Steps:
         except ValidationError as unfit:
             first = unfit.errors(include_url=False)[0]
             raise InvalidArguments(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from unfit
+        # All clients of the library could read what a run with private data puts into a tool: a person decides.
+        if self._run.access.has_private_data and not await self._may_publish(request):
+            raise InvalidArguments(
+                "The tool is not made: this task has read private data, every client of the library could read the "
+                "tool, and no person approved it.",
+                hint="Do it once, in run_code.",
+            )
         # What a planner looks up would be one more way out.
         access, urls = self._run.access, urls_in(request.description)
         looks_up = not access.has_private_data and all(map(access.was_given, urls))
@@ -224,6 +237,14 @@ class Steps:
         if name and (tool := await self._run.parts.abilities.find_tool(name)) is not None:
             self.offer(tool)
         return self._outcome(result, is_data=False)
+
+    async def _may_publish(self, request: BuildRequest) -> bool:
+        """Whether a person who has seen the whole request lets all clients have the tool."""
+        question = _MAY_PUBLISH.format(request.model_dump_json(indent=1, exclude={"looks_up"}))
+        if self._run.parts.ask is None or len(question) > MAX_APPROVED:
+            return False
+        await self._run.emit("question", question, self._agent)
+        return (await self._run.parts.ask(question) or "").strip().casefold() in ("y", "yes")
 
     async def _research(self, said: dict[str, Any]) -> Outcome:
         access = self._run.access

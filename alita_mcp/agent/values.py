@@ -37,7 +37,7 @@ class TaskRequest(Value):
     """Hosts that the run may read freely, besides those of URLs in the task."""
     budget: TaskBudget = TaskBudget()
     plans: int | None = Field(default=None, ge=0, le=8)
-    """How many plans to begin with; None: the usual number."""
+    """How many plans the first turn may offer: 0 plain ReAct, 1 without comparison; None: the usual number."""
     memory: bool = True
     """Whether the run recalls and remembers."""
 
@@ -94,6 +94,8 @@ class Solution(Value):
     stopped: Stopped = ""
     stopped_why: str = ""
     claims: tuple[Claim, ...] = ()
+    checked: str = ""
+    """How a computed answer was checked: by which second computation, or that it was computed once."""
     steps: tuple[Step, ...] = ()
     tools_made: tuple[str, ...] = ()
     tools_used: tuple[str, ...] = ()
@@ -171,6 +173,8 @@ class RunSummary(Value):
     cost: float | None = None
     """USD; None where the price of a model is not known, or the run has not ended."""
     seconds: float = 0.0
+    actions: tuple[tuple[str, bool], ...] = ()
+    """The first agent's calls in order, and whether each worked."""
 
 
 class Estimate(Value):

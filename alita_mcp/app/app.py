@@ -200,6 +200,10 @@ class App:
             self._learning.learn_from_call(name, searches, identity.owner)
         return run
 
+    async def draw_svg(self, run: ToolRunResult) -> bytes | None:
+        """An SVG that a tool returned, as PNG; see `Calls.draw_svg`."""
+        return await self._calls.draw_svg(run)
+
     async def inspect_tool(
         self, name: str, version: int | None = None, *, source: bool = False
     ) -> dict[str, Any]:

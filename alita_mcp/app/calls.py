@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import anyio
 
+from alita_mcp.app.svg import draw_svg
 from alita_mcp.app.version_verifier import Lacks, VersionVerifier
 from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
@@ -22,6 +23,7 @@ from alita_mcp.sandbox.broker.host_services import MAX_CHAIN
 from alita_mcp.sandbox.choose import kind_of_calls
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.values import Manifest, StoredVersion, Value
+from alita_mcp.verification.images import decode_image, is_image
 from alita_mcp.verification.json_schema import validate_arguments, validate_result
 
 MAX_EVENTS = 50
@@ -34,6 +36,10 @@ class WatchedBroker(RedactingBroker, Protocol):
     @property
     def events(self) -> Sequence[Value]:
         """What it did and what it refused, in order."""
+        ...
+
+    def holds_secret(self, data: bytes) -> bool:
+        """Whether a secret that the call was given stands in some bytes."""
         ...
 
 
@@ -50,9 +56,18 @@ class ToolRunResult(Value):
 
     @property
     def structured_content(self) -> dict[str, Any] | None:
-        """The value as the output schema has it, or None when the call failed."""
+        """The value as the output schema has it, of an image without its data; None when the call failed."""
         value = self.result.value
-        return ({"result": value} if self.manifest.wraps_result else value) if self.result.ok else None
+        if not self.result.ok:
+            return None
+        if self.is_image:
+            return {name: value[name] for name in self.manifest.output_schema["required"]}
+        return {"result": value} if self.manifest.wraps_result else value
+
+    @property
+    def is_image(self) -> bool:
+        """Whether the value is an image, as `decode_image` reads it."""
+        return self.result.ok and is_image(self.manifest.output_schema)
 
 
 @dataclass
@@ -174,9 +189,20 @@ class Calls:
         if call.broker is not None:
             result = await off_loop(partial(call.broker.redact_result, result), large=is_large(result.value))
         wrong = await _misfit(manifest, result)
+        if wrong is None and result.ok and call.broker is not None and is_image(manifest.output_schema):
+            wrong = (
+                "the image contains a secret"
+                if call.broker.holds_secret(decode_image(result.value))
+                else None
+            )
         if wrong is not None:
             return result.model_copy(update={"status": "bad_result", "value": None, "message": wrong})
         return result
+
+    async def draw_svg(self, run: ToolRunResult) -> bytes | None:
+        """An SVG that a tool returned, as PNG; None where nothing draws it. Raises as `app.svg.draw_svg`."""
+        stored = await self._library.read(run.manifest.name, run.manifest.version)
+        return await draw_svg(decode_image(run.result.value), await self.verifier.verify_here(stored))
 
     async def prepare_tools(self, names: Sequence[str], chain: tuple[str, ...]) -> None:
         """Verifies the tools that the last of a chain may call, and builds their packages, before its time is counted.

@@ -32,6 +32,7 @@ from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Rejected
 from alita_mcp.toolsmith.requests.request import read_request, strip_fence
 from alita_mcp.toolsmith.toolsmith import Toolsmith
 from alita_mcp.values import Grants
+from alita_mcp.verification.images import decode_image
 
 MAX_OUTPUT = 20_000
 """Characters of what code printed that are kept."""
@@ -121,10 +122,16 @@ class RunAbilities:
         """Calls a tool; raises as `Calls.run_tool`."""
         try:
             is_private = self._is_granted(name)
-            result = (await self._flows.calls.run_tool(name, arguments, identity=self._identity)).result
+            run = await self._flows.calls.run_tool(name, arguments, identity=self._identity)
         except ToolNotFound as missing:
             near = f" Near it: {', '.join(missing.nearest)}." if missing.nearest else ""
             return ActionResult(ok=False, error=f"{missing}{near}")
+        result = run.result
+        if run.is_image:  # a file of the task, like those that code writes
+            file, shown = f"{name}.{result.value['format']}", run.structured_content or {}
+            if self._workspace.add(file, decode_image(result.value)):
+                shown["file"] = file
+            return ActionResult(ok=True, value=shown, is_private=is_private)
         if result.ok:
             return ActionResult(ok=True, value=result.value, is_private=is_private)
         error = f"{result.error_type or result.status}: {result.message}"

@@ -17,6 +17,7 @@ from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large
 from alita_mcp.values import Schema
 from alita_mcp.verification.findings import encodable, is_unicode
+from alita_mcp.verification.images import decode_image, is_image
 
 MAX_PROBLEMS = 5
 SEE_SCHEMA = "Look at the tool's input schema."
@@ -94,6 +95,11 @@ def validate_result(schema: Schema, result: Any) -> str | None:
     2.0 is an integer here, as JSON Schema has it and every client's validator agrees.
     """
     problems = _problems(schema, result, strict_integers=False)
+    if is_image(schema):
+        try:
+            decode_image(result)
+        except ValueError as wrong:
+            return str(wrong)
     return encodable("; ".join(problems)) if problems else None
 
 

@@ -159,6 +159,60 @@ async def test_an_answer_that_nothing_says_is_sent_back_and_then_not_solved() ->
     assert "nothing that was observed says this: 99" in made.shown(3)
 
 
+OFFERED = "How many rows has the second sheet? Answer UNKNOWN if there is none."
+
+
+async def test_a_refusal_that_the_task_offers_is_an_answer() -> None:
+    claims = [{"claim": "there is one sheet", "reference": "o1", "quote": "one sheet"}]
+    abilities = PlainAbilities(texts={"a.txt": "It has one sheet."})
+    script = [call("read_file", name="a.txt"), finish("UNKNOWN", solved=False, claims=claims)]
+    solution = await world(script, abilities, task=OFFERED).solve()
+    assert (solution.answer, solution.solved) == ("UNKNOWN", True)
+    solution = await world(script, abilities, task="How many rows has the second sheet?").solve()
+    assert (solution.answer, solution.solved) == ("UNKNOWN", False)
+
+
+def second(code: str) -> str:
+    return json.dumps({"code": code})
+
+
+SUM = call("run_code", code="sum(range(4))", reason="once")
+
+
+@pytest.mark.parametrize(
+    ("later", "checked"),
+    [
+        ([second("1 + 2 + 3")], "o1 and o2 agree"),
+        ([second("")], "computed once, by o1"),
+        ([second("1 / 0")], "computed once, by o1"),
+        ([second("7"), finish("6")], "o1; o2 gave something else"),
+        ([second("7"), call("run_code", code="6 * 1", reason="again"), finish("6")], "o1 and o3 agree"),
+    ],
+)
+async def test_a_computed_answer_is_checked_by_a_second_program(later: list[Any], checked: str) -> None:
+    def run(code: str, _arguments: dict[str, Any]) -> ActionResult:
+        return ActionResult(
+            ok="/ 0" not in code, value={"result": eval(code.replace("/ 0", ""))}
+        )  # tests' own code
+
+    made = world([SUM, finish("6"), *later], PlainAbilities(code=run), task="What is 0 + 1 + 2 + 3?")
+    solution = await made.solve()
+    assert (solution.answer, solution.solved, checked in solution.checked) == ("6", True, True), (
+        solution.checked
+    )
+    asked = made.model.asked[2][1].content
+    assert "What is 0 + 1 + 2 + 3?" in asked
+    assert "range(4)" not in asked
+    assert len(asked) <= 4_000
+
+
+async def test_a_second_program_of_the_same_run_costs_no_other_one() -> None:
+    other = call("run_code", code="1 + 2 + 3", reason="by another way")
+    made = world([SUM, other, finish("6")])
+    solution = await made.solve()
+    assert (solution.checked, solution.calls) == ("o1 and o2 agree", 3)
+
+
 async def test_text_without_a_call_is_an_answer() -> None:
     made = world([call("double", number=3), "6"], DOUBLE)
     solution = await made.solve()

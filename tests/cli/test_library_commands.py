@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -17,9 +18,11 @@ from alita_mcp.cli.main import main
 from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
+from alita_mcp.verification.images import IMAGE_SCHEMA
 from tests.cli.conftest import Alita, Said
 from tests.in_process import IN_PROCESS
 from tests.library.factory import accepted
+from tests.runs.pictures import png
 from tests.tables import each_case
 
 DOUBLE = '''
@@ -207,6 +210,26 @@ def test_run_gives_what_the_tool_gives(made: Said, alita: Alita) -> None:
     assert alita("run", "double", '{"number": 21, "times": 2}').out == "84\n"
     assert alita("run", "double", "number=1", "--json").json == {"result": 2}
     assert alita("run", "double", "number=1", "--version", "v1").out == "2\n"
+
+
+def test_an_image_is_written_to_a_file(made: Said, alita: Alita, home: Path, tmp_path: Path) -> None:
+    code = "import base64, alita_tool\n"
+    code += f"def draw():\n    return alita_tool.Image(base64.b64decode({base64.b64encode(png())!r}))\n"
+
+    async def publish() -> None:
+        async with open_library(Settings(home=home)) as library:
+            takes = {"type": "object", "properties": {}}
+            tool = accepted("draw", code=code, input_schema=takes, output_schema=IMAGE_SCHEMA, sandbox="wasm")
+            await library.publish(tool, expected_version=0)
+
+    anyio.run(publish)
+    file = tmp_path / "out.png"
+    said = f"Image: png, 3 x 2 pixels, {len(png())} bytes."
+    assert alita("run", "draw").out == f"{said} Write it with --out FILE.\n"
+    assert alita("run", "draw", "--out", str(file)).out == f"Wrote {file}.\n"
+    assert file.read_bytes() == png()
+    assert alita("run", "double", "number=2", "--out", str(file), "--json").json == {"result": 4}
+    assert file.read_bytes() == b"4"
 
 
 def test_a_failing_call_says_why_and_has_status_one(made: Said, alita: Alita) -> None:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import base64
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from alita_mcp.runs.guest import figures, files
+from alita_mcp.sandbox.runner.tool import grants, pictures
 from tests.runs.pictures import png
+
+
+@pytest.fixture(autouse=True)
+def alita_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "alita_tool", grants.module())
 
 
 class Box:
@@ -85,9 +92,9 @@ def test_a_figure_that_is_far_too_wide_is_drawn_without_what_stands_far_away() -
 
 def test_what_is_too_large_is_drawn_smaller() -> None:
     plot = Plot(bytes_a_dot=10)
-    assert sizes(figures.take_figures(plot))[0] <= figures.SCALED_TO_BYTES
+    assert sizes(figures.take_figures(plot))[0] <= pictures.SCALED_TO_BYTES
     assert [dpi for dpi, _ in plot.drawn] == [100.0, 50.0]
-    assert sizes(figures.take_figures(Image((4_000, 3_000), "F")))[0] <= figures.SCALED_TO_BYTES
+    assert sizes(figures.take_figures(Image((4_000, 3_000), "F")))[0] <= pictures.SCALED_TO_BYTES
 
 
 def test_what_cannot_be_made_small_enough_is_left_out_with_a_note() -> None:

@@ -20,11 +20,11 @@ def figure(data: bytes, mime: str = "image/png") -> dict[str, str]:
     [
         (png(), ""),
         (png(8_000, 8_000), ""),
-        (png(8_001, 1), "8001 x 1 pixels"),
-        (png(0, 1), "0 x 1 pixels"),
-        (png()[:20], "it is not a PNG"),
-        (b"GIF89a", "it is not a PNG"),
-        (SIGNATURE, "it is not a PNG"),
+        (png(8_001, 1), "a PNG of 8,001 x 1 pixels"),
+        (png(0, 1), "a PNG of 0 x 1 pixels"),
+        (png()[:-1], "a PNG that is damaged"),
+        (b"GIF89a", "neither a PNG nor an SVG"),
+        (SIGNATURE, "a PNG without a picture"),
     ],
 )
 def test_a_picture_is_a_png_of_a_size_that_clients_show(data: bytes, problem: str) -> None:

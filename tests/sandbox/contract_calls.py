@@ -18,6 +18,7 @@ import pytest
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.values import Limits
+from alita_mcp.verification.images import decode_image
 
 WAIT_SECONDS = 120
 CALLERS = 6
@@ -53,6 +54,38 @@ def ends(status: str, error_type: str | None = None, *words: str) -> Callable[[R
     )
 
 
+PICTURES = """
+import struct, zlib
+from alita_tool import Image
+
+def _png(width=3, height=2):
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
+              (b"IDAT", zlib.compress(bytes((1 + 3 * width) * height))), (b"IEND", b"")]
+    return bytes([137, 80, 78, 71, 13, 10, 26, 10]) + b"".join(
+        len(body).to_bytes(4) + kind + body + zlib.crc32(kind + body).to_bytes(4) for kind, body in chunks)
+
+class _Figure:
+    dpi = 100
+    def get_size_inches(self):
+        return 4, 3
+    def get_tightbbox(self):
+        return type("Box", (), {"width": 4, "height": 3})
+    def savefig(self, file, format, dpi, bbox_inches):
+        file.write(_png(int(4 * dpi), int(3 * dpi)))
+
+"""
+
+
+def gives_picture(kind: str, width: int, height: int) -> Callable[[RunResult], bool]:
+    def holds(result: RunResult) -> bool:
+        if not result.ok:
+            return False
+        decode_image(result.value)
+        return [result.value[name] for name in ("format", "width", "height")] == [kind, width, height]
+
+    return holds
+
+
 TEMPORARY = """
 import os, tempfile
 def f():
@@ -71,6 +104,12 @@ RESULTS = {
         gives(["tool", "tool", "tool.py"]),
     ),
     "a temporary file that is closed and opened again": Call(TEMPORARY, gives(["kept", False, False])),
+    "a picture": Call(f"{PICTURES}def f():\n    return Image(_png())", gives_picture("png", 3, 2)),
+    "a figure": Call(f"{PICTURES}def f():\n    return _Figure()", gives_picture("png", 400, 300)),
+    "an SVG": Call(
+        f"{PICTURES}def f():\n    return Image('<svg viewBox=\"0 0 30 20\"></svg>')",
+        gives_picture("svg", 30, 20),
+    ),
     "the value with its types": Call("def f(x):\n    return x\n", gives(VALUE), {"x": VALUE}),
     "keyword arguments and defaults": Call("def f(a, b=40):\n    return a + b\n", gives(42), {"a": 2}),
     "null for nothing": Call("def f():\n    pass\n", gives(None)),
@@ -127,6 +166,16 @@ ERRORS = {
     "a function that is missing": Call(
         "def g():\n    return 1\n", ends("load_failed", None, "'f'"), fails_to_load=True
     ),
+    "no picture": Call(
+        f"{PICTURES}def f():\n    return Image(b'GIF89a')", ends("error", "TypeError", "PNG bytes")
+    ),
+    "a cut picture": Call(
+        f"{PICTURES}def f():\n    return Image(_png()[:-9])", ends("error", "ValueError", "cut off")
+    ),
+    "a picture of 100 MB": Call(
+        f"{PICTURES}def f():\n    return Image(_png()[:8] + bytes(100 << 20))",
+        ends("error", "ValueError", "at most"),
+    ),
     "a function that is none": Call(
         "f = 1\n", lambda result: result.status in {"load_failed", "error"}, fails_to_load=True
     ),
@@ -166,7 +215,8 @@ class CallContract:
                 found[name] = await run(sandbox, call.code, call.limits)
             else:
                 found[name] = await run(sandbox, module, call.limits, number=number, words=call.arguments)
-        assert [str(found[name])[:500] for name in table if not table[name].holds(found[name])] == []
+        wrong = {name: str(found[name])[:500] for name in table if not table[name].holds(found[name])}
+        assert not wrong, wrong
 
     async def test_arguments_that_are_no_json_or_too_large_never_reach_the_sandbox(
         self, sandbox: Sandbox

@@ -9,17 +9,27 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from alita_mcp.cli.application import open_app
 from alita_mcp.cli.output import Printer
 from alita_mcp.cli.parameters import STDIN, Version
-from alita_mcp.errors import AlitaError, InvalidArguments
+from alita_mcp.errors import AlitaError, InvalidArguments, UsageError
+from alita_mcp.sandbox.runner.tool.pictures import PNG
+from alita_mcp.verification.images import decode_image
 
 if TYPE_CHECKING:
     from alita_mcp.values import Schema
 
 
 async def run(
-    name: str, arguments: list[str] | None = None, /, *, version: Version | None = None, output: Printer
+    name: str,
+    arguments: list[str] | None = None,
+    /,
+    *,
+    version: Version | None = None,
+    out: Path | None = None,
+    output: Printer,
 ) -> int:
     """Call a tool.
 
@@ -27,6 +37,7 @@ async def run(
         name: The tool.
         arguments: Pairs such as text=hi or text=@FILE, or one JSON object; - reads the object from stdin.
         version: Another version than the current one.
+        out: Write the result to this file: an image as it is, an SVG drawn where the name ends in .png.
 
     Examples:
         alita run text_statistics text="Hello, World"
@@ -40,6 +51,12 @@ async def run(
             await on_stage("running")
             async with app.report_preparation(on_stage):
                 answer = await app.run_tool(name, values, version)
+        data = decode_image(answer.result.value) if answer.is_image else b""
+        if out is not None and out.suffix == ".png" and data and not data.startswith(PNG):
+            data = await app.draw_svg(answer) or b""
+            if not data:
+                hint = f"Name a file that ends in .svg: --out {out.with_suffix('.svg')}."
+                raise UsageError(f"Nothing here draws the SVG that {name} returned.", hint=hint)
     result = answer.result
     for stream in (result.stdout, result.stderr):
         if stream:
@@ -47,6 +64,12 @@ async def run(
     if result.ok:
         value = result.value
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+        if answer.is_image:
+            text = "Image: {format}, {width} x {height} pixels, {bytes:,} bytes.".format(**value)
+            text += "" if out else " Write it with --out FILE."
+        if out is not None:
+            await anyio.Path(out).write_bytes(data or text.encode())
+            text = f"Wrote {out}."
         output.print_result(answer.structured_content, text)
         return 0
     # A tool that fails is a result: with --json, the result of the run itself.

@@ -35,6 +35,8 @@ def parameters_of(name: str, input_schema: Schema, choices: int = SOME_CHOICES) 
 
 
 def _type(schema: Schema, choices: int) -> str:
+    if "title" in schema:  # an image's, the one that has a title
+        return str(schema["title"])
     if "enum" in schema:
         more = " | …" if len(schema["enum"]) > choices else ""
         return " | ".join(repr(choice) for choice in schema["enum"][:choices]) + more

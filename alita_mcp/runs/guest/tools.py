@@ -6,6 +6,7 @@ answers one question at a time. A thread that waits fetches for all.
 
 from __future__ import annotations
 
+import base64
 import builtins
 import json
 import sys
@@ -164,13 +165,17 @@ def _bind_arguments(
 
 
 def _value(outcome: dict[str, Any]) -> Any:
-    """What a tool returned.
+    """What a tool returned; an image as `alita_tool.Image`.
 
     Raises:
         Exception: what it raised, where that is a class of Python's own; else RuntimeError.
     """
     if "ok" in outcome:
-        return outcome["ok"]
+        value = outcome["ok"]
+        if not isinstance(value, dict) or value.keys() != {"format", "width", "height", "bytes", "data"}:
+            return value
+        data: Any = value["data"]
+        return sys.modules["alita_tool"].Image(base64.b64decode(data) if value["format"] == "png" else data)
     for name in outcome["kinds"]:
         kind = getattr(builtins, name, None)
         if isinstance(kind, type) and issubclass(kind, Exception):

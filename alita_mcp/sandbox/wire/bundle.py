@@ -17,8 +17,8 @@ _SUPERVISOR = """
     runner.supervisor.zygote runner.supervisor.warm runner.supervisor.main
 """
 _ZYGOTE = """
-    wire.strict_json runner.tool.rehearsal runner.tool.failures runner.tool.workspace runner.tool.grants
-    runner.tool.shapes runner.tool.calling runner.tool.call runner.tool.zygote
+    wire.strict_json runner.tool.rehearsal runner.tool.failures runner.tool.workspace runner.tool.pictures
+    runner.tool.grants runner.tool.shapes runner.tool.calling runner.tool.call runner.tool.zygote
 """
 """What the supervisor starts; the last module is entered."""
 

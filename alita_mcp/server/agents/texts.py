@@ -39,6 +39,8 @@ def solution_fields(solution: Solution) -> dict[str, Any]:
     }
     if solution.stopped:
         fields |= {"stopped": solution.stopped, "stopped_why": solution.stopped_why}
+    if solution.checked:
+        fields["checked"] = solution.checked
     fields["claims"] = [
         {**claim.model_dump(), "quote": clip(claim.quote, MAX_QUOTE)} for claim in solution.claims
     ]
@@ -66,6 +68,8 @@ def solution_text(fields: Fields) -> str:
         why = f": {printable(fields['stopped_why'], MAX_LINE)}" if fields["stopped_why"] else ""
         best = " The answer above is the best so far." if fields["answer"] else ""
         lines.append(f"Stopped by {_STOPPED[fields['stopped']]}{why}.{best}".replace("..", "."))
+    if "checked" in fields:
+        lines.append(f"Checked: {fields['checked']}.")
     unseen = [claim["claim"] for claim in fields["claims"] if not claim["reference"]]
     if unseen:
         lines.append(f"Not supported by any observation: {printable('; '.join(unseen), MAX_LINE)}")

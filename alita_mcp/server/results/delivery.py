@@ -13,6 +13,7 @@ from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.kept_results import MAX_BYTES, MAX_RUNS
 from alita_mcp.library.search.signature import ALL_CHOICES, parameters_of, signature_of
 from alita_mcp.server.results.building import MAX_DEPTH, as_json, is_deeper_than, tool_result
+from alita_mcp.server.results.images import image_result
 from alita_mcp.server.results.ranges import Part, json_document, part_of
 from alita_mcp.server.results.rejections import failure_text
 from alita_mcp.server.results.unreviewed import (
@@ -58,7 +59,14 @@ async def run_tool(
             wrong = await _without_authors_words(manifest, arguments, origin)
         raise with_signature(wrong, visible_manifest(app, manifest, reader)) from None
     origin = origin_if_unreviewed(app, name, run.manifest.version, reader)
-    return await off_loop(partial(_run_result, run, origin), large=is_large(run.result.value))
+    meta: dict[str, Any] = {}
+    if run.manifest.trust != "verified":
+        meta["alita/trust"] = run.manifest.trust
+    if origin is not None:
+        meta["alita/reviewed"] = False
+    if run.is_image:
+        return await image_result(call, run, meta)
+    return await off_loop(partial(_run_result, run, origin, meta), large=is_large(run.result.value))
 
 
 def with_signature(wrong: InvalidArguments, called: Manifest | types.Tool) -> InvalidArguments:
@@ -83,13 +91,8 @@ async def _without_authors_words(
     return InvalidArguments(problem)
 
 
-def _run_result(run: ToolRunResult, origin: Origin | None) -> types.CallToolResult:
-    """A run in both forms; its `_meta` holds what a caller should know besides the value."""
-    meta: dict[str, Any] = {}
-    if run.manifest.trust != "verified":
-        meta["alita/trust"] = run.manifest.trust
-    if origin is not None:
-        meta["alita/reviewed"] = False
+def _run_result(run: ToolRunResult, origin: Origin | None, meta: dict[str, Any]) -> types.CallToolResult:
+    """A run in both forms; `meta` holds what a caller should know besides the value."""
     result, manifest = run.result, run.manifest
     if result.ok:
         text = result.value if isinstance(result.value, str) else as_json(result.value)

@@ -28,6 +28,7 @@ from alita_mcp.verification.code.schema import (
 )
 from alita_mcp.verification.code.source import excerpt, parse_code
 from alita_mcp.verification.findings import ContractError, refusal
+from alita_mcp.verification.images import IMAGE_SCHEMA, IMAGE_TYPES
 
 __all__ = ["ContractError", "read_contract"]
 
@@ -148,6 +149,8 @@ def _output_schema(function: Function, reader: SchemaReader) -> tuple[Schema, bo
     place = Place("the result", function.lineno, depth=0)
     if function.returns is None:
         raise place.refuse("no type", f"Annotate it, as in `def {function.name}(...) -> str:`.")
+    if reader.full_name(function.returns) in IMAGE_TYPES:
+        return IMAGE_SCHEMA, False
     found = reader.read_type(function.returns, place)
     if not found.schema:
         raise place.refuse(

@@ -48,10 +48,17 @@ _ADVICE = {
         ),
         ("datetime date time timedelta tzinfo", "Write str and use ISO 8601 text."),
         ("Decimal Fraction UUID Path PurePath Pattern", "Write str and convert inside the function."),
-        ("bytes bytearray memoryview", "Write str and use base64 text."),
+        (
+            "bytes bytearray memoryview",
+            "Write str and use base64 text; return an image as `alita_tool.Image`.",
+        ),
         ("Enum StrEnum IntEnum Flag Literal", 'Write Literal["a", "b"] of the values.'),
         ("NamedTuple BaseModel namedtuple", "Write a TypedDict with the same keys."),
         ("complex", "Write two floats, or list[float]."),
+        (
+            "Image Figure",
+            "An image can be a whole result, as in `-> alita_tool.Image`; take one as base64 text in a str.",
+        ),
         ("Callable", "Functions cannot be sent as JSON: take a str that names the choice."),
     )
     for name in names.split()
@@ -218,6 +225,12 @@ class SchemaReader:
         self._names = names
         self._direction = direction
         self._readings = 0
+
+    def full_name(self, annotation: ast.expr) -> str:
+        """The dotted name that an annotation is, in quotes or not; empty for any other one."""
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+            annotation = parse_expression(annotation.value)
+        return self._names.full_name(annotation)
 
     def read_type(self, annotation: ast.expr, place: Place) -> TypeNode:
         """The type of an annotation.

@@ -48,11 +48,11 @@ def needs_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
         if function and not function.startswith("__"):
             used.append((node.lineno, function, str(first_arguments.get(id(node), ""))))
     for line, function, _ in used:
-        if function in _FUNCTIONS:
+        if function in (*_FUNCTIONS, "Image"):
             continue
         fix = (
-            "It has complete(prompt), call_tool(name, **arguments), secret(name), read_text(path), read_bytes(path), "
-            "write_text(path, text), write_bytes(path, data) and list_files(folder)."
+            "It has Image(picture), complete(prompt), call_tool(name, **arguments), secret(name), read_text(path), "
+            "read_bytes(path), write_text(path, text), write_bytes(path, data) and list_files(folder)."
         )
         return [fail_check("policy", f"{_MODULE} has no {function!r}", fix, line=line)]
     grants = draft.grants

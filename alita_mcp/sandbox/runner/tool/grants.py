@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from alita_mcp.sandbox.runner.tool import pictures
 from alita_mcp.sandbox.runner.tool.workspace import WorkspaceFiles
 
 Ask = Callable[[str, dict[str, Any]], Any]
@@ -38,7 +39,10 @@ def lacks(service: str, what: str = "") -> str:
 
 
 class AlitaTool(ModuleType):
-    """The module `alita_tool`: `complete`, `call_tool`, `secret` and the files of the workspace."""
+    """The module `alita_tool`: `Image`, `complete`, `call_tool`, `secret` and the files of the workspace."""
+
+    Image = pictures.Image
+    _draw = staticmethod(pictures.draw)
 
     def __init__(self, grants: dict[str, Any], ask: Ask) -> None:
         super().__init__("alita_tool", type(self).__doc__)
