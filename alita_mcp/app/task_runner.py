@@ -30,10 +30,9 @@ from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.structured.json_calls import ToolCallingModel
 from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
-from alita_mcp.progress import ReportStage
+from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.research.reading.fencing import escape_fence
 from alita_mcp.research.reading.readers import open_readers
-from alita_mcp.sandbox.choose import silent
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.jobs.jobs import Job, Jobs
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
@@ -140,7 +139,9 @@ class TaskRunner:
                 try:
                     models = role_models.open_models(meter)
                     parts = RunParts(
-                        abilities=RunAbilities(flows, workspace, identity._replace(key=""), silent, shown),
+                        abilities=RunAbilities(
+                            flows, workspace, identity._replace(key=""), ignore_stage, shown
+                        ),
                         models=models,
                         implementer=ToolCallingModel(models.role("implementer")),
                         meter=meter,
@@ -170,7 +171,7 @@ class TaskRunner:
         Its prompt says how to plan, its tools are those to begin with, those of the library with schemas.
         """
         no_files = Workspace(self._settings.home / "no files")
-        abilities = RunAbilities(self._flows, no_files, identity, silent, shown)
+        abilities = RunAbilities(self._flows, no_files, identity, ignore_stage, shown)
         found = await abilities.search_tools(request.task[:2_000], _NEAREST)
         tools: list[dict[str, Any]] = [
             {"name": "search_capabilities", "for": "finding a tool"},
