@@ -1,4 +1,4 @@
-"""State of one run."""
+"""State of one run: its limits, observations, steps and costs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class RunParts:
 
 
 class Run:
-    """State of a run: its limits, observations, steps and costs."""
+    """State of a run."""
 
     def __init__(self, run: str, request: TaskRequest, parts: RunParts) -> None:
         self.id = run
