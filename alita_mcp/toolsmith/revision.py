@@ -87,13 +87,9 @@ class Predecessor:
     def specification(self) -> Specification | None:
         """The specification; None where its signature is too long, or means nothing without the other code."""
         manifest = self.version.manifest
+        fields = {"name": manifest.name, "description": manifest.description, "signature": self.signature}
         try:
-            return Specification(
-                name=manifest.name,
-                description=manifest.description,
-                signature=self.signature,
-                rules=self.rules(),
-            )
+            return Specification(**fields, rules=self.rules())
         except ValidationError:
             return None
 
