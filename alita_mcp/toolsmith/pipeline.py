@@ -22,7 +22,15 @@ from alita_mcp.toolsmith.requests.template import describe_lacks
 from alita_mcp.toolsmith.specification import MAX_REQUESTS, Specification
 from alita_mcp.toolsmith.track_record import mark_request, mark_shape
 from alita_mcp.toolsmith.writing import prompts
-from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode, CandidateSampler, draw_all, draw_both
+from alita_mcp.toolsmith.writing.draws import (
+    CandidateCode,
+    draw_all,
+    draw_both,
+    draw_candidate,
+    draw_specification,
+    draw_suites,
+    repair,
+)
 from alita_mcp.toolsmith.writing.lookup import add_notes
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.selection import (
@@ -55,7 +63,6 @@ class Pipeline:
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._sampler = CandidateSampler(work.models)
         self._web = work.context.advice.research if work.request.looks_up else None
         """Where a planner's open questions are looked up; without it none is asked for."""
 
@@ -80,7 +87,7 @@ class Pipeline:
         if not isinstance(specification, Specification):
             return specification
         brief = await add_notes(brief, specification, self._web, self._work.on_stage)
-        return await Writing(self._work, brief, specification, self._sampler).run()
+        return await Writing(self._work, brief, specification).run()
 
     async def _specify(
         self, brief: Brief, taken: tuple[str, ...], again: int = 0
@@ -88,7 +95,7 @@ class Pipeline:
         """The specification under the name asked for, or a free one; if it is taken, the planner is asked once more."""
         name = self._work.request.name
         messages = prompts.specify(brief, name, taken, may_ask=self._web is not None)
-        specification = await self._sampler.draw_specification(messages, again)
+        specification = await draw_specification(self._work.models, messages, again)
         if name:
             return specification.under(name)
         follows = self._work.context.publisher.version_to_follow(specification.name, update=False)
@@ -109,13 +116,10 @@ class Basis:
 class Writing:
     """Writing of a tool that is specified, from the first candidates and suite to its outcome."""
 
-    def __init__(
-        self, work: Work, brief: Brief, specification: Specification, sampler: CandidateSampler
-    ) -> None:
+    def __init__(self, work: Work, brief: Brief, specification: Specification) -> None:
         self._work = work
         self._brief = brief
         self._specification = specification
-        self._sampler = sampler
         self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
     async def run(self) -> Outcome:
@@ -175,7 +179,7 @@ class Writing:
         if missing_candidates:
             await on_stage("code")
         new_suites, new_candidates = await draw_both(
-            partial(draw, partial(self._sampler.draw_suites, self._brief), missing_suites),
+            partial(draw, partial(draw_suites, self._work.models, self._brief), missing_suites),
             partial(draw, self._draw_candidates, missing_candidates),
         )
         # a round may go without a part that could not be had only where it has some of it already
@@ -203,14 +207,14 @@ class Writing:
         """The candidates of these numbers; one that cannot be run is repaired, which shows its author no test."""
 
         async def draw(place: int) -> tuple[CandidateCode, Prepared]:
-            candidate = await self._sampler.draw_candidate(self._brief, numbers[place])
+            candidate = await draw_candidate(self._work.models, self._brief, numbers[place])
             await self._work.on_stage("static")
             prepared = await self._prepare_candidate(candidate)
             for _ in range(REPAIRS):
                 if prepared.failure is None:
                     break
                 try:
-                    candidate = await self._sampler.repair(candidate, rejection(prepared.failure))
+                    candidate = await repair(self._work.models, candidate, rejection(prepared.failure))
                 except ModelError:
                     break
                 prepared = await self._prepare_candidate(candidate)
@@ -222,8 +226,8 @@ class Writing:
         """The round with the most promising candidate repaired."""
         await self._work.on_stage("repair")
         number, matrix = choice.number, current.matrix
-        candidate = await self._sampler.repair(
-            current.codes[number], choice.rejected, shows_test=choice.shows_test
+        candidate = await repair(
+            self._work.models, current.codes[number], choice.rejected, shows_test=choice.shows_test
         )
         prepared, row = await run_row(await self._prepare_candidate(candidate), matrix.tests, self._rehearsal)
         _, own_row = await run_row(prepared, self._work.request.tests, self._rehearsal)
@@ -283,8 +287,8 @@ class Writing:
             await self._work.on_stage("repair")
             shown = hide_examples(outcome, self._work.request.tests, candidate.written.code)
             try:
-                candidate = await self._sampler.repair(
-                    candidate, shown, shows_test=outcome.stage == "examples"
+                candidate = await repair(
+                    self._work.models, candidate, shown, shows_test=outcome.stage == "examples"
                 )
             except ModelError as failure:
                 return with_end_reason(outcome, failure)
