@@ -106,69 +106,6 @@ async def test_packages_are_plain_requirements(package: str) -> None:
     assert "name>=1.2" in found.fix
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ("print('hello')\n", "`print('hello')` runs at import"),
-        ("for x in range(9): pass\n", "for loop"),
-        ("while True: pass\n", "while loop"),
-        ("with open('x') as f: pass\n", "with statement"),
-        ("import time\nTHEN = time.sleep(9)\n", "line 2: time.sleep() is called at import"),
-        ("import urllib.request as r\nX = [r.urlopen('u')]\n", "urllib.request.urlopen() is called"),
-        ("from subprocess import run\nX: int = run(['ls'])\n", "subprocess.run()"),
-        ("X = 1\nX += eval('2')\n", "eval()"),
-        ("try:\n    import json\nexcept ImportError:\n    print('no')\n", "line 4"),
-        ("try:\n    X = open('x')\nfinally:\n    pass\n", "open()"),
-        ("class _C:\n    while True: pass\n", "while loop"),
-        ("if 1:\n    pass\nelse:\n    raise ValueError\n", "raise statement"),
-        ("if __name__ == '__main__':\n    shout('x')\n", "written as a program"),
-        ("assert open('x')\n", "open()"),
-        ("match 1:\n    case 1: pass\n", "match statement"),
-    ],
-)
-async def test_work_at_import_is_refused(code: str, message: str) -> None:
-    assert message in (await failure_of(code)).message
-
-
-async def test_a_long_chain_of_branches_at_import_is_read_to_its_end() -> None:
-    chain = "".join(f"elif 0:\n    X = {n}\n" for n in range(150))
-    assert await failures(draft(code=f"if 0:\n    pass\n{chain}" + SHOUT)) == []
-    assert "for loop" in (await failure_of(f"if 0:\n    pass\n{chain}else:\n    for _ in []: pass\n")).message
-
-
-async def test_harmless_definitions_at_import_pass() -> None:
-    code = '''\
-"""A module."""
-from __future__ import annotations
-import functools, re, math
-from typing import TYPE_CHECKING, TypedDict
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-try:
-    import tomllib
-except ImportError:
-    tomllib = None
-_WORD = re.compile(r"\\w+")
-_SET = frozenset({"a", "b"})
-_TABLE = {n: math.sqrt(n) for n in range(10)}
-_A, _B = 1, [2]
-_B[0] = 3
-_X: int = 5
-_X += 1
-del _A
-class _Shape:
-    """A shape."""
-    sides = 3
-    def area(self): return 1
-@functools.cache
-def _squares(n): return [x * x for x in range(n)]
-_MADE = _squares(5)
-...
-'''
-    assert await failures(draft(code=code + SHOUT)) == []
-
-
 @pytest.mark.parametrize(
     ("code", "what"),
     [
