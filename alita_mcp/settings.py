@@ -172,10 +172,10 @@ class Settings(BaseSettings):
     task_usd: float = Field(default=2.0, ge=0)
     """What the models of one task may cost where their prices are known; 0: anything."""
     memory: bool = True
-    """Whether tasks are remembered: what happened, facts with their sources, steps that worked."""
+    """Whether tasks are remembered: programs that answered them, facts with their sources, profiles of files."""
     search: str = Field(default="", pattern=r"^[a-z_, ]*$")
-    """Search back ends of the web agent, in order: `package_index`, `github`, `searxng`, `tavily`, `brave`.
-    Empty: those that have a key or an address, and with a model the two that need none."""
+    """Search back ends of the web agent, in order: `github`, `searxng`, `tavily`, `brave`.
+    Empty: those that have a key or an address, and with a model `github`, which needs none."""
     searxng_url: str | None = None
     """Base URL of a SearXNG whose JSON format is on."""
     web_allow: str = Field(default="", pattern=r"^[\w.:,\[\]\- ]*$")

@@ -139,8 +139,8 @@ class Example(Value):
     )
     check: str | None = Field(
         default=None, min_length=1, max_length=2_000,
-        description="A Python expression over `result` and `arguments` (and `now`, `seed` of a tool that varies) "
-        "that must be true.",
+        description="A Python expression over `result` and `arguments` (and `now`, `seed` of a tool that varies), "
+        "with `math`, that must be true.",
     )  # fmt: skip
     exact: bool = False
 

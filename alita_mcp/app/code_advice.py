@@ -23,7 +23,9 @@ _UNREACHED = re.compile(
     r"name resolution|Name or service not known|getaddrinfo failed|NameResolutionError|Network is unreachable|"
     r'needs the grant "network"|has no sockets'
 )
-_HOST = re.compile(r"\bhttps?://(?:[^\s/@'\"]*@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)")
+_NAME = r"([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)"
+_HOST = re.compile(rf"\bhttps?://(?:[^\s/@'\"]*@)?{_NAME}|onnect(?:ion)?\(\s*\(?\s*['\"]{_NAME}['\"]")
+_CUT = re.compile(r"… \(([\d,]+) more bytes\)\Z")
 
 
 def add_advice(run: CodeRun, request: CodeRequest) -> CodeRun:
@@ -33,7 +35,9 @@ def add_advice(run: CodeRun, request: CodeRequest) -> CodeRun:
         text[part] for text in (run.stdout, stderr) for part in (slice(LOOKED_AT), slice(-LOOKED_AT, None))
     )
     said = "\n".join((run.error, run.trace, *ends))
+    cut = ((name, _CUT.search(text)) for name, text in (("stdout", run.stdout), ("stderr", stderr)))
     advice = [
+        *(f"{name} is cut: {found[1]} more bytes were printed." for name, found in cut if found),
         *_missing_modules(said, request),
         *_unreached_hosts(said, request),
         *_lacking_glyphs(run.stderr),
@@ -67,7 +71,8 @@ def _unreached_hosts(said: str, request: CodeRequest) -> list[str]:
     """How to ask for the network, where a connection failed for want of it."""
     if request.grants.network or not _UNREACHED.search(said):
         return []
-    hosts = list(dict.fromkeys(_HOST.findall(f"{request.code}\n{json.dumps(request.arguments)}"))) or ["HOST"]
+    named = _HOST.findall(f"{request.code}\n{json.dumps(request.arguments)}")
+    hosts = list(dict.fromkeys(url or host for url, host in named)) or ["HOST"]
     needs = json.dumps({"network": hosts[:5]})
     return [f"Code reaches no host that it does not ask for: send needs: {needs}; a person approves it."]
 

@@ -14,6 +14,7 @@ import anyio.to_thread
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.code_advice import add_advice
+from alita_mcp.app.code_comparison import OTHER_WORLD, Comparison, compare_runs
 from alita_mcp.app.code_rights import CHAIN, CodeRights, CodeWaits
 from alita_mcp.errors import InvalidArguments, LibraryError, PackagesRejected, SandboxBusy, SandboxError
 from alita_mcp.event_loop import is_large, off_loop
@@ -41,7 +42,7 @@ from alita_mcp.sandbox.interface import Environment, RunResult
 from alita_mcp.sandbox.workers.pool import CALLS_PER_KEY, WAITING
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
-from alita_mcp.toolsmith.package_check import find_slip, is_pinned
+from alita_mcp.toolsmith.package_check import find_module, find_slip, is_pinned
 from alita_mcp.values import Grants, Manifest, Value
 from alita_mcp.verification.json_schema import validate_arguments
 from alita_mcp.verification.static.imports import package_checks
@@ -65,6 +66,7 @@ class CodeRunResult(Value):
     run: CodeRun
     session: str = ""
     """The session that it was a step of."""
+    compared: Comparison | None = None
     keep: str = ""
     """How to keep it as a tool, where like code ran several times."""
 
@@ -108,7 +110,9 @@ class CodeRunner:
             SandboxError: the sandbox failed, not the code.
         """
         request.check()
-        slip = find_slip([text for text in request.packages if not is_pinned(text)])
+        slip = find_module(request.packages) or find_slip(
+            [text for text in request.packages if not is_pinned(text)]
+        )
         for unfit in (*package_checks(request.packages), *([slip] if slip else [])):
             raise PackagesRejected(f"{unfit.message}.", hint=unfit.fix)
         if files is None or request.grants != FILES:
@@ -120,6 +124,7 @@ class CodeRunner:
         self._under_way += 1
         try:
             broker = self._rights.broker_for(request, identity, files)
+            comparison = None
             tools = ToolsInCode(self._library, self._calls, identity, shown)
             async with tools.open_broker(request, broker) as outer:
                 find_place = partial(self._find_place, request.packages, on_stage)
@@ -129,13 +134,17 @@ class CodeRunner:
                     place = await find_place()
                     try:
                         run = await run_once(request, *place, outer)
+                        if request.compare:
+                            again = await run_once(request, *place, None, OTHER_WORLD)
+                            comparison = await off_loop(partial(compare_runs, run, again), large=True)
                     except SandboxError:
                         self._forget_environment(place)
                         raise
                 if isinstance(outer, ToolBroker):
                     run = outer.add_calls(run)
                 run = add_advice(run, request)
-            return await self._record(request, identity, _without_secrets(run, broker), broker)
+            done = await self._record(request, identity, _without_secrets(run, broker), broker)
+            return done.model_copy(update={"compared": comparison})
         finally:
             self._under_way -= 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from alita_mcp.sandbox.choose import BACK_ENDS, load_sandbox
-from alita_mcp.sandbox.packages.uses import NOTHING_KEPT, Use, Uses
+from alita_mcp.sandbox.packages.uses import Use, Uses
 from alita_mcp.settings import Settings
 
 
@@ -23,7 +23,7 @@ async def prune(settings: Settings, kind: str) -> tuple[Use, ...]:
     """
     sandbox: Any = load_sandbox(kind, settings)  # each of ours builds environments
     try:
-        dropped: tuple[Use, ...] = await sandbox.environments.collect(NOTHING_KEPT)
+        dropped: tuple[Use, ...] = await sandbox.environments.collect(keep_seconds=0)
         return dropped
     finally:
         await sandbox.aclose()

@@ -102,19 +102,25 @@ def problem_of(facts: PackageFacts) -> Check | None:
     return None
 
 
-def find_slip(packages: Sequence[str]) -> Check | None:
-    """The failed check of the first package that is almost certainly mistyped or a module, without asking the index."""
+def find_module(packages: Sequence[str]) -> Check | None:
+    """The failed check of the first package that is the name of a module."""
     for text in packages:
         with suppress(InvalidRequirement):
-            name = Requirement(text).name
+            requirement = Requirement(text)
+            name = requirement.name
             if name.partition(".")[0] in sys.stdlib_module_names:
                 return fail_check(
                     "environment", f"{name!r} is part of Python, not a package", "Leave it out."
                 )
             if package := package_of_module(name):
                 message = f"{name!r} is the name of a module, not of its package"
-                fix = f"Send {package!r} instead; if you mean this one, pin its version with `==`."
-                return fail_check("environment", message, fix)
+                instead = f"{package}{requirement.specifier}"
+                return fail_check("environment", message, f"Send {instead!r} instead.")
+    return None
+
+
+def find_slip(packages: Sequence[str]) -> Check | None:
+    """The failed check of the first package that is almost certainly mistyped, without asking the index."""
     names = ((name, slip_of(name)) for name in map(name_of, packages))
     facts = (PackageFacts(name=name, exists=True, looks_like=known) for name, known in names if known)
     return next(map(problem_of, facts), None)

@@ -25,6 +25,7 @@ from alita_mcp.toolsmith.requests.request import MAX_TEXT, strip_fence
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import TOOL_NAME, Example, ToolContract, Value, VerificationReport, WrittenFrom
 from alita_mcp.verification.code.contract import read_contract
+from alita_mcp.verification.code.function import check_name
 from alita_mcp.verification.examples.conditions import read_condition
 from alita_mcp.verification.examples.suite import fit_examples
 from alita_mcp.verification.findings import ContractError
@@ -143,6 +144,16 @@ class Specification(Written):
             rules, assumed = add_assumptions(rules, assumed)
         return {**raw, "rules": rules, "assumed": assumed}
 
+    @field_validator("name", mode="before")
+    @classmethod
+    def _is_a_name(cls, name: Any) -> Any:
+        """Refused with the nearest good one, which its writer may take."""
+        try:
+            check_name(str(name))
+        except ContractError as wrong:
+            raise ValueError(str(wrong)) from wrong
+        return name
+
     @field_validator("signature")
     @classmethod
     def _without_numbers(cls, signature: str) -> str:
@@ -218,7 +229,7 @@ class Suite(Written):
                     test = {field: value for field, value in test.items() if field != "expected"}
                 example = Example.model_validate(test)
                 if example.check is not None:
-                    read_condition(example.check, "test")
+                    read_condition(example, "test")
                 found.append(example)
             except ValidationError as invalid:
                 problem = str(invalid.errors(include_url=False)[0]["msg"])

@@ -96,6 +96,8 @@ class Toolsmith:
         # where the code is a script, the caller is asked for a function.
         if request.from_run:
             return await FromRuns(self._context, self._make).make(request, on_stage)
+        if request.name and (problem := name_problem(request.name)):
+            return problem
         words = request.code.strip() or request.description.strip()
         if request.name and request.tests and not (words or request.update):
             with suppress(AlitaError):  # more tests for the tool of this name, if there is one
@@ -118,13 +120,12 @@ class Toolsmith:
     ) -> Outcome:
         """Lets models write the tool, unless it could never be published."""
         problem = grant_problem(request)
-        if problem is None and request.name:
-            problem = name_problem(request.name)
-            follows = self._publisher.version_to_follow(request.name, update=request.update)
-            if problem is None and not isinstance(follows, int):
-                return follows
         if problem is not None:
             return problem
+        if request.name:
+            follows = self._publisher.version_to_follow(request.name, update=request.update)
+            if not isinstance(follows, int):
+                return follows
         rounds = ROUNDS[request.mode or self._settings.synthesis_mode]
         agreed_before = await read_agreed_before(
             self._library, writers_of(models), request.description, request.client.owner

@@ -176,10 +176,8 @@ async def test_a_tool_that_knows_the_date_says_that_it_varies_and_is_computed_ea
     assert card["manifest"]["deterministic"] is False
 
 
-async def test_what_a_tool_needs_is_asked_for_in_one_object_or_as_older_definitions_had_it(
-    client: Client,
-) -> None:
-    for asked in ({"needs": {"network": ["a b"]}}, {"network": ["a b"]}, {"needs": '{"network": ["a b"]}'}):
+async def test_what_a_tool_needs_is_asked_for_in_one_object(client: Client) -> None:
+    for asked in ({"needs": {"network": ["a b"]}}, {"needs": '{"network": ["a b"]}'}):
         answer = await refused(client, "synthesize_tool", **VOWEL_SHARE, **asked)
         assert "network: " in answer
     for unfit in ({"needs": {"workspace": "all"}}, {"needs": {"hosts": []}}, {"varies": ["weather"]}):

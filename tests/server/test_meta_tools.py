@@ -26,6 +26,7 @@ from tests.server.in_memory import (
     succeeded,
     text_of,
 )
+from tests.tables import each_case
 
 BAD_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("search_capabilities", {}),
@@ -127,8 +128,55 @@ async def test_a_template_comes_with_all_that_an_agent_needs(client: Client) -> 
     assert any("bz2" in line and "Instead: " in line for line in told)
     for line in (*result.structured_content["rules"], *told):
         assert text.count(line) == 1
-    again = await succeeded(client, "synthesize_tool", **template)
+    code = template["code"].replace("value: str) -> str", "value: str) -> int")
+    filled = {
+        "code": code.replace('raise RuntimeError("write this")', "return len(value.split())"),
+        "tests": [{"arguments": {"value": text}, "expected": n} for n, text in enumerate(("", "a", "a b"))],
+    }
+    again = await succeeded(client, "synthesize_tool", **template | filled)
     assert again["status"] == "created"
+    other = {"name": "count_all", "code": template["code"].replace("count_words(", "count_all(")}
+    unfilled = await refused(client, "synthesize_tool", **template | other)
+    assert "RuntimeError: write this" in unfilled
+
+
+@pytest.mark.both_eras
+@each_case(
+    "name, near",
+    [
+        ("get-weather", "get_weather"), ("addOne", "add_one"), ("Größe messen", "grosse_messen"),
+        ("1st_thing", "my_1st_thing"), ("class", "my_class"), ("run_tool", "my_run_tool"), ("x" * 60, "x" * 40),
+        ("日本語", ""),
+    ],
+)  # fmt: skip
+async def test_a_name_that_is_none_is_refused_with_the_nearest_and_never_replaced(
+    client: Client, name: str, near: str
+) -> None:
+    for request in ({"description": "Adds one."}, draft(name=name), {"from_run": ["1"]}):
+        told = (await called(client, "synthesize_tool", **{**request, "name": name})).structured_content
+        assert told["status"] == "rejected"
+        assert repr(name) in told["reason"]
+        assert (f"Use {near!r}." in told["fix"]) == bool(near)
+        assert "3 to 40 lower-case letters" in told["fix"]
+
+
+async def test_the_template_fits_the_request(client: Client) -> None:
+    asked = {
+        "name": "reverse_words",
+        "description": "Reverses the words of a sentence.",
+        "tests": [
+            {"arguments": {"sentence": "a b", "limit": 1}, "expected": ["b"]},
+            {"arguments": {"sentence": "b"}, "expected": ["b"]},
+            {"arguments": {"sentence": ""}, "raises": "EmptyError"},
+        ],
+        "needs": {"network": ["a.example"]},
+        "varies": ["clock"],
+    }
+    template = (await succeeded(client, "synthesize_tool", **asked))["template"]
+    assert asked.items() <= template.items()
+    assert "def reverse_words(sentence: str, limit: int | None = None) -> list[str]:" in template["code"]
+    assert '"""Reverses the words of a sentence.' in template["code"]
+    assert "EmptyError: " in template["code"]
 
 
 @pytest.mark.usefixtures("vowel_share")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ from hypothesis import strategies as st
 from alita_mcp.toolsmith.requests.outcomes import Rejected
 from alita_mcp.toolsmith.requests.request import SynthesisRequest, make_draft, read_request, strip_fence
 from alita_mcp.toolsmith.requests.template import ask_for_code, format_template
+from alita_mcp.values import Example
+from alita_mcp.verification.code.function import check_name
+from tests.verification.test_comparison import JSON_VALUES
 
 CODE = 'def double(x: int) -> int:\n    """Doubles a number."""\n    return 2 * x\n'
 
@@ -80,14 +84,16 @@ def test_code_of_any_shape_is_read_without_running_it(code: str) -> None:
     assert isinstance(read_request({"code": code}), SynthesisRequest | Rejected)
 
 
-@given(st.text(max_size=300), st.text(max_size=60))
-def test_the_template_is_a_request_that_can_be_filled_in(description: str, name: str) -> None:
-    import json
-
-    answer = ask_for_code(SynthesisRequest(description=description, name=name), ())
+@given(st.text(max_size=300), st.lists(st.dictionaries(st.text(max_size=9), JSON_VALUES), max_size=3))
+def test_the_template_is_a_request_that_can_be_filled_in(
+    description: str, calls: list[dict[str, Any]]
+) -> None:
+    tests = tuple(Example(arguments=call, expected=call) for call in calls)
+    answer = ask_for_code(SynthesisRequest(description=description, tests=tests), ())
     filled = read_request(json.loads(format_template(answer.template)))
     assert isinstance(filled, SynthesisRequest)
     compile(filled.code, "template", "exec")
+    check_name(filled.name)
 
 
 FENCED_CODE = 'def double(x: int) -> int:\n    """Doubles a number."""\n    return 2 * x\n'

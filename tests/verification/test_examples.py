@@ -276,6 +276,11 @@ async def test_checks_run_where_the_tool_is_not() -> None:
         ("result.\u202e", "hidden character"),
         ("yield result", "does not parse"),
         ("(yield result)", "more than a plain expression"),
+        ("statistics.mean([result]) > 0", "names 'statistics'"),
+        ("output == 'XYZ!'", "names 'output'"),
+        ("[text for text in result if tex]", "names 'tex'"),
+        ("text < result", "names 'text'"),
+        ("result < str(now)", "names 'now'"),
     ],
 )
 async def test_a_check_is_one_expression_over_the_result(condition: str, message: str | None) -> None:
@@ -285,6 +290,16 @@ async def test_a_check_is_one_expression_over_the_result(condition: str, message
     assert "example 4" in check.message
     assert (message is None) == bool(sandbox.jobs)
     assert message is None or message in check.message
+    if message and "names" in message:
+        assert check.fix.startswith("A check may use result, arguments, math and Python's builtins.")
+        assert ("arguments['text']" in check.fix) == ("'text'" in message)
+        assert ('"varies": ["clock"]' in check.fix) == ("now" in message)
+
+
+async def test_a_check_has_math_and_the_names_that_it_binds() -> None:
+    condition = "math.isclose(sum(map(lambda n, /, *more: n, [len(each) for each in result])), len(result))"
+    examples = (*SHOUT_EXAMPLES, Example(arguments={"text": "xyz"}, check=condition))
+    assert (await gate(suite(*examples), behaves_as(shout))).passed == len(examples)
 
 
 async def test_a_check_that_fails_or_raises_is_shown() -> None:

@@ -39,22 +39,19 @@ _ORDERS = tuple(
         r"^\s*(?:system|assistant|developer)\s*:",
     )
 )  # fmt: skip
-_OVERRIDING = (
-    _ORDERS[0],
-    re.compile(
-        r"\b(?:you are now|your new (?:task|goal|role) is|new instructions?:|<\|im_start\|>|\[inst\])"
-    ),
+_POSES = re.compile(
+    r"\b(?:you are now|your new (?:task|goal|role) is|new instructions?:)|<\|im_start\|>|\[inst\]"
 )
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _TOOL_NAME = re.compile(
     rf"\b(?:{'|'.join(META_TOOLS)}|(?:read|write|delete|send|get|list|create|update|remove|run|call|fetch|open|search|post)_[a-z_]+)\b"
 )
-READ_CHARACTERS = 4_000
+READ_CHARACTERS = 40_000
 
 
 def overrides_instructions(text: str) -> bool:
     """Whether a text tells the agent to ignore its instructions, or poses as its prompt."""
-    return _has_any(_OVERRIDING, text)
+    return _has_any((_ORDERS[0], _POSES), text)
 
 
 def gives_orders(text: str) -> bool:

@@ -15,8 +15,7 @@ SHARED_WEIGHT = 0.4
 """Of words that unlike tasks share; `count` says as little as `how many`: what is counted tells tasks apart."""
 OTHER_OPERATION, ONE_OPERATION = 0.4, 0.75
 """What is left where the operations differ, or only one task names one."""
-MOST_WORDS = 120
-MOST_CHARACTERS = 20_000
+MOST_WORDS, MOST_CHARACTERS = 120, 20_000
 _VALUES = re.compile(
     r"""https?://\S{1,2000} | "[^"\n]{1,200}" | “[^”\n]{1,200}” | «[^»\n]{1,200}» | `[^`\n]{1,200}`
     | (?<!\w)['\u2018][^'\u2019\n]{1,200}['\u2019](?!\w)
@@ -28,41 +27,15 @@ _VALUES = re.compile(
 """Addresses, quotations, files, numbers with dates, and names: what differs between tasks of one kind."""
 
 _OPERATIONS = """
-sum total altogether overall add up
-mean average typical
-median
-count many
-max maximum highest largest biggest greatest top longest hottest warmest busiest oldest best most
-min minimum lowest smallest least fewest shortest coldest worst
-difference subtract gap
-ratio share percentage percent proportion
-sort order rank arrange
-translate translation
-merge join combine concatenate
-split divide separate
-remove delete drop strip
-encode
-decode
-encrypt
-decrypt
-compress zip
-summarize summary condense
-correlation correlate
-variance deviation spread
-plot chart graph draw diagram
-download fetch
-upload
-rename
-validate check verify
-reverse backwards
-random generate
-duplicate duplicates repeated twice
-earliest
-latest newest
-before
-after
-increase grow growth rise
-decrease shrink fall decline
+sum total altogether overall add up; mean average typical; median; count many;
+max maximum highest largest biggest greatest top longest hottest warmest busiest oldest best most;
+min minimum lowest smallest least fewest shortest coldest worst; difference subtract gap;
+ratio share percentage percent proportion; sort order rank arrange; translate translation;
+merge join combine concatenate; split divide separate; remove delete drop strip; encode; decode; encrypt;
+decrypt; compress zip; summarize summary condense; correlation correlate; variance deviation spread;
+plot chart graph draw diagram; download fetch; upload; rename; validate check verify; reverse backwards;
+random generate; duplicate duplicates repeated twice; earliest; latest newest; before; after;
+increase grow growth rise; decrease shrink fall decline
 """
 
 _SHARED = """
@@ -71,18 +44,9 @@ number part place other another
 """
 
 _SYNONYMS = """
-write wrote written author
-speak spoke spoken
-spend spent pay paid
-buy bought purchase
-sell sold
-begin began begun start
-population inhabitants people
-language tongue
-page website site
-picture image photo photograph
-link hyperlink
-book novel
+write wrote written author; speak spoke spoken; spend spent pay paid; buy bought purchase; sell sold;
+begin began begun start; population inhabitants people; language tongue; page website site;
+picture image photo photograph; link hyperlink; book novel
 """
 
 
@@ -97,11 +61,9 @@ def task_similarity(task: str, other: str) -> float:
     one, two = _words(task), _words(other)
     whole = _weight(one) + _weight(two)
     alike = 2 * _weight(one & two) / whole if whole else 0.0
-    wanted, other_wanted = (
-        frozenset(word for word in each if word.startswith("operation ")) for each in (one, two)
-    )
-    if not wanted & other_wanted and wanted != other_wanted:
-        alike *= OTHER_OPERATION if wanted and other_wanted else ONE_OPERATION
+    wants, others = ({word for word in words if word.startswith("operation ")} for words in (one, two))
+    if not wants & others and wants != others:
+        alike *= OTHER_OPERATION if wants and others else ONE_OPERATION
     return round(alike, 4)
 
 
@@ -112,16 +74,12 @@ def coverage(subject: str, task: str) -> float:
 
 
 def _weight(words: Iterable[str]) -> float:
-    return sum(SHARED_WEIGHT if word in _common_words() else 1.0 for word in words)
-
-
-@lru_cache(maxsize=1)
-def _common_words() -> frozenset[str]:
-    return frozenset(stems(_SHARED))
+    common = stems(_SHARED)
+    return sum(SHARED_WEIGHT if word in common else 1.0 for word in words)
 
 
 def _meanings(words: Iterable[str]) -> list[str]:
-    """The words, each of a table as its whole line."""
+    """The words, each of a table as all words of its meaning."""
     known = _meaning_by_word()
     return [known.get(word, word) for word in words]
 
@@ -130,6 +88,6 @@ def _meanings(words: Iterable[str]) -> list[str]:
 def _meaning_by_word() -> Mapping[str, str]:
     found: dict[str, str] = {}
     for table, mark in ((_SYNONYMS, ""), (_OPERATIONS, "operation ")):
-        for line in table.strip().splitlines():
-            found |= dict.fromkeys(stems(line), f"{mark}{line}")
+        for words in table.split(";"):
+            found |= dict.fromkeys(stems(words), f"{mark}{words}")
     return found

@@ -1,17 +1,15 @@
-"""Profiles of files by their content: columns with kinds, units and odd values, keys of JSON, or how a text begins."""
+"""Profiles of files by their content: columns with kinds, units and odd values, or how a text begins."""
 
 from __future__ import annotations
 
 import csv
 import hashlib
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from alita_mcp.texts import clip, one_line
 from alita_mcp.values import Value
@@ -20,8 +18,7 @@ LARGEST_FILE = 32 << 20
 """A larger file gets no profile."""
 MOST_ROWS = 50_000
 """So many rows of a table are looked at."""
-MOST_COLUMNS = 30
-LONGEST = 1_200
+MOST_COLUMNS, LONGEST = 30, 1_200
 _MOSTLY = 0.8
 """A column is of a kind if so much of it is; the rest is odd."""
 _NUMBER = re.compile(
@@ -35,7 +32,7 @@ class FileProfile(Value):
     """What is known of a file with this content."""
 
     digest: str
-    """SHA-256, in hex."""
+    """SHA-256, in hex; empty for a file that is empty, too large, or cannot be read."""
     name: str
     """What it was called last."""
     profile: str = ""
@@ -43,17 +40,6 @@ class FileProfile(Value):
     """What earlier tasks found in it, the newest first."""
     text: str = ""
     """Extracted by a reader; empty for a file that is text itself."""
-
-
-def file_digest(path: Path) -> str:
-    """The SHA-256 of a file's content; empty for one that is too large, or cannot be read."""
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            return ""
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return ""
 
 
 def plain_text(path: Path, most: int = LARGEST_FILE) -> str:
@@ -66,27 +52,21 @@ def plain_text(path: Path, most: int = LARGEST_FILE) -> str:
 
 def profile_file(name: str, path: Path, extracted: str = "") -> FileProfile:
     """The profile of a file by its own text, or else by the text that a reader extracted from it."""
+    try:
+        data = path.read_bytes() if path.stat().st_size <= LARGEST_FILE else b""
+    except OSError:
+        data = b""
     text = plain_text(path)
     profile = clip(_describe(name, text or extracted), LONGEST) if text or extracted else ""
-    return FileProfile(digest=file_digest(path), name=name, profile=profile, text="" if text else extracted)
+    digest = hashlib.sha256(data).hexdigest() if data else ""
+    return FileProfile(digest=digest, name=name, profile=profile, text="" if text else extracted)
 
 
 def _describe(name: str, text: str) -> str:
-    if name.lower().endswith((".json", ".geojson")):
-        try:
-            return f"JSON: {_shape(json.loads(text))}"
-        except (ValueError, RecursionError):
-            return f"invalid JSON, {len(text):,} characters"
-    # Sheets of a workbook are tables under headings.
-    sheets = re.split(r"^# Sheet (.{1,100})\n", text, flags=re.MULTILINE)
-    if len(sheets) > 1:
-        pairs = zip(sheets[1::2], sheets[2::2], strict=True)
-        return "; ".join(f"sheet {title!r}: {_describe_table(table)}" for title, table in pairs)
     if name.lower().endswith((".csv", ".tsv")):
         return _describe_table(text)
-    return (
-        f"{len(text):,} characters, {text.count(chr(10)) + 1:,} lines, beginning: {one_line(text[:400], 200)}"
-    )
+    lines = text.count("\n") + 1
+    return f"{len(text):,} characters, {lines:,} lines, beginning: {one_line(text[:600], 300)}"
 
 
 def _describe_table(text: str) -> str:
@@ -135,16 +115,3 @@ def _describe_column(values: Sequence[str]) -> str:
         shown = ", ".join(repr(clip(value, 20)) for value, _ in different.most_common(5))
         said = [f"{len(different):,} texts: {shown}{', …' if len(different) > 5 else ''}"] if filled else []
     return "; ".join([*said, *([f"{blank:,} blank"] if blank else [])])
-
-
-def _shape(value: Any, depth: int = 0) -> str:
-    """The keys and kinds of a JSON value."""
-    if depth > 3:
-        return "…"
-    if isinstance(value, dict):
-        some = islice(value.items(), 8 - 2 * depth)
-        keys = ", ".join(f"{one_line(key, 30)}: {_shape(part, depth + 1)}" for key, part in some)
-        return f"{{{keys}}} of {len(value):,} keys"
-    if isinstance(value, list):
-        return f"list of {len(value):,}" + (f", each {_shape(value[0], depth + 1)}" if value else "")
-    return one_line(json.dumps(value, ensure_ascii=False), 30)

@@ -10,7 +10,7 @@ import builtins
 import json
 import keyword
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
@@ -24,11 +24,9 @@ from alita_mcp.runs.history.function import function_of
 from alita_mcp.runs.history.program import program_of, slot_name
 from alita_mcp.values import Value
 
-MOST_RUNS = 10
+MOST_RUNS, LONGEST_CODE, LONGEST_VALUE = 10, 20_000, 200
 PROPOSED_AFTER = 2
 """A program is proposed as a tool once it has answered so many tasks with different values."""
-LONGEST_CODE = 20_000
-LONGEST_VALUE = 200
 FILE_CHARACTERS = 4_000
 """Of the files that one example of a proposed tool holds."""
 _COMMON_NUMBERS = (0, 1, 2, -1)
@@ -40,12 +38,11 @@ class ProgramRun(Value):
 
     run: str
     task: str
-    at: str
     arguments: dict[str, Any] = Field(default_factory=dict)
     output: Any = None
     """What `run_code` gave: `result`, and `stdout` where it printed; None where that was too long to keep."""
     files: dict[str, str] = Field(default_factory=dict)
-    """Texts of the files that it read, where they are short."""
+    """Texts of the files that it read; empty for long ones, and for those that are no text."""
 
     @property
     def general_task(self) -> str:
@@ -60,8 +57,6 @@ class KeptProgram(Value):
     code: str
     """Whole; each argument of a run is a variable of it."""
     packages: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
-    """Tools of the library that it called."""
     runs: tuple[ProgramRun, ...] = ()
     """The newest last."""
 
@@ -91,9 +86,6 @@ def parametrise(task: str, program: Program) -> Program:
                 keys |= {key.id for key in node.keys if isinstance(key, ast.Name)}
             case ast.Subscript(slice=ast.Name(id=name)) if name in hints:
                 hints[name] = "column"
-            case ast.Compare(left=ast.Subscript(slice=ast.Name(id=key)), comparators=[ast.Name(id=name)]):
-                if key in hints and name in hints:
-                    hints[name] = str(found.slots[int(key[1:])].value)
     lines = [line.encode() for line in program.code.split("\n")]
     names: dict[str, str] = {}
     arguments: dict[str, Any] = {}
@@ -121,30 +113,23 @@ def parametrise(task: str, program: Program) -> Program:
     return program.model_copy(update={"code": code, "arguments": {**arguments, **program.arguments}})
 
 
-def learn(
-    finished: FinishedRun, program: Program, known: Iterable[KeptProgram], files: Mapping[str, str]
-) -> KeptProgram:
+def learn(finished: FinishedRun, known: Sequence[KeptProgram], files: Mapping[str, str]) -> KeptProgram:
     """The program that a solved task leaves: a new one, or a known one with one more run.
 
-    `files` are the texts of the task's short files.
+    `files` are the texts of the task's files, empty for long ones.
     """
-    programs = list(known)
+    program = finished.programs[-1]
     # A known one that was called by its name has its parameters already.
-    if all(each.code != program.code for each in programs):
+    if all(each.code != program.code for each in known):
         program = parametrise(finished.task, program)
-    read = {
-        name: text
-        for name, text in files.items()
-        if name in program.code or name in program.arguments.values()
-    }
-    if sum(map(len, read.values())) > FILE_CHARACTERS:
-        read = {}
+    values = program.arguments.values()
+    read = {name: text for name, text in files.items() if name in program.code or name in values}
     last = ProgramRun(
-        run=finished.run, task=finished.task, at=finished.at, arguments=program.arguments, output=program.result,
+        run=finished.run, task=finished.task, arguments=program.arguments, output=program.result,
         files=read,
     )  # fmt: skip
-    new = KeptProgram(code=program.code, packages=program.packages, tools=program.tools, runs=(last,))
-    same = next((each for each in programs if each.key == new.key), None)
+    new = KeptProgram(code=program.code, packages=program.packages, runs=(last,))
+    same = next((each for each in known if each.key == new.key), None)
     if same is None:
         return new
     others = [each for each in same.runs if each.arguments != last.arguments]
@@ -156,26 +141,20 @@ def propose_tool(program: KeptProgram) -> ToolProposal | None:
 
     A tool has no files: it takes the text of each file that the program reads, and writes it where the program looks.
     """
-    if (
-        len(program.runs) < PROPOSED_AFTER
-        or program.packages
-        or any(run.output is None for run in program.runs)
-    ):
+    if len(program.runs) < PROPOSED_AFTER or program.packages:
         return None
-    first = program.runs[0]
-    readers = [name for name, value in first.arguments.items() if value in first.files]
-    if len(readers) < len(first.files):
-        return None
+    files = program.runs[0].files
+    readers = [name for name, value in program.runs[0].arguments.items() if str(value) in files]
     lines = [f"with open({name}, 'w') as _file:\n    _file.write({name}_text)" for name in readers]
     recorded = []
     for number, run in enumerate(program.runs):
-        if any(run.arguments.get(name) not in run.files for name in readers):
+        texts = {f"{name}_text": run.files.get(str(run.arguments.get(name)), "") for name in readers}
+        if run.output is None or len(readers) < len(run.files) or not all(texts.values()):
             return None
-        texts = {f"{name}_text": run.files[run.arguments[name]] for name in readers}
         output = run.output if isinstance(run.output, dict) else {"result": run.output}
         recorded.append(
             RecordedRun(
-                id=f"{number:032x}", at=run.at, code="\n".join([*lines, program.code]), result=output.get("result"),
+                id=f"{number:032x}", at="", code="\n".join([*lines, program.code]), result=output.get("result"),
                 result_kind="json", stdout=output.get("stdout", ""), arguments={**run.arguments, **texts},
             )
         )  # fmt: skip
@@ -191,13 +170,9 @@ def propose_tool(program: KeptProgram) -> ToolProposal | None:
 
 def _tool_name(program: KeptProgram) -> str:
     """A name of the words that all tasks of a program share."""
-    tasks = [set(stems(run.general_task)) for run in program.runs]
-    words = re.findall(r"[a-z]{3,20}", program.runs[-1].general_task.lower())
-    shared = [
-        word
-        for word in dict.fromkeys(words)
-        if {*stems(word)} and all({*stems(word)} <= each for each in tasks)
-    ]
+    tasks = [" ".join(re.findall(r"[a-z]{3,20}", run.general_task.lower())) for run in program.runs]
+    common = set[str]().union(*map(stems, tasks)).intersection(*map(stems, tasks))
+    shared = [word for word in dict.fromkeys(tasks[-1].split()) if common.intersection(stems(word))]
     name = "_".join(shared[:4]) or "like_tasks"
     return f"answer_{name}" if re.search(rf"\b{name}\b", program.code) or keyword.iskeyword(name) else name
 
@@ -206,15 +181,10 @@ def _pattern(value: Any) -> str:
     """A pattern of what a task would call a value, which neither begins nor ends within a word; empty for none."""
     if isinstance(value, bool) or not isinstance(value, str | int | float) or not stems(str(value)):
         return ""
-    text = value if isinstance(value, str) else f"{value:,}"
-    if len(text) > LONGEST_VALUE:
-        return ""
-    before, after = (
-        (r"(?<![\w.])" if re.match(r"\w", text) else ""),
-        (r"(?!\w)" if re.search(r"\w\Z", text) else ""),
-    )
-    escaped = re.escape(text)
-    return f"{before}{escaped if isinstance(value, str) else escaped.replace(',', ',?')}{after}"
+    text = re.escape(value if isinstance(value, str) else f"{value:,}")
+    text = text if isinstance(value, str) else text.replace(",", ",?")
+    before, after = r"(?<![\w.])" * bool(re.match(r"\w", text)), r"(?!\w)" * bool(re.search(r"\w\Z", text))
+    return f"{before}{text}{after}" if len(text) <= LONGEST_VALUE else ""
 
 
 def _free_name(value: Any, hint: str, taken: set[str]) -> str:

@@ -8,15 +8,14 @@ from typing import Any
 
 from alita_mcp.agent.interface import Fact, Recalled, RecalledValue
 from alita_mcp.agent.memory.profiles import FileProfile
-from alita_mcp.agent.memory.programs import PROPOSED_AFTER, KeptProgram, propose_tool
+from alita_mcp.agent.memory.programs import KeptProgram, propose_tool
 from alita_mcp.library.words.stems import stems
 from alita_mcp.research.values import Source
-from alita_mcp.texts import clip, one_line
+from alita_mcp.texts import clip, map_texts, one_line
 
 MOST_BYTES = 1_300
 """About 400 tokens of code and fewer of prose; a letter beyond ASCII counts for two or three."""
-LEAST_SNIPPET = 100
-MOST_FILES = 5
+LEAST_SNIPPET, MOST_FILES = 100, 5
 
 
 def render(
@@ -37,17 +36,14 @@ def render(
     if program is not None:
         last = program.runs[-1]
         value: dict[str, Any] = {"code": program.code, "arguments": last.arguments}
-        arguments = {
-            name: clip(text, 60) if isinstance(text, str) else text for name, text in last.arguments.items()
-        }
+        arguments = json.dumps(map_texts(last.arguments, lambda text: clip(text, 60)), ensure_ascii=False)
         packages = f", packages={json.dumps(program.packages)}" if program.packages else ""
-        call = f'run_code(code={{"$ref": "m1/code"}}, arguments={json.dumps(arguments, ensure_ascii=False)}{packages})'
+        call = f'run_code(code={{"$ref": "m1/code"}}, arguments={arguments}{packages})'
         lines.append(
             f"m1 is a program that answered {one_line(last.task, 150)!r}. If this task is of that kind, call it at "
             f"once with the values of this task: {_cut(call, 350)}"
         )
-        tool = propose_tool(program) if len(program.runs) >= PROPOSED_AFTER else None
-        if tool is not None:
+        if (tool := propose_tool(program)) is not None:
             value |= {"tool": tool.code, "examples": list(tool.examples)}
             lines.append(
                 f'It answered {len(program.runs)} tasks; to keep it as a tool: build_tool(name="{tool.name}", '

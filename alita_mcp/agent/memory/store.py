@@ -23,7 +23,7 @@ from alita_mcp.agent.interface import Fact, FinishedRun, Recalled, ToolProposal
 from alita_mcp.agent.memory.instructions import gives_orders, overrides_instructions
 from alita_mcp.agent.memory.likeness import coverage
 from alita_mcp.agent.memory.privacy import Privacy
-from alita_mcp.agent.memory.profiles import FileProfile, file_digest, plain_text, profile_file
+from alita_mcp.agent.memory.profiles import FileProfile, plain_text, profile_file
 from alita_mcp.agent.memory.programs import (
     FILE_CHARACTERS,
     LONGEST_CODE,
@@ -50,8 +50,7 @@ ALIKE_FROM = 0.4
 """Programs of less similar tasks are not recalled."""
 ABOUT_FROM = 0.6
 """So much of a fact's subject the task must mention."""
-MOST_FACTS = 3
-MOST_NOTES, LONGEST_NOTE = 10, 300
+MOST_FACTS, MOST_NOTES, LONGEST_NOTE = 3, 10, 300
 MemoryKind = Literal["program", "fact", "file"]
 Memorable = KeptProgram | Fact | FileProfile
 T = TypeVar("T", KeptProgram, Fact, FileProfile)
@@ -161,11 +160,12 @@ class StoredMemory:
     def _recall(self, task: str, files: Mapping[str, Path]) -> Recalled:
         programs = self._find(KeptProgram, lambda kept: kept.similarity(task), ALIKE_FROM)[:1]
         facts = self._find(Fact, lambda fact: coverage(fact.subject, task), ABOUT_FROM)[:MOST_FACTS]
-        names = {file_digest(path): name for name, path in files.items()}
-        seen = self._find(FileProfile, lambda profile: float(profile.digest in names), 1.0)
         # A file that no run has seen is described at once.
-        profiles = {name: profile_file(name, path) for name, path in files.items()}
-        profiles |= {names[profile.digest]: profile for _, profile in seen}
+        new = {name: profile_file(name, path) for name, path in files.items()}
+        digests = {each.digest for each in new.values() if each.digest}
+        seen = self._find(FileProfile, lambda kept: float(kept.digest in digests), 1.0)
+        known = {kept.digest: kept for _, kept in seen}
+        profiles = {name: known.get(each.digest, each) for name, each in new.items()}
         ids = [each for each, _ in (*programs, *facts, *seen)]
         for each in ids:  # what is used stays when others make room
             kind, _, mark = each.partition("-")
@@ -198,38 +198,32 @@ class StoredMemory:
         for file in finished.files:
             profile = profile_file(file.name, file.path, file.text)
             known = [value for _, value in self._find(FileProfile) if value.digest == profile.digest]
-            notes = [note for note in (*found.get(file.name, ()), *finished.notes) if not is_unfit(note)]
-            notes = [one_line(note, LONGEST_NOTE) for note in notes] + [
-                note for old in known for note in old.notes
-            ]
-            profile = profile.model_copy(
-                update={
-                    "notes": tuple(dict.fromkeys(notes))[:MOST_NOTES],
-                    "text": "" if privacy.is_private(profile.text) else profile.text,
-                    "profile": "" if is_unfit(profile.profile) else profile.profile,
-                }
-            )
+            fresh = (*found.get(file.name, ()), *finished.notes)
+            notes = [one_line(note, LONGEST_NOTE) for note in fresh if not is_unfit(note)]
+            notes += [note for old in known for note in old.notes]
+            update = {
+                "notes": tuple(dict.fromkeys(notes))[:MOST_NOTES],
+                "text": "" if privacy.is_private(profile.text) else profile.text,
+                "profile": "" if is_unfit(profile.profile) else profile.profile,
+            }
             if profile.digest:
-                self._write(profile, profile.digest, finished.at, f"{file.name}: {profile.profile}")
-        # 3. The program that the answer rests on.
-        proposal = None
-        for program in finished.programs[-1:]:
-            texts = {file.name: plain_text(file.path, FILE_CHARACTERS) for file in finished.files}
-            learnt = learn(finished, program, [value for _, value in self._find(KeptProgram)], texts)
-            values = learnt.model_dump(exclude={"code"})["runs"][-1] | {"run": ""}
-            is_private = privacy.is_private(values, code=learnt.code)
-            if (
-                is_private
-                or len(learnt.code) > LONGEST_CODE
-                or overrides_instructions(f"{learnt.code} {values}")
-            ):
-                continue
-            many = len(learnt.runs)
-            self._write(
-                learnt, learnt.key, finished.at, f"{finished.task} (a program that answered {many} tasks)"
-            )
-            proposal = propose_tool(learnt) if many == PROPOSED_AFTER else None
-        return proposal
+                line = f"{file.name}: {update['profile']}"
+                self._write(profile.model_copy(update=update), profile.digest, finished.at, line)
+        # 3. The program that the answer rests on, the last one.
+        if not finished.programs or len(finished.programs[-1].code) > LONGEST_CODE:
+            return None
+        texts = {file.name: plain_text(file.path, FILE_CHARACTERS) for file in finished.files}
+        program = learn(finished, [value for _, value in self._find(KeptProgram)], texts)
+        values = program.runs[-1].model_dump(exclude={"run"})
+        if privacy.is_private(values, code=program.code) or overrides_instructions(
+            f"{program.code} {values}"
+        ):
+            return None
+        many = len(program.runs)
+        self._write(
+            program, program.key, finished.at, f"{finished.task} (a program that answered {many} tasks)"
+        )
+        return propose_tool(program) if many == PROPOSED_AFTER else None
 
     def _find(
         self, kind: type[T], score: Callable[[T], float] = lambda _: 0.0, least: float = 0.0
@@ -237,9 +231,9 @@ class StoredMemory:
         """The owner's memories of a kind with their ids, the best first; of equal ones the newest."""
         places = self._folders[_KINDS[kind]].newest("*.json", self._most, self._owner)[::-1]
         entries = [entry for place in places if (entry := _read_entry(place)) and entry.owner == self._owner]
-        values = [(entry.id, kind.model_validate(entry.value)) for entry in entries]
-        scored = [(score(value), name, value) for name, value in values]
-        return [each[1:] for each in sorted(scored, key=lambda each: -each[0]) if each[0] >= least]
+        values = ((entry.id, kind.model_validate(entry.value)) for entry in entries)
+        scored = sorted(((score(value), name, value) for name, value in values), key=lambda each: -each[0])
+        return [each[1:] for each in scored if each[0] >= least]
 
     def _entries(self) -> Sequence[tuple[Path, MemoryEntry]]:
         places = sorted((self._home / FOLDER).glob("*/*.json"))

@@ -17,7 +17,7 @@ from alita_mcp.toolsmith.requests.modes import Mode
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
 from alita_mcp.values import META_TOOLS, TOOL_NAME, Draft, Example, Grants, Recorded, Value, Varying
 from alita_mcp.verification.code.contract import read_contract
-from alita_mcp.verification.code.function import public_functions, several_public
+from alita_mcp.verification.code.function import check_name, public_functions, several_public
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.examples.suite import fit_examples
 from alita_mcp.verification.findings import ContractError
@@ -180,13 +180,11 @@ def name_and_description_in_code(request: SynthesisRequest) -> dict[str, str]:
 
 
 def name_problem(name: str) -> Rejected | None:
-    """The rejection of a name that no tool may have."""
-    if not re.fullmatch(TOOL_NAME, name):
-        fix = "Use 3 to 40 lower-case letters, digits and underscores, beginning with a letter: csv_to_json."
-        return Rejected(stage="schema", reason=f"name: {name[:80]!r} is not a tool name.", fix=fix)
-    if name in META_TOOLS:
-        reason = f"name: {name!r} is one of the server's own tools."
-        return Rejected(stage="schema", reason=reason, fix="Choose another name.")
+    """The rejection of a name that no tool may have, with the nearest one that it may."""
+    try:
+        check_name(name)
+    except ContractError as wrong:
+        return rejection(wrong.check)
     return None
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import keyword
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from alita_mcp.errors import SandboxError
+from alita_mcp.runs.history.annotations import Annotations, NoFunctionError
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.toolsmith.requests.outcomes import NeedsCode
-from alita_mcp.toolsmith.requests.request import SynthesisRequest
-from alita_mcp.values import TOOL_NAME
+from alita_mcp.toolsmith.requests.request import NEEDS, SynthesisRequest
+from alita_mcp.values import Example
+from alita_mcp.verification.code.function import nearest_name
 
 CODE_RULES = (
     "One public function named like the tool, sync or async; helpers start with an underscore.",
@@ -44,10 +47,18 @@ RULES = (
 )
 
 
-_USE_WHEN = "…in the words of another request…"
 _SCRIPT = (
     "The code is a script: make it one function that takes what the script reads and returns what it prints. Or run it "
     "with run_code, and name its runs in from_run."
+)
+_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SMALL_WORDS = frozenset(
+    ["a", "an", "the", "of", "to", "from", "in", "on", "for", "with", "and", "or", "by", "that"]
+)
+_ANY_TESTS = (
+    {"arguments": {"value": "…"}, "expected": "…"},
+    {"arguments": {"value": "…another…"}, "expected": "…"},
+    {"arguments": {"value": ""}, "raises": "ValueError"},
 )
 
 
@@ -56,42 +67,70 @@ def ask_for_code(
 ) -> NeedsCode:
     """Returns the `needs_code` outcome: call `synthesize_tool` again with the template's fields filled in.
 
-    `sandbox` are sentences on what code can do there.
+    The template has all that the request gave; parameters and result are those of its tests. `sandbox` are sentences on
+    what code can do there.
     """
-    name = request.name
-    if not _can_name_a_function(name):
-        words = re.findall(r"[a-z0-9]+", request.description.lower())
-        name = "_".join(words[:4])[:40].strip("_")
-        name = name if _can_name_a_function(name) else "my_tool"
+    words = [word for word in request.description.split() if word.lower() not in _SMALL_WORDS]
+    name = request.name or nearest_name(" ".join(words[:4])) or "my_tool"
     description = request.description.strip() or "Say in one sentence what the tool does."
-    summary = description.splitlines()[0][:200].replace("\\", "/").replace('"', "'")
-    summary = "".join(letter for letter in summary if letter.isprintable())
-    code = (
-        f"def {name}(text: str, limit: int = 10) -> str:\n"
-        f'    """{summary}\n\n'
-        "    Args:\n        text: What to work on.\n        limit: At most this many.\n\n"
-        '    Raises:\n        ValueError: The text is empty.\n    """\n'
-        "    if not text:\n"
-        '        raise ValueError("text is empty")\n'
-        "    return text[:limit]\n"
-    )
-    template = {
+    given = request.model_dump(mode="json", exclude_defaults=True)
+    needs = {field: given.pop(field) for field in NEEDS if field in given}
+    filled = {
         "name": name,
         "description": description,
-        "code": code,
-        "tests": [
-            {"arguments": {"text": "abcdef", "limit": 3}, "expected": "abc"},
-            {"arguments": {"text": "ab"}, "expected": "ab"},
-            {"arguments": {"text": ""}, "raises": "ValueError"},
-        ],
-        "use_when": list(request.use_when) or [_USE_WHEN],
+        "code": _function(name, description, request.tests),
+        "tests": [test.as_json() for test in request.tests] or list(_ANY_TESTS),
+        "use_when": list(request.use_when) or ["…in the words of another request…"],
+        **({"needs": needs} if needs else {}),
     }
+    template = filled | {field: value for field, value in given.items() if field not in filled}
     rules = (_SCRIPT, *RULES) if request.code.strip() else RULES
     return NeedsCode(template=template, rules=rules, sandbox=sandbox, similar=similar)
 
 
-def _can_name_a_function(name: str) -> bool:
-    return re.match(TOOL_NAME, name) is not None and not keyword.iskeyword(name)
+def _function(name: str, description: str, tests: Sequence[Example]) -> str:
+    """A function without a body, typed as the tests call it."""
+    annotations = Annotations(frozenset({name}))
+
+    def annotation_of(what: str, values: Sequence[Any]) -> str:
+        try:
+            return annotations.annotation_of(what, values)
+        except NoFunctionError:  # of no one type
+            return "str"
+
+    tests = tests or [Example.model_validate(test) for test in _ANY_TESTS]
+    calls = [test.arguments for test in tests]
+    usual = [test.arguments for test in tests if test.raises is None] or calls
+    results = [test.expected for test in tests if "expected" in test.outcome_fields]
+    names = [
+        each
+        for each in dict.fromkeys(chain.from_iterable(calls))
+        if _PARAMETER.fullmatch(each) and not keyword.iskeyword(each)
+    ]
+    parameters = []
+    for each in sorted(names, key=lambda each: any(each not in call for call in calls)):
+        text = annotation_of(each, [call[each] for call in usual if each in call])
+        optional = any(each not in call or call[each] is None for call in calls)
+        parameters.append(
+            f"{each}: {text.removesuffix(' | None')} | None = None" if optional else f"{each}: {text}"
+        )
+    result = annotation_of("result", results)
+    summary = description.splitlines()[0][:200].replace("\\", "/").replace('"', "'")
+    summary = "".join(letter for letter in summary if letter.isprintable())
+    sections = {
+        "Args": dict.fromkeys(names, "What it is, in which form and unit."),
+        "Raises": {test.raises: "When it is raised." for test in tests if test.raises is not None},
+    }
+    docstring = summary + "".join(
+        f"\n\n    {title}:" + "".join(f"\n        {each}: {text}" for each, text in entries.items())
+        for title, entries in sections.items()
+        if entries
+    )
+    return (
+        (f"{annotations.classes}\n\n\n" if annotations.classes else "")
+        + f"def {name}({', '.join(parameters)}) -> {result}:\n"
+        + f'    """{docstring}\n    """\n    raise RuntimeError("write this")\n'
+    )
 
 
 async def describe_abilities(sandbox: Sandbox) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import ast
 import copy
 import keyword
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 
 from alita_mcp.values import META_TOOLS, TOOL_NAME
@@ -22,15 +23,34 @@ _WITH_A_MODEL = ("solve_task", "research_web")
 _KEPT_DECORATORS = {"functools.cache", "functools.lru_cache"}
 
 
+MAX_NAME = 40
+
+
 def check_name(name: str) -> None:
-    """Refuses a name that is not allowed for tools."""
+    """Refuses a name that is not allowed for tools, with the nearest one that is."""
     if not re.fullmatch(TOOL_NAME.removeprefix("^").removesuffix("$"), name):
-        fix = "Use 3 to 40 lower-case letters, digits and underscores, beginning with a letter."
-        raise refusal(f"{name[:60]!r} is not a tool name", fix)
-    if name in (*META_TOOLS, *_WITH_A_MODEL):
-        raise refusal(f"{name!r} is one of the server's own tools", "Choose another name.")
-    if keyword.iskeyword(name):
-        raise refusal(f"{name!r} is a Python keyword", "Choose another name.")
+        problem = "is not a tool name"
+    elif name in (*META_TOOLS, *_WITH_A_MODEL):
+        problem = "is one of the server's own tools"
+    elif keyword.iskeyword(name):
+        problem = "is a Python keyword"
+    else:
+        return
+    near = nearest_name(name)
+    rule = "A name has 3 to 40 lower-case letters, digits and underscores, and begins with a letter."
+    fix = f"Use {near!r}. {rule}" if near else rule
+    raise refusal(f"{name[:60]!r} {problem}", fix, stage="schema")
+
+
+def nearest_name(text: str) -> str:
+    """The name of a tool that is nearest to a text; empty where that has no letter or digit of ASCII."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text[:200])  # of camelCase
+    plain = unicodedata.normalize("NFKD", words.casefold()).encode("ascii", "ignore").decode()
+    name = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
+    taken = name in (*META_TOOLS, *_WITH_A_MODEL) or keyword.iskeyword(name)
+    if name and (len(name) < 3 or taken or not name[0].isalpha()):
+        name = f"my_{name}"
+    return name[:MAX_NAME].rstrip("_")
 
 
 def find_function(tree: ast.Module, name: str) -> Function:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Sequence
 from typing import Any
 
 from alita_mcp.sandbox.interface import Job, Sandbox
-from alita_mcp.values import Example
+from alita_mcp.values import Example, Varying
 from alita_mcp.verification.code.source import parse_expression
 from alita_mcp.verification.examples.trials import ClockAndSeed, describe_failure, run_jobs
 from alita_mcp.verification.findings import ContractError, refusal
 
 _PROGRAM = """\
-{imports}
+import {modules}
 def check(results, arguments{names}):
 {clock}
     def holds(result):
@@ -37,14 +38,19 @@ ConditionResult = bool | str
 """True or false, or the error that the expression raised."""
 
 
-def read_condition(text: str, where: str) -> str:
-    """Parses a check to one line and refuses one that does not use the result.
+_ALWAYS = ("result", "arguments", "math")
+_WITH: dict[Varying, tuple[str, ...]] = {"clock": ("now", "datetime"), "random": ("seed", "random")}
+"""Names that a check may use besides Python's builtins, always and with what its tool varies by."""
+
+
+def read_condition(example: Example, where: str, varies: Sequence[Varying] = tuple(_WITH)) -> str:
+    """The check of an example on one line.
 
     Raises:
-        ContractError: it does not parse, or does not use `result`.
+        ContractError: it does not parse, does not use `result`, or names what a check does not have.
     """
     try:
-        expression = parse_expression(text)
+        expression = parse_expression(example.check or "")
         written = ast.unparse(expression)
     except (ContractError, ValueError) as broken:
         fix = "Write one Python expression over result and arguments, as in `len(result) == arguments['n']`."
@@ -54,7 +60,19 @@ def read_condition(text: str, where: str) -> str:
     if any(isinstance(node, _REFUSED) for node in nodes):
         fix = "Leave out await, yield and `:=`."
         raise refusal(f"{where}: check is more than a plain expression", fix, stage="examples")
-    if not any(isinstance(node, ast.Name) and node.id == "result" for node in nodes):
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    may_use = [*_ALWAYS, *(name for each in varies for name in _WITH[each])]
+    bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    for name in (node.id for node in names if node.id not in bound and not hasattr(builtins, node.id)):
+        if name not in may_use:
+            instead = f" For the argument write arguments[{name!r}]." if name in example.arguments else ""
+            more = (
+                f' With "varies": ["{each}"] it has {name}.' for each, known in _WITH.items() if name in known
+            )
+            fix = f"A check may use {', '.join(may_use)} and Python's builtins.{instead}{''.join(more)}"
+            raise refusal(f"{where}: check names {name!r}, which it does not have", fix, stage="examples")
+    if not any(node.id == "result" for node in names):
         fix = "Say what must hold of `result`."
         raise refusal(f"{where}: check does not look at the result", fix, stage="examples")
     return written
@@ -72,7 +90,7 @@ async def evaluate(
     """
     jobs = [
         Job(
-            code=_program(read_condition(example.check or "", "example"), pinned),
+            code=_program(read_condition(example, "example"), pinned),
             function="check",
             arguments={"results": list(results), "arguments": example.arguments, **_arguments_for(pinned)},
         )
@@ -96,10 +114,10 @@ async def evaluate(
 
 def _program(expression: str, pinned: ClockAndSeed) -> str:
     """A check as a program; `now` and `seed` are there where the tool varies by the clock or by chance."""
-    modules = ["datetime"] * (pinned.moment is not None) + ["random"] * (pinned.seed is not None)
+    modules = ["math", *["datetime"] * (pinned.moment is not None), *["random"] * (pinned.seed is not None)]
     return _PROGRAM.format(
         expression=expression,
-        imports=f"import {', '.join(modules)}" if modules else "",
+        modules=", ".join(modules),
         names="".join(f", {name}" for name in _arguments_for(pinned)),
         clock="    pass" if pinned.moment is None else _NOW,
     )

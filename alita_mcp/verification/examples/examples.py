@@ -29,10 +29,6 @@ from alita_mcp.verification.examples.trials import (
 from alita_mcp.verification.findings import call_facts, cut_arguments, cut_value, fail_check, pass_check
 from alita_mcp.verification.json_schema import validate_result, wrap_result
 
-_UNDECLARED = {
-    "now": 'Checks know `now` where the request says "varies": ["clock"].',
-    "seed": 'Checks know `seed` where the request says "varies": ["random"].',
-}
 _FIX = "Fix the function; if the example is wrong, correct the example."
 _ANY_ERROR = {"Exception", "BaseException"}
 
@@ -112,10 +108,8 @@ async def judge_all(
             got = cut_value(result.value)
             judged[trial.number] = _fail(trial, result, "the check does not hold", got, _FIX)
         else:
-            undeclared = (fix for name, fix in _UNDECLARED.items() if f"name '{name}' is not defined" in held)
-            fix = next(undeclared, "Correct the check expression.")
-            what = f"the check raised {held}"
-            judged[trial.number] = _fail(trial, result, what, cut_value(result.value), fix)
+            fix, got = "Correct the check expression.", cut_value(result.value)
+            judged[trial.number] = _fail(trial, result, f"the check raised {held}", got, fix)
     return [judged[number] for number in sorted(judged)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.versions.files import mark_of
 from alita_mcp.sandbox.interface import Sandbox
-from alita_mcp.values import Check, Draft, Example, Schema, ToolContract
+from alita_mcp.values import Check, Draft, Example, Schema, ToolContract, Varying
 from alita_mcp.verification.comparison import cut_pair, exclude_each_other, same_result
 from alita_mcp.verification.examples.conditions import NOTHING_PINNED, evaluate, read_condition
 from alita_mcp.verification.examples.trials import ClockAndSeed
@@ -38,7 +38,9 @@ def suite_checks(draft: Draft, contract: ToolContract) -> list[Check]:
         return [fail_check("examples", message, "Keep those that differ most.")]
     numbered = list(enumerate(draft.examples, 1))
     problems = [
-        check for number, example in numbered if (check := _problem(number, example, contract)) is not None
+        check
+        for number, example in numbered
+        if (check := _problem(number, example, contract, draft.varies)) is not None
     ]
     if problems:
         return problems
@@ -131,7 +133,9 @@ def expectation_of(example: Example) -> Any:
     return f"check: {example.check}" if example.check is not None else cut_value(example.expected)
 
 
-def _problem(number: int, example: Example, contract: ToolContract) -> Check | None:
+def _problem(
+    number: int, example: Example, contract: ToolContract, varies: Sequence[Varying]
+) -> Check | None:
     where, case = f"example {number}", cut_arguments(example.arguments)
     try:
         validate_arguments(contract.input_schema, example.arguments)
@@ -141,7 +145,7 @@ def _problem(number: int, example: Example, contract: ToolContract) -> Check | N
         return fail_check("examples", message, fix, case=case)
     if example.check is not None:
         try:
-            read_condition(example.check, where)
+            read_condition(example, where, varies)
         except ContractError as wrong:
             return wrong.check
     if "expected" in example.outcome_fields and not is_unicode(example.expected):

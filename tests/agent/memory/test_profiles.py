@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -35,17 +34,11 @@ def test_a_table_is_described_by_columns_kinds_units_and_odd_values(tmp_path: Pa
 
 
 def test_other_files_are_described_by_what_they_are(tmp_path: Path) -> None:
-    rates = {"05": {"USD": 1.1, "GBP": 0.9}, "06": {"USD": 1.2, "GBP": 0.8}}
-    assert profile(tmp_path, "r.json", json.dumps(rates)).startswith(
-        "JSON: {05: {USD: 1.1, GBP: 0.9} of 2 keys, 06: "
-    )
-    assert profile(tmp_path, "r.json", "{") == "invalid JSON, 1 characters"
+    assert profile(tmp_path, "r.json", '{"05": {"USD": 1.1}}').endswith('beginning: {"05": {"USD": 1.1}}')
     assert "beginning: Dear Ada," in profile(tmp_path, "letter.txt", "Dear Ada,\nwe are well.\n")
     assert profile(tmp_path, "a.pdf", b"%PDF\xff", "# Total\n1,240 EUR").endswith(
         "beginning: # Total 1,240 EUR"
     )
-    sheets = "# Sheet May\nday,pieces\n1,5\n# Sheet June\nday,pieces\n2,6\n3,7\n"
-    assert "sheet 'June': 2 rows" in profile(tmp_path, "a.xlsx", b"PK\xff", sheets)
     assert profile(tmp_path, "picture.png", b"\x89PNG\xff") == ""
 
 

@@ -18,7 +18,7 @@ from tests.agent.memory.remembered import CODE, SUM, summed
 
 
 def learnt(finished: FinishedRun, *known: KeptProgram, files: dict[str, str] | None = None) -> KeptProgram:
-    return learn(finished, finished.programs[-1], known, files or {})
+    return learn(finished, known, files or {})
 
 
 def test_what_the_task_says_becomes_a_parameter_and_the_rest_of_the_program_stays_as_it_is() -> None:
