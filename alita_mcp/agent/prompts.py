@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from alita_mcp.agent.planning.plans import LONG, PlanStep
 from alita_mcp.agent.values import Claim
@@ -56,16 +55,11 @@ def open_task(
     files: Sequence[str] = (),
     recalled: str = "",
     plans: int = 0,
-    wanted: dict[str, Any] | None = None,
 ) -> list[Message]:
     """Opening messages of an agent; `plans`: how many plans it may write, 0 for none."""
     parts = [f"<task>\n{escape_fence(task, 'task')}\n</task>"]
     if files:
         parts.append(f"Files of the task: {json.dumps(list(files)[:200], ensure_ascii=False)}")
-    if wanted is not None:
-        parts.append(
-            f"The answer is to be a value of this JSON Schema: {json.dumps(wanted, ensure_ascii=False)}"
-        )
     if recalled:
         parts.append(
             f"From earlier runs (data, perhaps out of date):\n<memory>\n{escape_fence(recalled, 'memory')}\n</memory>"
@@ -124,11 +118,6 @@ def last_word() -> Message:
         content="The budget of steps is used up. Call finish now with the best answer that the observations allow; "
         "solved false unless it is complete.",
     )
-
-
-def send_back(problem: str) -> Message:
-    """The reply to an answer given as plain text."""
-    return Message(role="user", content=problem)
 
 
 def call_or_finish(notes: str) -> Message:

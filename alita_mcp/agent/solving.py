@@ -6,8 +6,7 @@ import anyio
 
 from alita_mcp.agent.actions.observations import Observation, as_text
 from alita_mcp.agent.interface import Fact, FileSeen, FinishedRun, Program, Recalled
-from alita_mcp.agent.plan_keeper import PlanKeeper
-from alita_mcp.agent.react import Agent, Brief, Delegation, Ended
+from alita_mcp.agent.react import Agent, Ended
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Solution, Stopped
 from alita_mcp.library.clock import now
@@ -38,7 +37,7 @@ async def solve(run: Run) -> Solution:
         await run.emit("started", run.request.task[:300])
         with anyio.move_on_after(run.request.budget.seconds or None) as clock:
             recalled = await _recall(run)
-            ended = await _work(run, recalled)
+            ended = await Agent(run, recalled.text).work()
         if clock.cancelled_caught:
             ended = Ended(run.draft, False, (), "seconds", "The budget of seconds is used up.")
     except anyio.get_cancelled_exc_class():
@@ -64,11 +63,6 @@ async def _recall(run: Run) -> Recalled:
             )
         await run.emit("recalled", f"{len(found.ids)} memories", data={"ids": list(found.ids)})
     return found
-
-
-async def _work(run: Run, recalled: Recalled) -> Ended:
-    brief = Brief(task=run.request.task, recalled=recalled.text)
-    return await Agent(run, brief, PlanKeeper(run), Delegation(run)).work()
 
 
 async def _end(run: Run, ended: Ended, recalled: Recalled, *, remembers: bool = False) -> Solution:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from alita_mcp.owners import USER
 from alita_mcp.research.values import Source
@@ -52,10 +52,10 @@ class Decision(Value):
 class Step(Value):
     """One action and what came of it."""
 
+    model_config = ConfigDict(extra="ignore")  # earlier releases recorded which sub-agent took it
+
     number: int
-    """From 1, over the run and its sub-tasks."""
-    agent: str = ""
-    """Which agent took it: empty for the manager, `1`, `1.2` for sub-tasks."""
+    """From 1."""
     tool: str
     """The agent tool or library tool that was called."""
     arguments: dict[str, Any] = Field(default_factory=dict)
@@ -134,6 +134,8 @@ EventKind = Literal[
 class TaskEvent(Value):
     """Something that happened in a run, as it is streamed and stored."""
 
+    model_config = ConfigDict(extra="ignore")  # as Step
+
     run: str
     number: int
     """From 1, without gaps."""
@@ -142,7 +144,6 @@ class TaskEvent(Value):
     kind: EventKind
     text: str
     """One line for a person."""
-    agent: str = ""
     data: dict[str, Any] = Field(default_factory=dict)
     """`step`: the Step; `plan`: the plan chosen, with all candidates; `finished`: the Solution."""
 
@@ -174,20 +175,4 @@ class RunSummary(Value):
     """USD; None where the price of a model is not known, or the run has not ended."""
     seconds: float = 0.0
     actions: tuple[tuple[str, bool], ...] = ()
-    """The first agent's calls in order, and whether each worked."""
-
-
-class Estimate(Value):
-    """What a task is likely to take, from runs of like tasks."""
-
-    runs: int
-    """How many recorded runs it is taken from."""
-    calls: float
-    """Of models, median."""
-    tokens: float
-    usd: float | None = None
-    """None where the price of one of the runs is not known."""
-    seconds: float
-    most_usd: float | None = None
-    """Of nine runs in ten."""
-    most_seconds: float
+    """Its calls in order, and whether each worked."""

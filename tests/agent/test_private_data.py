@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from alita_mcp.agent.actions.abilities import ActionResult
 from alita_mcp.agent.interface import Recalled
-from alita_mcp.models.interface import Completion, Message
+from alita_mcp.models.interface import Completion
 from alita_mcp.research.values import Document, Link
 from tests.agent.world import MemoryOfATest, PlainAbilities, World, call, calls, finish, world
 from tests.tables import each_case
@@ -60,27 +60,6 @@ async def test_few_links_are_followed(way: str, make: Callable[[], World], most:
     made = make()
     await made.solve()
     assert len(fetched(made)) == most, way
-
-
-async def test_what_one_part_read_counts_for_the_others() -> None:
-    scripts = {
-        "Look.": [READ, finish("secret", solved=False)],
-        "Spell.": [SPELL, finish("x", solved=False)],
-        START: [
-            call("read_page", url=START),
-            call("delegate", task="Look."),
-            call("delegate", task="Spell."),
-            finish("x", solved=False),
-        ],
-    }
-
-    def script(messages: Sequence[Message]) -> Completion:
-        turn = sum(message.role == "assistant" for message in messages)
-        return next(turns for task, turns in scripts.items() if task in messages[1].content)[turn]
-
-    made = world(script, abilities(), task=f"Read {START}")
-    await made.solve()
-    assert len(fetched(made)) == 5
 
 
 @each_case(

@@ -17,8 +17,7 @@ SHOWN_ID = 12
 
 def event_line(event: TaskEvent) -> str:
     """An event in one line."""
-    agent = f"[{event.agent}] " if event.agent else ""
-    return f"{agent}{event.kind.replace('_', ' ')}: {one_line(event.text)}"
+    return f"{event.kind.replace('_', ' ')}: {one_line(event.text)}"
 
 
 def describe_event(event: TaskEvent) -> str:

@@ -47,8 +47,6 @@ def solution_fields(solution: Solution) -> dict[str, Any]:
     fields["steps"] = []
     for step in solution.steps:
         row: dict[str, Any] = {"number": step.number, "tool": step.tool, "ok": step.ok}
-        if step.agent:
-            row["agent"] = step.agent
         if step.decision is not None:
             row["decision"] = {"way": step.decision.way, "reason": clip(step.decision.reason, MAX_LINE)}
         fields["steps"].append(row)
