@@ -171,19 +171,3 @@ class RunSummary(Value):
     cost: float | None = None
     """USD; None where the price of a model is not known, or the run has not ended."""
     seconds: float = 0.0
-
-
-class Estimate(Value):
-    """What a task is likely to take, from runs of like tasks."""
-
-    runs: int
-    """How many recorded runs it is taken from."""
-    calls: float
-    """Of models, median."""
-    tokens: float
-    usd: float | None = None
-    """None where the price of one of the runs is not known."""
-    seconds: float
-    most_usd: float | None = None
-    """Of nine runs in ten."""
-    most_seconds: float

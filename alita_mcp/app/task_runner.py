@@ -18,10 +18,9 @@ from alita_mcp.agent.actions.workspace import Workspace
 from alita_mcp.agent.interface import AskPerson, OnEvent
 from alita_mcp.agent.memory.store import StoredMemory
 from alita_mcp.agent.run import Run, RunParts
-from alita_mcp.agent.runs.estimate import estimate
-from alita_mcp.agent.runs.store import MAX_RUNS, RUNS, RunReader, StoredRuns
+from alita_mcp.agent.runs.store import RUNS, RunReader, StoredRuns
 from alita_mcp.agent.solving import solve
-from alita_mcp.agent.values import Estimate, Solution, TaskEvent, TaskRequest
+from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.app.code_runner import ShowManifest
 from alita_mcp.app.task_abilities import Flows, RunAbilities
 from alita_mcp.errors import UsageError
@@ -199,10 +198,6 @@ class TaskRunner:
             tools=tuple(tools),
             prompt=f"{_HOW}{research}\n<task>\n{escape_fence(request.task, 'task')}\n</task>",
         )
-
-    async def estimate(self, request: TaskRequest, owner: str | None) -> Estimate | None:
-        """What the task is likely to take, by recorded runs of an owner (None: all); None where there are too few."""
-        return estimate(request.task, await self.runs_of(owner).list(MAX_RUNS))
 
     async def stop(self, run: str) -> bool:
         """Ends a run of this process, whoever owns it; False where it is not under way here."""

@@ -85,17 +85,3 @@ def test_an_empty_line_is_no_answer_and_with_yes_nothing_is_asked(start: Started
     terminal.type("\n")
     assert "answers: [None]" in terminal.end()[1]
     assert "answers: [None]" in start("asks", "x", "--yes").end()[1]
-
-
-@pytest.mark.parametrize(("typed", "done"), [("y\n", 1), ("\n", 0)])
-def test_what_is_likely_to_cost_more_than_the_budget_is_asked_about(
-    start: Started, typed: str, done: int
-) -> None:
-    terminal = start("dear", "x")
-    terminal.until(b"Go on? [y/N] ")
-    terminal.type(typed)
-    status, shown = terminal.end()
-    assert f"requests: {done}" in shown
-    assert status == 1 - done
-    assert "99.0000 USD" in shown
-    assert "more than its budget: 2 USD" in shown
