@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Environment
 from alita_mcp.sandbox.packages.cache import EnvironmentCache, EnvironmentGone
-from alita_mcp.sandbox.packages.uses import NOTHING_KEPT, Bounds, Use, Uses, environments_to_drop
-from tests.sandbox.environment_homes import unmark
+from alita_mcp.sandbox.packages.uses import Bounds, Use, Uses, environments_to_drop
+from tests.sandbox.environment_homes import NOTHING_KEPT, unmark
 from tests.sandbox.trusting_back_end import TrustingBackEnd
 
 GENEROUS = Bounds(keep_seconds=1000 * 86_400, max_bytes=1 << 40)

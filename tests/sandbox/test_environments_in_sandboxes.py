@@ -14,9 +14,9 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.packages.builder import BuildBroker, build_job
-from alita_mcp.sandbox.packages.uses import NOTHING_KEPT
 from alita_mcp.settings import Settings
 from tests.sandbox.environment_homes import (
+    NOTHING_KEPT,
     InBubblewrap,
     InDocker,
     InWasm,

@@ -57,8 +57,6 @@ class Bounds(Value):
 
 KEPT = Bounds(keep_seconds=30 * 86_400.0, max_bytes=4 << 30)
 """Thirty days without use, or 4 GiB together."""
-NOTHING_KEPT = Bounds(keep_seconds=0.0, max_bytes=0)
-"""Drops all unused environments."""
 
 
 def environments_to_drop(uses: Sequence[Use], bounds: Bounds, now: float) -> tuple[Use, ...]:

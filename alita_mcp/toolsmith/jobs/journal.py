@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import anyio
-from pydantic import ValidationError
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.models.roles import Models, Role
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Published
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
-from alita_mcp.values import Usage
 
 EVENT = "synthesis"
 JOURNALLED = {"status", "stage", "reason", "trust", "breaks", "kept"}
@@ -79,53 +75,3 @@ async def journal_synthesis(
         record.detail |= request.client.journal_detail
         with anyio.move_on_after(PATIENCE_S, shield=True):
             await library.record(EVENT, record.tool, record.detail, record.version)
-
-
-@dataclass(frozen=True)
-class Spending:
-    """Cost of several syntheses: calls, tokens, dollars and seconds of models."""
-
-    syntheses: int = 0
-    model_calls: int = 0
-    tokens: int = 0
-    cost_usd: float | None = 0.0
-    """None where the price of one of them is not known."""
-    model_seconds: float = 0.0
-
-    def __add__(self, other: Spending) -> Spending:
-        costs = (self.cost_usd, other.cost_usd)
-        return Spending(
-            syntheses=self.syntheses + other.syntheses,
-            model_calls=self.model_calls + other.model_calls,
-            tokens=self.tokens + other.tokens,
-            cost_usd=None if costs[0] is None or costs[1] is None else costs[0] + costs[1],
-            model_seconds=round(self.model_seconds + other.model_seconds, 3),
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields by name."""
-        return asdict(self)
-
-
-def spending_by_tool(rows: Iterable[Mapping[str, Any]]) -> dict[str, Spending]:
-    """Sums by tool of journal rows with `name` and `detail`; an empty name stands for syntheses without a tool.
-
-    What a tool cost includes the attempts that were made under its name and published nothing.
-    """
-    found: defaultdict[str, Spending] = defaultdict(Spending)
-    for row in rows:
-        spent = (row.get("detail") or {}).get("usage")
-        if not spent:
-            continue
-        try:
-            usage = Usage.model_validate(spent)
-        except ValidationError:
-            continue
-        found[row.get("name") or ""] += Spending(
-            syntheses=1,
-            model_calls=usage.calls,
-            tokens=usage.prompt_tokens + usage.completion_tokens,
-            cost_usd=usage.cost_usd,
-            model_seconds=usage.seconds,
-        )
-    return dict(found)
