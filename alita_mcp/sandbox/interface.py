@@ -90,7 +90,7 @@ class Job(Value):
     environment: Environment | None = None
     limits: Limits = Limits()
     hash_seed: int | None = Field(default=None, ge=0, le=4_294_967_295)
-    """PYTHONHASHSEED inside; None: an unpredictable one, see `hash_seeds`."""
+    """PYTHONHASHSEED inside; None: an unpredictable one, see `calls.hash_seed`."""
     clock_offset_s: int = 0
     """Moves the wall clock that the code reads; used to show that results do not depend on it."""
     moment: int | None = None

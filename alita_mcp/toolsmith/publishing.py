@@ -150,7 +150,7 @@ class Publisher:
         outcome = await self._publish(accepted, follows, on_stage)
         if not isinstance(outcome, Published):
             return outcome
-        names = (outcome.tool, *(each.name for each in lookalikes)) if lookalikes else ()
+        names = tuple(each.name for each in lookalikes)
         differs = tuple(each.differs for each in lookalikes)
         return outcome.model_copy(update={"similar": names, "differs": differs, "breaks": carried.broken})
 

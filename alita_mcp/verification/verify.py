@@ -15,7 +15,7 @@ from alita_mcp import __version__
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Environment, Sandbox
-from alita_mcp.sandbox.workers.hash_seeds import hash_seed
+from alita_mcp.sandbox.workers.calls import hash_seed
 from alita_mcp.values import (
     Check,
     Draft,

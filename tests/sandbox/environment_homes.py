@@ -13,15 +13,12 @@ from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
-from alita_mcp.sandbox.packages.uses import Bounds
 from alita_mcp.sandbox.wasm.packages import HostEnvironments
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 
 Packaging = IsolatedSandbox | WasmSandbox
 """Sandboxes that run packages."""
-
-NOTHING_KEPT = Bounds(keep_seconds=0.0, max_bytes=0)
 
 
 async def silent(_line: str) -> None:
@@ -44,7 +41,7 @@ async def empty(sandbox: Packaging) -> None:
     """Drops every environment of the sandbox's home."""
     unmark(sandbox.settings.home)
     with anyio.fail_after(120):
-        await sandbox.environments.collect(NOTHING_KEPT)
+        await sandbox.environments.collect(keep_seconds=0)
 
 
 class _InOneHome:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -17,9 +16,7 @@ from alita_mcp.sandbox.broker.granted import MAX_COMPLETIONS, MAX_PROMPT_BYTES, 
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN, HostServices
 from alita_mcp.sandbox.broker.redaction import redact
 from alita_mcp.sandbox.interface import EgressRefused, RunResult
-from alita_mcp.sandbox.network.egress_policies import GrantedHosts
 from alita_mcp.values import Grants, Limits
-from tests.sandbox.sites import HERE, resolved, running_site
 from tests.tables import each_case
 
 SECRET = "hunter2 & co/\u00e4"
@@ -95,16 +92,10 @@ async def test_a_door_that_is_not_there_is_refused(door: str) -> None:
         ("complete", {"prompt": 1}),
         ("complete", {"prompt": "x", "max_tokens": 0}),
         ("complete", {"prompt": "x", "max_tokens": True}),
-        ("complete", {"prompt": "x", "max_tokens": 10**9}),
-        ("complete", {"prompt": "x", "temperature": 3}),
         ("complete", {"prompt": "x", "temperature": float("nan")}),
         ("complete", {"prompt": "x", "model": "other"}),
-        ("complete", {"prompt": "x", "system": ["x"]}),
-        ("call_tool", {"name": ["other_tool"]}),
         ("call_tool", {"name": "other_tool", "arguments": []}),
-        ("secret", {"name": ""}),
         ("secret", {"name": "KEY", "more": 1}),
-        ("workspace.read", {"path": "a", "offset": -1, "length": 1}),
         ("workspace.read", {"path": "a", "offset": 0, "length": 0}),
         ("workspace.change", {"operations": [{"mode": 493, "path": "a"}], "last": True}),
     ],
@@ -219,37 +210,6 @@ async def test_a_grant_for_which_nothing_is_set_up_says_which_setting_is_missing
 ) -> None:
     with pytest.raises(RuntimeError, match=f"granted, but.*{setting}"):
         await GrantedBroker(grants, Limits(), HostServices()).answer(door, words)
-
-
-async def test_the_workspace_is_read_with_one_grant_and_changed_only_with_the_other(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("hello")
-    reads = GrantedBroker(Grants(workspace="read"), Limits(), HostServices(workspace=tmp_path))
-    assert await reads.answer("workspace.list", {"path": ""}) == ["a.txt"]
-    assert (await reads.answer("workspace.read", {"path": "a.txt", "offset": 0, "length": 9}))[
-        "data"
-    ] == "aGVsbG8="
-    change = {"operations": [{"path": "b", "data": "aGVsbG8="}], "last": True}
-    with pytest.raises(PermissionError, match="needs the grant 'workspace': 'write'"):
-        await reads.answer("workspace.change", change)
-    writes = GrantedBroker(Grants(workspace="write"), Limits(), HostServices(workspace=tmp_path))
-    assert await writes.answer("workspace.change", change) is None
-    assert (tmp_path / "b").read_text() == "hello"
-    assert (reads.events[1].target, reads.events[1].bytes_in) == ("a.txt", 6)
-    assert writes.events[0].bytes_out == 5
-
-
-async def test_the_gate_of_a_broker_opens_for_granted_hosts_and_records_in_the_same_events() -> None:
-    with running_site() as site:
-        services = HostServices(resolve=resolved, reachable=HERE)
-        granted = GrantedBroker(Grants(network=(f"api.test:{site.port}",)), Limits(), services)
-        assert isinstance(granted.egress_policy, GrantedHosts)
-        await (await granted.egress_policy.open("api.test", site.port)).aclose()
-        with pytest.raises(EgressRefused):
-            await granted.egress_policy.open("evil.test", 443)
-    assert [(event.door, event.status) for event in granted.events] == [
-        ("network", "ok"),
-        ("network", "refused"),
-    ]
 
 
 def test_secrets_leave_neither_as_they_are_nor_in_their_usual_forms() -> None:

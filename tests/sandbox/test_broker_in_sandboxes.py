@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import subprocess
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,6 @@ from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import HostServices
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
-from alita_mcp.sandbox.docker.volumes import volume_name
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.values import Grants, Limits
@@ -301,21 +299,13 @@ class TestBubblewrapBroker(BrokerContract):
         return f"sha256:{uuid.uuid4().hex}"
 
 
-class DockerFixtures:
+@pytest.mark.docker
+@pytest.mark.exhaustive
+class TestDockerBroker(BrokerContract):
     @pytest.fixture
-    def sandbox(self, docker_sandbox: DockerSandbox) -> DockerSandbox:
+    def sandbox(self, docker_digest: str, docker_sandbox: DockerSandbox) -> DockerSandbox:
         return docker_sandbox
 
     @pytest.fixture
-    def digest(self, docker_engine: None) -> Iterator[str]:
-        digest = f"sha256:{uuid.uuid4().hex}"
-        yield digest
-        subprocess.run(
-            ["docker", "volume", "rm", "--force", volume_name(digest)], check=True, capture_output=True
-        )
-
-
-@pytest.mark.docker
-@pytest.mark.exhaustive
-class TestDockerBroker(DockerFixtures, BrokerContract):
-    pass
+    def digest(self, docker_digest: str) -> str:
+        return docker_digest

@@ -90,14 +90,6 @@ def test_no_folder_outside_is_listed(workspace: Workspace, path: str) -> None:
         workspace.names(path)
 
 
-@each_case("path", ["link", "linked", "dangling", "linked/key", ".."])
-def test_no_link_is_replaced(workspace: Workspace, root: Path, path: str) -> None:
-    with pytest.raises(PermissionError):
-        carry_out(workspace, write(path, stamp="1-1-1"))
-    assert (root / "link").is_symlink()
-    assert (root / "dangling").is_symlink()
-
-
 def carry_out(workspace: Workspace, *operations: Operation) -> int:
     workspace.stage(operations)
     return workspace.commit()

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Environment
 from alita_mcp.sandbox.packages.cache import EnvironmentCache, EnvironmentGone
-from alita_mcp.sandbox.packages.uses import Bounds, Use, Uses, environments_to_drop
-from tests.sandbox.environment_homes import NOTHING_KEPT, unmark
+from alita_mcp.sandbox.packages.uses import Use, Uses, environments_to_drop
+from tests.sandbox.environment_homes import unmark
 from tests.sandbox.trusting_back_end import TrustingBackEnd
 
-GENEROUS = Bounds(keep_seconds=1000 * 86_400, max_bytes=1 << 40)
 NOW = 1_000_000.0
 
 
@@ -26,7 +25,7 @@ def use(digest: str, age: float = 0.0, size: int = 1, *, in_use: bool = False) -
 
 
 def chosen(uses: list[Use], *, keep: float = 100.0, size: int = 1000) -> list[str]:
-    return [use.digest for use in environments_to_drop(uses, Bounds(keep_seconds=keep, max_bytes=size), NOW)]
+    return [use.digest for use in environments_to_drop(uses, NOW, keep, size)]
 
 
 def test_over_the_size_the_least_recently_used_go_until_the_rest_fits() -> None:
@@ -58,7 +57,7 @@ def uses(home: Path) -> Uses:
 
 @pytest.fixture
 def kept(store: TrustingBackEnd, uses: Uses) -> EnvironmentCache:
-    return EnvironmentCache(store, uses, GENEROUS)
+    return EnvironmentCache(store, uses)
 
 
 async def tar() -> bytes:
@@ -77,15 +76,15 @@ async def test_an_environment_stays_while_it_is_in_use_and_goes_afterwards(
     kept: EnvironmentCache, store: TrustingBackEnd, uses: Uses, home: Path
 ) -> None:
     environment = await kept.obtain("abc", ("packaging",), tar)
-    assert await kept.collect(NOTHING_KEPT) == ()
+    assert await kept.collect(keep_seconds=0) == ()
     assert [(use.digest, use.size_bytes, use.in_use) for use in uses.list_uses()] == [("abc", 5, True)]
     async with kept.hold_environment(environment), kept.hold_environment(None):
         unmark(home)  # a worker has it, though it was begun long ago
-        assert await kept.collect(NOTHING_KEPT) == ()
-        assert await EnvironmentCache(store, uses, NOTHING_KEPT).collect() == ()
+        assert await kept.collect(keep_seconds=0) == ()
+        assert await EnvironmentCache(store, uses).collect() == ()
 
     unmark(home)
-    assert digests(await kept.collect(NOTHING_KEPT)) == ["abc"]
+    assert digests(await kept.collect(keep_seconds=0)) == ["abc"]
     assert (store.environments, uses.list_uses()) == ({}, ())
     assert not list((home / "environments" / ".uses" / "trusting").iterdir())
 
@@ -112,9 +111,9 @@ async def test_what_a_killed_builder_left_half_done_goes_and_what_is_being_built
         await kept.obtain("half", (), refusing)
     folder = home / "environments" / ".uses" / "trusting"
     async with Uses(home, "trusting").lock("busy"):
-        await kept.collect(GENEROUS)
+        await kept.collect()
         assert [file.stem for file in folder.iterdir()] == ["busy"]
-    await kept.collect(GENEROUS)
+    await kept.collect()
     assert not list(folder.iterdir())
 
 
@@ -129,7 +128,7 @@ async def test_an_environment_without_a_whole_record_is_built_anew(
     assert store.environments == {"abc": b"a tar"}
     (home / "environments" / ".uses" / "trusting" / "abc.json").write_text('{"kind": "tru')
     assert uses.list_uses() == ()
-    await kept.collect(GENEROUS)
+    await kept.collect()
     assert store.environments == {}
 
 
@@ -138,7 +137,7 @@ async def test_an_environment_that_another_process_keeps_locked_is_an_error(
 ) -> None:
     folder = home / "environments" / ".uses" / "trusting"
     folder.mkdir(parents=True)
-    cache = EnvironmentCache(store, Uses(home, "trusting", lock_seconds=0.1), GENEROUS)
+    cache = EnvironmentCache(store, Uses(home, "trusting", lock_seconds=0.1))
     with FileLock(folder / "abc.lock"), pytest.raises(SandboxError, match="has locked"):
         await cache.obtain("abc", (), tar)
 
@@ -153,7 +152,7 @@ async def test_two_processes_build_an_environment_once(
         await finish.wait()
         return b"of the first"
 
-    other = EnvironmentCache(store, Uses(home, "trusting"), GENEROUS)
+    other = EnvironmentCache(store, Uses(home, "trusting"))
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(kept.obtain, "abc", (), slow)
@@ -167,7 +166,7 @@ async def test_two_processes_build_an_environment_once(
 async def test_tending_collects_and_goes_on_after_a_failure(
     store: TrustingBackEnd, uses: Uses, home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kept = EnvironmentCache(store, uses, NOTHING_KEPT, tend_seconds=0.01)
+    kept = EnvironmentCache(store, uses, tend_seconds=0.01)
     await kept.obtain("abc", (), tar)
     unmark(home)
     store.failure = SandboxError("the engine is away")

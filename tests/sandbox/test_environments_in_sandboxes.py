@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -16,7 +15,6 @@ from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.packages.builder import BuildBroker, build_job
 from alita_mcp.settings import Settings
 from tests.sandbox.environment_homes import (
-    NOTHING_KEPT,
     InBubblewrap,
     InDocker,
     InWasm,
@@ -77,11 +75,6 @@ class EnvironmentSuite:
     """Subclasses give the fixtures `sandbox` and `shared_home`."""
 
     @pytest.fixture
-    def index(self) -> Iterator[Index]:
-        with serving() as opened:
-            yield opened
-
-    @pytest.fixture
     def settings(self, shared_home: Path, index: Index) -> Settings:
         return Settings(home=shared_home, package_index=index.url)
 
@@ -122,7 +115,7 @@ class EnvironmentSuite:
             lock = await sandbox.resolve(("fleeting",), silent)
             environment = await sandbox.prepare(lock, silent)
             unmark(settings.home)
-            dropped = {use.digest: use for use in await builder.collect(NOTHING_KEPT)}
+            dropped = {use.digest: use for use in await builder.collect(keep_seconds=0)}
             assert dropped[environment.digest].packages == ("fleeting",)
             assert await sandbox.store.has_environment(environment.digest) is None
             job = Job(

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import uuid
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -23,7 +23,7 @@ from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.settings import Settings
 from tests.sandbox.environment_homes import InBubblewrap, InDocker, silent
 from tests.sandbox.leftovers import bubblewrap_leftovers, docker_leftovers, docker_running, nothing_left
-from tests.sandbox.package_index import Index, serving, wheel
+from tests.sandbox.package_index import Index, wheel
 from tests.sandbox.tars import tar_of
 
 WAIT_SECONDS = 300
@@ -67,11 +67,6 @@ def recorded(home: Path, kind: str) -> set[str]:
 
 class KilledBuilders:
     """Subclasses give `sandbox`, `shared_home`, and how their store looks from outside."""
-
-    @pytest.fixture
-    def index(self) -> Iterator[Index]:
-        with serving() as opened:
-            yield opened
 
     @pytest.fixture
     def settings(self, shared_home: Path, index: Index) -> Settings:

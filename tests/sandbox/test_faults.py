@@ -19,6 +19,7 @@ from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.conftest import skip_or_fail
+from tests.sandbox.environment_homes import silent
 from tests.sandbox.faulty import ADD, in_the_middle, possessions, supervisors
 from tests.sandbox.leftovers import (
     bubblewrap_leftovers,
@@ -191,10 +192,6 @@ async def test_a_disk_without_room_for_environments_keeps_nothing_half_and_works
         result = await sandbox.run(Job(code=code, function="f", arguments={}, environment=environment))
         assert result.value == 7
         await sandbox.aclose()
-
-
-async def silent(_line: str) -> None:
-    return None
 
 
 LANES = 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -50,11 +50,6 @@ async def harm_nobody(hostile: HostilePackage, sandbox: Packaging, index: Index)
 
 class HostileIndexes:
     """Subclasses give the fixtures `sandbox` and `shared_home`: one uv for all of these tests."""
-
-    @pytest.fixture
-    def index(self) -> Iterator[Index]:
-        with serving() as opened:
-            yield opened
 
     @pytest.fixture
     def settings(self, shared_home: Path, index: Index) -> Settings:

@@ -186,22 +186,6 @@ async def test_a_question_that_is_none_is_the_programs_own_error(payload: bytes)
         assert (await inside.answer(1))["error"][0] == "ValueError"
 
 
-@each_case(
-    "door, message",
-    [
-        ("complete", "alita_tool.complete needs the grant 'model', which this tool does not have"),
-        ("call_tool", "alita_tool.call_tool needs the grant 'tools', which this tool does not have"),
-        ("secret", "alita_tool.secret needs the grant 'secrets', which this tool does not have"),
-        ("workspace.read", "alita_tool.workspace needs the grant 'workspace', which this tool does not have"),
-        ("shell", "alita_tool has no service 'shell'"),
-    ],
-)
-async def test_without_a_broker_every_door_names_the_missing_grant(door: str, message: str) -> None:
-    async with serving() as (served, inside):
-        served.take(ask(1, door))
-        assert await inside.answer(1) == {"error": ["PermissionError", message]}
-
-
 async def test_more_questions_than_allowed_break_the_protocol_for_the_inside_counts_too() -> None:
     async with serving(Answers(), calls=2) as (served, inside):
         served.take(ask(1, "hang"))

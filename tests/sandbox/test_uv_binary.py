@@ -6,7 +6,6 @@ import platform
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -23,18 +22,13 @@ from alita_mcp.sandbox.packages.uv_binary import (
     own_uv,
 )
 from alita_mcp.settings import Settings
-from tests.sandbox.package_index import Index, serving, wheel
+from tests.sandbox.environment_homes import silent
+from tests.sandbox.package_index import Index, wheel
 from tests.sandbox.trusting_back_end import TrustingBackEnd
 
 HERE = f"cp311-linux_{platform.machine()}"
 MUSL = f"{HERE}_musl"
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="this machine's uv runs in no sandbox")
-
-
-@pytest.fixture
-def index() -> Iterator[Index]:
-    with serving() as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -53,15 +47,6 @@ def back_end(tmp_path: Path) -> TrustingBackEnd:
     back_end = TrustingBackEnd(tmp_path / "builds")
     back_end.python = MUSL
     return back_end
-
-
-@pytest.fixture
-def at_index(settings: Settings, index: Index) -> Settings:
-    return settings.model_copy(update={"package_index": index.url})
-
-
-async def silent(_line: str) -> None:
-    return None
 
 
 @on_linux
@@ -90,31 +75,18 @@ def test_the_pinned_version_is_one_that_the_package_may_be_installed_with() -> N
 
 @pytest.mark.slow
 @on_linux
-async def test_a_fetched_uv_builds_an_environment(
-    back_end: TrustingBackEnd, at_index: Settings, index: Index, static: dict[str, Wheel]
-) -> None:
-    index.add(*wheel("plain", "1", {"plain.py": "x = 1\n"}))
-    builder = EnvironmentBuilder(back_end, at_index, wheels=static)
-    with anyio.fail_after(120):
-        lock = await builder.resolve(("plain",), silent)
-        await builder.prepare(lock, silent)
-        await EnvironmentBuilder(back_end, at_index, wheels=static).resolve(("plain",), silent)
-    assert [request["task"] for request in back_end.builds] == ["resolve", "install", "resolve"]
-
-
-@pytest.mark.slow
-@on_linux
-async def test_the_indexs_password_goes_to_the_index_alone(
+async def test_a_fetched_uv_builds_an_environment_and_the_indexs_password_goes_to_the_index_alone(
     back_end: TrustingBackEnd, settings: Settings, index: Index, static: dict[str, Wheel]
 ) -> None:
-    with_user = index.url.replace("http://", "http://ada:se%3Acret@")
-    builder = EnvironmentBuilder(
-        back_end, settings.model_copy(update={"package_index": with_user}), wheels=static
-    )
     index.add(*wheel("plain", "1", {"plain.py": "x = 1\n"}))
+    with_user = index.url.replace("http://", "http://ada:se%3Acret@")
+    at_index = settings.model_copy(update={"package_index": with_user})
+    builder = EnvironmentBuilder(back_end, at_index, wheels=static)
     with anyio.fail_after(120):
-        await builder.resolve(("plain",), silent)
+        await builder.prepare(await builder.resolve(("plain",), silent), silent)
+        await EnvironmentBuilder(back_end, at_index, wheels=static).resolve(("plain",), silent)
     assert {headers.get("Authorization") for headers in index.headers[:2]} == {"Basic YWRhOnNlOmNyZXQ="}
+    assert [request["task"] for request in back_end.builds] == ["resolve", "install", "resolve"]
 
 
 @pytest.mark.slow

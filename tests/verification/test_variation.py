@@ -13,7 +13,7 @@ import pytest
 
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
-from alita_mcp.sandbox.workers.hash_seeds import hash_seed
+from alita_mcp.sandbox.workers.calls import hash_seed
 from alita_mcp.settings import Settings
 from alita_mcp.values import Check, Draft, Example, VerificationReport
 from alita_mcp.verification.code.contract import read_contract

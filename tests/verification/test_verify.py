@@ -14,7 +14,7 @@ from alita_mcp import __version__
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.interface import Broker, Environment, Job, Progress, RunResult
-from alita_mcp.sandbox.workers.hash_seeds import hash_seed
+from alita_mcp.sandbox.workers.calls import hash_seed
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example, Lock
 from alita_mcp.verification.examples.trials import SECOND_CLOCK_OFFSET_S

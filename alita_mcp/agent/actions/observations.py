@@ -48,9 +48,8 @@ class Observation:
 class Observations:
     """All observed values of one run; `o0` is the task itself."""
 
-    def __init__(self, run: str, task: str, runs: TaskRuns, prefix: str = "o") -> None:
+    def __init__(self, run: str, task: str, runs: TaskRuns) -> None:
         self._run = run
-        self._prefix = prefix
         self._runs = runs
         self._kept: dict[str, Observation] = {"o0": Observation("o0", "", task, task)}
         self._bytes = 0
@@ -80,7 +79,7 @@ class Observations:
                 hint="Ask for less at once.",
             )
         self._bytes += len(data)
-        name = f"{self._prefix}{number}"
+        name = f"o{number}"
         observation = Observation(
             name, f"alita://tasks/{self._run}/{name}", value, text, sources, is_data, program
         )
@@ -90,7 +89,7 @@ class Observations:
         return observation
 
     def adopt(self, observation: Observation) -> None:
-        """Takes over a value of another agent under its own name."""
+        """Takes over a value of an earlier run under its own name."""
         self._kept[observation.reference] = observation
 
     def value(self, name: str) -> Any:

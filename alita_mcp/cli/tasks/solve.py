@@ -56,7 +56,7 @@ async def solve(
         max_tokens: Stop after this many tokens.
         max_usd: Stop when the models cost this much.
         max_seconds: Stop after this many seconds.
-        plans: Plans to choose from; 0 begins without one.
+        plans: Plans that the first turn may compare; 1 compares none, 0 begins without one.
         no_memory: Neither recall earlier tasks nor remember this one.
         yes: Ask nothing.
 

@@ -45,8 +45,7 @@ class TaskView:
 
     async def show_event(self, event: TaskEvent) -> None:
         """Shows what happened; the end is printed as the result instead."""
-        agent = f"[{event.agent}] " if event.agent else ""
-        text = f"{agent}{one_line(event.text)}"
+        text = one_line(event.text)
         # 1. The end. 2. Without a terminal, a line for each event but the start of a step.
         # 3. On a terminal, a step is in the spinner's line until it ends, and all else is a line above it.
         if event.kind == "finished":

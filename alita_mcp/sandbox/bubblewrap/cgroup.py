@@ -41,11 +41,13 @@ class Cgroup(NamedTuple):
         except OSError as refused:
             raise SandboxError(f"The sandbox cannot be put under its limits: {refused}.") from refused
 
-    def limits(self) -> tuple[int | None, int | None]:
-        """Memory and process limits of a v2 group; None where there is no limit."""
-        if not self.folders:
-            return None, None
-        return _number(self.folders[0] / "memory.max"), _number(self.folders[0] / "pids.max")
+    def holds(self, limits: Limits) -> bool:
+        """Whether it is a v2 group with these limits, or tighter ones."""
+        wanted = {"memory.max": limits.memory_bytes, "pids.max": limits.processes}
+        found = {file: _number(folder / file) for folder in self.folders for file in wanted}
+        return bool(found) and all(
+            limit is not None and limit <= wanted[file] for file, limit in found.items()
+        )
 
     def oom_kills(self) -> int:
         """Number of processes that the kernel killed in this group because memory ran out."""

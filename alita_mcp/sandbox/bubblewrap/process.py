@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager, suppress
 from typing import IO
 
 import anyio
-from anyio.abc import Process
 
 from alita_mcp.errors import SandboxUnavailable
 from alita_mcp.sandbox.bubblewrap.cgroup import Cgroup
@@ -60,8 +59,26 @@ async def start_confined_process(
         SandboxUnavailable: a program that it takes is not there.
         SandboxError: it cannot be put under its limits.
     """
+    environment = {"PATH": _PATH}
+    if os.geteuid() != 0:
+        environment["XDG_RUNTIME_DIR"] = f"/run/user/{os.geteuid()}"  # where systemd-run finds its manager
     with tempfile.TemporaryFile() as complaints:
-        process, transport = await _start(argv, complaints)
+        # pipes of our own, not streams of the event loop: they are read and written without a task switch
+        (stdin, to_it), (from_it, stdout) = os.pipe(), os.pipe()
+        transport = BubblewrapTransport(from_it, to_it, complaints)
+        try:
+            # milliseconds; cut in half it would leave a process without an owner
+            with anyio.CancelScope(shield=True):
+                process = await anyio.open_process(
+                    argv, stdin=stdin, stdout=stdout, stderr=complaints, env=environment, cwd="/",
+                    start_new_session=True,
+                )  # fmt: skip
+        except OSError as missing:
+            transport.close()
+            raise SandboxUnavailable(f"{argv[0]} cannot be started: {missing}.") from missing
+        finally:
+            os.close(stdin)
+            os.close(stdout)
         try:
             transport.cgroup = await confine(process.pid)
             await transport.send(b"go\n")
@@ -76,28 +93,3 @@ async def start_confined_process(
                         continue
                 transport.close()
                 await process.aclose()
-
-
-async def _start(argv: list[str], complaints: IO[bytes]) -> tuple[Process, BubblewrapTransport]:
-    environment = {"PATH": _PATH}
-    if os.geteuid() != 0:
-        environment["XDG_RUNTIME_DIR"] = f"/run/user/{os.geteuid()}"  # where systemd-run finds its manager
-    # pipes of our own, not streams of the event loop: they are read and written without a task switch
-    (stdin, to_it), (from_it, stdout) = os.pipe(), os.pipe()
-    try:
-        # milliseconds; cut in half it would leave a process without an owner
-        with anyio.CancelScope(shield=True):
-            process = await anyio.open_process(
-                argv, stdin=stdin, stdout=stdout, stderr=complaints, env=environment, cwd="/",
-                start_new_session=True,
-            )  # fmt: skip
-    except BaseException as missing:
-        os.close(to_it)
-        os.close(from_it)
-        if isinstance(missing, OSError):
-            raise SandboxUnavailable(f"{argv[0]} cannot be started: {missing}.") from missing
-        raise
-    finally:
-        os.close(stdin)
-        os.close(stdout)
-    return process, BubblewrapTransport(from_it, to_it, complaints)

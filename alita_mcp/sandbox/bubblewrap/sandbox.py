@@ -127,8 +127,7 @@ class BubblewrapSandbox(IsolatedSandbox):
         with anyio.move_on_after(_SETTLE_SECONDS):
             while True:
                 group = self._cgroups.group_of(pid)
-                memory, processes = group.limits()
-                if _at_most(memory, limits.memory_bytes) and _at_most(processes, limits.processes):
+                if group.holds(limits):
                     return group
                 await anyio.sleep(0.01)
         raise SandboxError("systemd applied no limits to the sandbox.", hint=DELEGATE)
@@ -144,10 +143,6 @@ def _confinement(limits: Limits) -> Confinement:
         engine_filter=False,
     )
     return Confinement(demands=demands)
-
-
-def _at_most(found: int | None, limit: int) -> bool:
-    return found is not None and found <= limit
 
 
 def _find_tools() -> tuple[str, Interpreter]:

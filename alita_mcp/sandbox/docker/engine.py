@@ -42,7 +42,8 @@ class Engine:
         self._has_gvisor: bool | None = None
         self._opening = anyio.Lock()
         self._pulling = anyio.Lock()
-        self._threads: anyio.CapacityLimiter | None = None
+        # no bound of its own: `max_workers` bounds the containers, and each reads in one thread
+        self._threads = anyio.CapacityLimiter(math.inf)
 
     async def call(self, action: Callable[[Any], T]) -> T:
         """Runs `action(client)` in a thread.
@@ -64,7 +65,7 @@ class Engine:
 
     async def run_blocking(self, action: Callable[[], T]) -> T:
         """Runs a blocking read or write of a container's stream in a thread; cancelling does not wait for it."""
-        return await anyio.to_thread.run_sync(action, limiter=self._limiter(), abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(action, limiter=self._threads, abandon_on_cancel=True)
 
     async def ensure_image(self, progress: Progress | None = None) -> None:
         """Pulls the image when it is not here; from the first use on it is the one of the recorded digest.
@@ -155,12 +156,7 @@ class Engine:
             ) from problem
 
     async def _in_thread(self, action: Callable[[], T]) -> T:
-        return await anyio.to_thread.run_sync(lambda: _translate_errors(action), limiter=self._limiter())
-
-    def _limiter(self) -> anyio.CapacityLimiter:
-        # no bound of its own: `max_workers` bounds the containers, and each reads in one thread
-        self._threads = self._threads or anyio.CapacityLimiter(math.inf)
-        return self._threads
+        return await anyio.to_thread.run_sync(lambda: _translate_errors(action), limiter=self._threads)
 
     def _reap(self) -> None:
         """Removes containers of our owners that are gone: what a crash between create and start left."""

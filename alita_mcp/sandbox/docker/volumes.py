@@ -39,7 +39,7 @@ class Volumes(Store):
         return volume if await self._engine.call(partial(_exists, volume=volume)) else None
 
     async def store_environment(self, digest: str, tar: bytes) -> str:
-        """Fills a new volume through a container."""
+        """Fills the volume through a container."""
         await self._engine.ensure_image()
         volume = volume_name(digest)
         tar = await anyio.to_thread.run_sync(plain_tar, tar)
@@ -68,8 +68,10 @@ def _holder(volume: str) -> str:
 
 
 def _fill(client: Any, engine: Engine, volume: str, tar: bytes) -> None:
-    _drop(client, volume)  # of a builder that was killed
-    client.volumes.create(volume, labels={_LABEL: volume})
+    # a builder that was killed may have left a container, and part of the same files
+    remove_container(client, _holder(volume))
+    if not _exists(client, volume):
+        client.volumes.create(volume, labels={_LABEL: volume})
     # a container that is never started
     mount = client.api.create_host_config(
         binds={volume: {"bind": PACKAGES, "mode": "rw"}}, network_mode="none"

@@ -29,6 +29,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+Report = Callable[[str], object]
+"""Takes a line of progress."""
 MAX_NOTES = 60
 MAX_NOTE = 500
 PIECE = 700 << 10
@@ -80,7 +82,7 @@ def main(payload: str, result: str) -> None:
         _carry_out(request, Path(payload).parent, file, partial(print, flush=True))
 
 
-def _carry_out(request: dict[str, Any], work: Path, file: Any, report: Callable[[str], object]) -> None:
+def _carry_out(request: dict[str, Any], work: Path, file: Any, report: Report) -> None:
     if request["authorities"]:
         (work / "ca.pem").write_text(request["authorities"], "utf-8")
     task = {"resolve": _resolve, "install": _install}[request["task"]]
@@ -93,28 +95,25 @@ def _carry_out(request: dict[str, Any], work: Path, file: Any, report: Callable[
         _pack(file, folder)
 
 
-def _resolve(
-    request: dict[str, Any], work: Path, report: Callable[[str], object]
-) -> tuple[dict[str, Any], None]:
+def _resolve(request: dict[str, Any], work: Path, report: Report) -> tuple[dict[str, Any], None]:
     wanted, found = work / "requirements.in", work / "pylock.toml"
     wanted.write_text("\n".join(request["packages"]) + "\n", "utf-8")
     options = ["--generate-hashes", "--format", "pylock.toml", "--output-file", str(found), str(wanted)]
     _run_uv(request, work, report, "compile", *options)
-    packages = []
+    lines = []
     for item in tomllib.loads(found.read_text("utf-8")).get("packages", []):
         # the hashes of all its wheels that fit the Python, since uv names no others; on the host, pure ones if any
         wheels = item.get("wheels", [])
         pure = [wheel for wheel in wheels if urlsplit(wheel.get("url", "")).path.endswith("-none-any.whl")]
-        hashes = {wheel["hashes"].get("sha256", "") for wheel in ("on_host" in request and pure) or wheels}
-        packages.append({"name": item["name"], "version": item["version"], "sha256": sorted(hashes - {""})})
-    if unproved := [package["name"] for package in packages if not package["sha256"]]:
-        raise Rejected(f"error: The index tells no SHA-256 hash of {', '.join(unproved)}")
-    return {"status": 0, "packages": packages}, None
+        chosen = pure if "on_host" in request and pure else wheels
+        hashes = sorted({wheel["hashes"].get("sha256", "") for wheel in chosen} - {""})
+        if not hashes:
+            raise Rejected(f"error: The index tells no SHA-256 hash of {item['name']}")
+        lines.append(" --hash=sha256:".join([f"{item['name']}=={item['version']}", *hashes]))
+    return {"status": 0, "requirements": lines}, None
 
 
-def _install(
-    request: dict[str, Any], work: Path, report: Callable[[str], object]
-) -> tuple[dict[str, Any], Path]:
+def _install(request: dict[str, Any], work: Path, report: Report) -> tuple[dict[str, Any], Path]:
     target = work / "target"
     target.mkdir()
     lock = work / "requirements.lock"
@@ -148,9 +147,7 @@ def _install(
     return {"status": 0}, target
 
 
-def _run_uv(
-    request: dict[str, Any], work: Path, report: Callable[[str], object], command: str, *options: str
-) -> None:
+def _run_uv(request: dict[str, Any], work: Path, report: Report, command: str, *options: str) -> None:
     """Runs `uv pip`.
 
     Raises:

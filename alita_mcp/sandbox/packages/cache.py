@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Environment
-from alita_mcp.sandbox.packages.uses import Bounds, Use, Uses, environments_to_drop
+from alita_mcp.sandbox.packages.uses import KEEP_SECONDS, Use, Uses, environments_to_drop
 
 TEND_SECONDS = 300.0
 """Well below `IN_USE_SECONDS`: what workers have open counts as used each time."""
@@ -60,10 +60,7 @@ class Store(Protocol):
 class EnvironmentCache:
     """Cache of one back end's built environments, kept by lock digest."""
 
-    def __init__(
-        self, store: Store, uses: Uses, bounds: Bounds, *, tend_seconds: float = TEND_SECONDS
-    ) -> None:
-        self._bounds = bounds
+    def __init__(self, store: Store, uses: Uses, *, tend_seconds: float = TEND_SECONDS) -> None:
         self._tend_seconds = tend_seconds
         self._store = store
         self._uses = uses
@@ -103,8 +100,8 @@ class EnvironmentCache:
         finally:
             self._open[digest] -= 1
 
-    async def collect(self, bounds: Bounds | None = None) -> tuple[Use, ...]:
-        """Drops environments over the bounds, which are returned, and unfinished ones of killed builders.
+    async def collect(self, keep_seconds: float = KEEP_SECONDS) -> tuple[Use, ...]:
+        """Drops environments that are too old or too many, which are returned, and unfinished ones of killed builders.
 
         Raises:
             SandboxError: the store or the home failed.
@@ -117,7 +114,7 @@ class EnvironmentCache:
             if self._uses.read_use(digest) is None:
                 await self._drop(digest)
         uses = await to_thread.run_sync(self._uses.list_uses)
-        surplus = environments_to_drop(uses, bounds or self._bounds, time.time())
+        surplus = environments_to_drop(uses, time.time(), keep_seconds)
         return tuple([use for use in surplus if await self._drop(use.digest)])
 
     async def tend(self) -> None:

@@ -6,27 +6,23 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Annotated, Any, Protocol
+from typing import Any, Protocol
 
 from anyio import to_thread
-from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import ValidationError
 
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.network.proxy import PROXY
 from alita_mcp.sandbox.packages.cache import EnvironmentCache, Store
 from alita_mcp.sandbox.packages.lockfile import (
-    MAX_HASHES,
-    MAX_LOCKED,
     environment_digest,
     read_lock,
     read_requirements,
 )  # fmt: skip
 from alita_mcp.sandbox.packages.package_index import authorities_to_trust, package_index
 from alita_mcp.sandbox.packages.tar import PROGRAM_MODE, tar_of_file
-from alita_mcp.sandbox.packages.uses import KEPT, Uses
+from alita_mcp.sandbox.packages.uses import Uses
 from alita_mcp.sandbox.packages.uv_binary import NAME_INSIDE, PINNED, Wheel, fetch_program, find_uv, own_uv
 from alita_mcp.sandbox.packages.uv_failure import failure_of
 from alita_mcp.sandbox.wire.link import PACKAGES
@@ -65,29 +61,13 @@ class BackEnd(Protocol):
         ...
 
 
-class Resolved(Value):
-    """Package as uv resolved it."""
-
-    name: str = Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=200)
-    version: str = Field(max_length=80)
-    sha256: tuple[Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")], ...] = Field(
-        min_length=1, max_length=MAX_HASHES
-    )
-    """Of every wheel of that version that fits."""
-
-    @property
-    def line(self) -> str:
-        """Line of the lock for this package."""
-        hashes = " ".join(f"--hash=sha256:{sha256}" for sha256 in sorted(set(self.sha256)))
-        return f"{canonicalize_name(self.name)}=={Version(self.version)} {hashes}"
-
-
 class BuilderReport(Value):
     """First line of a builder program's result."""
 
     status: int
     notes: tuple[str, ...] = ()
-    packages: tuple[Resolved, ...] = Field(default=(), max_length=MAX_LOCKED)
+    requirements: tuple[str, ...] = ()
+    """Lines of a lock, of resolved packages."""
 
 
 class EnvironmentBuilder(EnvironmentCache):
@@ -101,7 +81,7 @@ class EnvironmentBuilder(EnvironmentCache):
         wheels: Mapping[str, Wheel] = PINNED,
         fetch_seconds: int = FETCH_SECONDS,
     ) -> None:
-        super().__init__(back_end.store, Uses(settings.home, back_end.kind), KEPT)
+        super().__init__(back_end.store, Uses(settings.home, back_end.kind))
         self._back_end = back_end
         self._settings = settings
         self._fetch_seconds = fetch_seconds
@@ -115,13 +95,12 @@ class EnvironmentBuilder(EnvironmentCache):
             return Lock(python=python)
         await progress(f"resolving {', '.join(wanted)}")
         answer, _ = await self._ask({"task": "resolve", "packages": wanted}, wanted, python, progress)
+        lock = Lock(requirements=tuple(sorted(answer.requirements)), python=python)
         try:
-            lines = sorted(package.line for package in answer.packages)
-        except InvalidVersion as strange:
-            raise PackagesRejected(
-                f"The index offers a package with an invalid version: {strange}."
-            ) from strange
-        return Lock(requirements=tuple(lines), python=python)
+            read_lock(lock)
+        except PackagesRejected as strange:
+            raise SandboxError(f"The builder gave an invalid answer: {strange}") from strange
+        return lock
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
         """The environment for a lock, built at most once; errors as in the interface."""

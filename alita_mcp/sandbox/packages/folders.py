@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import uuid
 from pathlib import Path
 
 from anyio import to_thread
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.owner import ProcessOwner
 from alita_mcp.sandbox.packages.cache import Store
 from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.sandbox.packages.tar import FOLDER_MODE, plain_entries
@@ -30,7 +28,7 @@ class Folders(Store):
 
     def find(self, digest: str) -> str | None:
         """The folder of a digest, when it is complete."""
-        folder = self._place(digest)
+        folder, _ = self._places(digest)
         return str(folder) if folder.is_dir() else None
 
     async def has_environment(self, digest: str) -> str | None:
@@ -42,15 +40,11 @@ class Folders(Store):
         return await to_thread.run_sync(self._unpack, digest, tar)
 
     async def list_environments(self) -> frozenset[str]:
-        """Digests of all that is stored, since only this home stores here; removes what killed builders left."""
+        """Digests of all that is stored, in part or as a whole: only this home stores any in the folder."""
 
         def names() -> frozenset[str]:
-            for partial in self._root.glob(f"{_PARTIAL}*"):  # of builders that were killed
-                owner = ProcessOwner.parse(partial.name.removeprefix(_PARTIAL).rpartition("-")[0])
-                if owner is not None and owner.is_gone():
-                    shutil.rmtree(partial, ignore_errors=True)
-            found = (folder.name for folder in self._root.glob("*") if folder.is_dir())
-            return frozenset(name for name in found if _MADE.fullmatch(name))
+            folders = [place.name.removeprefix(_PARTIAL) for place in self._root.glob("*") if place.is_dir()]
+            return frozenset(filter(_MADE.fullmatch, folders))
 
         return await to_thread.run_sync(names)
 
@@ -60,8 +54,9 @@ class Folders(Store):
         return True
 
     def _unpack(self, digest: str, tar: bytes) -> str:
-        folder, partial = self._place(digest), self._partial()
+        folder, partial = self._places(digest)
         try:
+            shutil.rmtree(partial, ignore_errors=True)  # of a builder that was killed
             partial.mkdir(parents=True)
             unpack(tar, partial)
             partial.chmod(self._mode)
@@ -74,20 +69,20 @@ class Folders(Store):
         return str(folder)
 
     def _drop(self, digest: str) -> None:
-        folder, doomed = self._place(digest), self._partial()
+        folder, partial = self._places(digest)
+        shutil.rmtree(partial, ignore_errors=True)
         try:
-            folder.rename(doomed)
+            folder.rename(partial)
         except FileNotFoundError:
             return
         except OSError as problem:
             raise SandboxError(f"The environment {folder} cannot be removed: {problem}.") from problem
-        shutil.rmtree(doomed, ignore_errors=True)
+        shutil.rmtree(partial, ignore_errors=True)
 
-    def _partial(self) -> Path:
-        return self._root / f"{_PARTIAL}{ProcessOwner.this_process()}-{uuid.uuid4().hex[:8]}"
-
-    def _place(self, digest: str) -> Path:
-        return self._root / digest_name(digest)
+    def _places(self, digest: str) -> tuple[Path, Path]:
+        """Where an environment lies, and where it is made and removed."""
+        name = digest_name(digest)
+        return self._root / name, self._root / f"{_PARTIAL}{name}"
 
 
 def unpack(tar: bytes, folder: Path) -> None:

@@ -10,10 +10,9 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.file_locks import is_lock_held, wait_for_lock
@@ -22,50 +21,40 @@ from alita_mcp.values import Value
 
 IN_USE_SECONDS = 900.0
 """What was used so recently is in use: each process notes more often what its workers have open."""
+KEEP_SECONDS = 30 * 86_400.0
+"""So long an environment is kept without use."""
+MAX_BYTES = 4 << 30
+"""So large all of them may be together."""
 LOCK_SECONDS = 900.0
 """How long the build of the same environment by another process is waited for."""
 
 
 class Record(Value):
-    """Stored facts about a complete environment."""
+    """Stored facts about a complete environment; earlier versions stored more."""
 
-    kind: str
+    model_config = ConfigDict(extra="ignore")
     packages: tuple[str, ...]
     size_bytes: int
-    made_at: str
-    """ISO 8601, UTC."""
 
 
-class Use(Value):
+class Use(Record):
     """Use of one environment, as its home records it."""
 
     digest: str
-    packages: tuple[str, ...]
-    size_bytes: int
-    """0 where it is unknown."""
     last_used: float
     """Seconds since the epoch."""
     in_use: bool
 
 
-class Bounds(Value):
-    """Limits of the stored environments: age in seconds and size in bytes."""
-
-    keep_seconds: float
-    max_bytes: int
-
-
-KEPT = Bounds(keep_seconds=30 * 86_400.0, max_bytes=4 << 30)
-"""Thirty days without use, or 4 GiB together."""
-
-
-def environments_to_drop(uses: Sequence[Use], bounds: Bounds, now: float) -> tuple[Use, ...]:
-    """The environments to drop, least recently used first; never one in use."""
+def environments_to_drop(
+    uses: Sequence[Use], now: float, keep_seconds: float, max_bytes: int = MAX_BYTES
+) -> tuple[Use, ...]:
+    """The environments to drop, least recently used first, until the rest is young and fits; never one in use."""
     size = sum(use.size_bytes for use in uses)
     chosen: list[Use] = []
     for use in sorted(uses, key=lambda use: use.last_used):
-        expired = now - use.last_used >= bounds.keep_seconds
-        if not use.in_use and (expired or size > bounds.max_bytes):
+        expired = now - use.last_used >= keep_seconds
+        if not use.in_use and (expired or size > max_bytes):
             chosen.append(use)
             size -= use.size_bytes
     return tuple(chosen)
@@ -77,7 +66,6 @@ class Uses:
     def __init__(self, home: Path, kind: str, lock_seconds: float = LOCK_SECONDS) -> None:
         self._lock_seconds = lock_seconds
         self._folder = home / "environments" / ".uses" / kind
-        self._kind = kind
 
     async def home_id(self) -> str:
         """Identifier of this home, unique because engines may be shared.
@@ -112,8 +100,7 @@ class Uses:
         Raises:
             SandboxError: the home cannot be written.
         """
-        made_at = datetime.now(UTC).isoformat(timespec="seconds")
-        record = Record(kind=self._kind, packages=packages, size_bytes=size_bytes, made_at=made_at)
+        record = Record(packages=packages, size_bytes=size_bytes)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._record_file(digest).write_text(record.model_dump_json(), "utf-8")
@@ -132,13 +119,8 @@ class Uses:
             record, last_used = Record.model_validate_json(file.read_bytes()), file.stat().st_mtime
         except (OSError, ValidationError):
             return None
-        return Use(
-            digest=digest,
-            packages=record.packages,
-            size_bytes=record.size_bytes,
-            last_used=last_used,
-            in_use=time.time() - last_used < IN_USE_SECONDS,
-        )
+        in_use = time.time() - last_used < IN_USE_SECONDS
+        return Use(**record.model_dump(), digest=digest, last_used=last_used, in_use=in_use)
 
     def forget_record(self, digest: str) -> None:
         """Removes the record of an environment; call it under the lock."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import secrets
 from contextlib import closing
-from functools import partial
+from functools import cache, partial
 from typing import Annotated
 
 import anyio
@@ -21,7 +23,6 @@ from alita_mcp.sandbox.wire.frames import Frame, Kind
 from alita_mcp.sandbox.wire.link import GRACE_SECONDS, PACKAGES, Worker, WorkerLost, WorkerStale
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
 from alita_mcp.sandbox.workers.call_session import CallSession
-from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from alita_mcp.texts import map_texts
 from alita_mcp.values import Limits, Value
 
@@ -48,8 +49,6 @@ class EndReport(Value):
     """Bytes that a call wrote to stdout and stderr, also those that were not kept."""
     signal: int = 0
     exit_code: int = 0
-    single_use: str = ""
-    """Of LOADED: what the import left that two calls would share."""
 
 
 class FrameCollector:
@@ -172,8 +171,6 @@ async def _load(worker: Worker, job: Job) -> FrameCollector:
     while not collected.take(await worker.next_frame()):
         continue
     worker.loaded = collected.head is not None and collected.head.status == "ok"
-    if collected.head is not None and collected.head.single_use:
-        worker.single_use = collected.head.single_use
     return collected
 
 
@@ -227,3 +224,17 @@ def _text(kept: bytearray, written: int) -> str:
 def _clean(text: str) -> str:
     """Text from inside without halves of surrogate pairs, which no pydantic value takes."""
     return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
+
+
+def hash_seed(code: str, clock_offset_s: int) -> int:
+    """PYTHONHASHSEED of all calls of this code under this clock: constant in this process, unpredictable outside.
+
+    Gates and real calls get theirs here, so that code cannot tell a rehearsal by it; another clock is another seed.
+    """
+    word = f"{clock_offset_s} {code}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(word, key=_seed_key(), digest_size=4).digest(), "big")
+
+
+@cache
+def _seed_key() -> bytes:
+    return secrets.token_bytes(32)

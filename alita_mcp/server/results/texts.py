@@ -86,7 +86,7 @@ def _text_of_created(outcome: Fields) -> str:
     differs = outcome.get("differs")
     return text + (
         _questions(outcome)
-        or (f"Compared with {', '.join(outcome['similar'][1:])}: {differs[0]}." if differs else "")
+        or (f"Compared with {', '.join(outcome['similar'])}: {differs[0]}." if differs else "")
         or _how_to_verify(outcome)
         or (
             f"Verified: {outcome['rests_on']}." if outcome.get("rests_on") else f"Report: {outcome['report']}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import anyio
 
@@ -24,8 +25,6 @@ from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.values import ToolContract
 
-AT_ONCE = 4
-R = TypeVar("R")
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -83,7 +82,7 @@ class CandidateSampler:
             )
             return answer.value
 
-        return await draw_all(draw, len(numbers), at_once=len(numbers))
+        return await draw_all(draw, len(numbers))
 
     async def draw_candidate(self, brief: Brief, index: int) -> CandidateCode:
         """One module, blind to tests and to other candidates.
@@ -126,25 +125,14 @@ async def draw_both(first: Callable[[], Awaitable[S]], second: Callable[[], Awai
     Raises:
         AlitaError: one of them failed.
     """
-    found: list[S] = []
-    also: list[T] = []
-    failures: list[AlitaError] = []
-
-    async def run(draw: Callable[[], Awaitable[R]], results: list[R]) -> None:
-        try:
-            results.append(await draw())
-        except AlitaError as failure:
-            failures.append(failure)
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(run, first, found)
-        group.start_soon(run, second, also)
-    if failures:
-        raise failures[0]
-    return found[0], also[0]
+    results = await _run_all([first, second])
+    for result in results:
+        if isinstance(result, AlitaError):
+            raise result
+    return results[0], results[1]
 
 
-async def draw_all(draw: Callable[[int], Awaitable[T]], count: int, at_once: int = AT_ONCE) -> list[T]:
+async def draw_all(draw: Callable[[int], Awaitable[T]], count: int) -> list[T]:
     """The draws that succeeded, in order.
 
     Raises:
@@ -152,27 +140,28 @@ async def draw_all(draw: Callable[[int], Awaitable[T]], count: int, at_once: int
         ModelError: none succeeded.
         AlitaError: something else than a model failed.
     """
-    found: dict[int, T] = {}
-    failures: list[AlitaError] = []
-    limiter = anyio.CapacityLimiter(at_once)
-
-    def ends_all(failure: AlitaError) -> bool:
-        return isinstance(failure, BudgetSpent) or not isinstance(failure, ModelError)
-
-    async def one(index: int) -> None:
-        async with limiter:
-            try:
-                found[index] = await draw(index)
-            except AlitaError as failure:
-                failures.append(failure)
-                if ends_all(failure):
-                    group.cancel_scope.cancel()
-
+    results = await _run_all([partial(draw, index) for index in range(count)])
+    failures = [result for result in results if isinstance(result, AlitaError)]
     # one failed draw is left out; a spent budget, or anything but a model's failure, ends them all
+    for failure in failures:
+        if isinstance(failure, BudgetSpent) or not isinstance(failure, ModelError):
+            raise failure
+    if len(failures) == len(results):
+        raise failures[0]
+    return [result for result in results if not isinstance(result, AlitaError)]
+
+
+async def _run_all(draws: Sequence[Callable[[], Awaitable[Any]]]) -> list[Any]:
+    """The result of each draw, or its failure; all run at once."""
+    results: list[Any] = [None] * len(draws)
+
+    async def run(place: int) -> None:
+        try:
+            results[place] = await draws[place]()
+        except AlitaError as failure:
+            results[place] = failure
+
     async with anyio.create_task_group() as group:
-        for index in range(count):
-            group.start_soon(one, index)
-    decisive = next(filter(ends_all, failures), None)
-    if decisive is not None or not found:
-        raise decisive or failures[0]
-    return [found[index] for index in sorted(found)]
+        for place in range(len(draws)):
+            group.start_soon(run, place)
+    return results

@@ -18,7 +18,6 @@ from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.selection import NoSelection, Round
 from alita_mcp.values import Draft, Example
 from alita_mcp.verification.agreement import Prepared, extend_matrix, prepare_draft, run_row
-from alita_mcp.verification.findings import fail_check
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 T = TypeVar("T")
@@ -126,24 +125,13 @@ class Rounds:
         )
 
     async def _prepare_candidate(self, candidate: CandidateCode) -> Prepared:
-        """A candidate that can be run, or why it cannot: a package, a gate, or another signature than specified."""
+        """A candidate that can be run, or why it cannot: a package or a gate."""
         draft = self.make_draft(candidate, self._request.tests)
         packages = () if self._request.packages else draft.packages
         unfit = await self._work.context.packages.failure(packages)
         if unfit is not None:
             return Prepared(draft, failure=unfit)
-        prepared = await prepare_draft(draft, self._rehearsal, self._work.on_stage)
-        if prepared.failure is not None or prepared.contract is None:
-            return prepared
-        specified, declared = (
-            {name: node.get("type") for name, node in contract.input_schema["properties"].items()}
-            for contract in (self._specification.contract(), prepared.contract)
-        )
-        if specified == declared:
-            return prepared
-        fix = f"Write `{self._specification.signature}` word for word."
-        message = "the signature is not the specified one"
-        return replace(prepared, failure=fail_check("schema", message, fix))
+        return await prepare_draft(draft, self._rehearsal, self._work.on_stage)
 
     def make_draft(self, candidate: CandidateCode, examples: tuple[Example, ...]) -> Draft:
         """The draft of a candidate with these examples."""

@@ -13,7 +13,7 @@ import anyio
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.sandbox.interface import Environment, Job, RunResult, RunStatus, Sandbox
-from alita_mcp.sandbox.workers.hash_seeds import hash_seed
+from alita_mcp.sandbox.workers.calls import hash_seed
 from alita_mcp.values import Draft, Example, ToolContract, Value
 from alita_mcp.verification.findings import encodable
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal

@@ -22,7 +22,7 @@ RUN = "5" * 32
 Said = tuple[EventKind, str, dict[str, Any]]
 PLAN = {
     "chosen": {
-        "steps": [{"need": "read the sales", "way": "reuse", "tool": "read_csv"}, {"need": "sum them"}]
+        "steps": [{"action": "read_csv", "need": "the sales"}, {"action": "run_code", "need": "sum them"}]
     }
 }
 

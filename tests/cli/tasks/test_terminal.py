@@ -48,7 +48,7 @@ def test_the_live_view_shows_plan_steps_and_spending_and_leaves_the_answer_last(
     status, shown = start("steps", "x", rows=20, columns=100).end()
     rows = [row.strip() for row in rows_of(shown)]
     assert status == 0
-    assert "1. read the sales (reuse read_csv)" in rows
+    assert "1. read_csv: the sales" in rows
     assert "✗ 40. run_code failed  1.5 s" in rows
     assert "✓ 39. run_code  1.5 s" in rows
     assert "(39 steps, 0.3900 USD; Ctrl-C stops" in shown

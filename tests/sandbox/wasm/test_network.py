@@ -26,15 +26,9 @@ from tests.tables import each_case
 pytestmark = pytest.mark.process
 
 RESPONSES = {
-    b"/chunked": b"HTTP/1.1 200 OK\r\nX-Own: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n",
     b"/until-the-end": b"HTTP/1.0 200 OK\r\n\r\nno length",
     b"/short": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc",
-    b"/cut": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc",
     b"/none": b"",
-    b"/strange": b"no HTTP at all\r\n\r\n",
-    b"/split": b"HTTP/1.1 200 OK\r\nX-Own: a\r\n b\r\nContent-Length: 0\r\n\r\n",
-    b"/error": b"HTTP/1.1 418 Teapot\r\nContent-Length: 5\r\n\r\nshort",
-    b"/no-content": b"HTTP/1.1 204 None\r\n\r\n",
     b"/long": b"HTTP/1.1 200 OK\r\nContent-Length: 600000\r\n\r\n" + b"x" * 600_000,
 }
 """What a raw site answers, by path."""
@@ -155,14 +149,6 @@ return connection.getresponse().read().count(b'x')
 """,
         1_500_000,
     ),
-    "a response in chunks": (
-        f"""{CONNECT}
-connection.request('GET', '/chunked')
-answer = connection.getresponse()
-return [answer.status, answer.getheader('x-own'), answer.read().decode()]
-""",
-        [200, "a", "abcdefg"],
-    ),
     "a response without a length": ("return get(f'http://api.test:{port}/until-the-end')", [200, "no length"]),
     "a long response in pieces": (
         """
@@ -172,24 +158,11 @@ return [answer.headers['Content-Length'], sizes]
 """,
         ["600000", [250_000, 250_000, 100_000, 0]],
     ),
-    "HEAD, and a response without a body": (
-        f"""{CONNECT}
-connection.request('HEAD', '/long')
-first = connection.getresponse()
-told = [first.status, first.getheader('content-length'), len(first.read())]
-connection.request('GET', '/no-content')
-return [told, len(connection.getresponse().read())]
-""",
-        [[200, "600000", 0], 0],
-    ),
-    "a status that is an error": ("return attempt(lambda: get(f'http://api.test:{port}/error'))", [418, "short"]),
     "fewer bytes than announced": (
         "return attempt(lambda: get(f'http://api.test:{port}/short'))",
         ["IncompleteRead", "IncompleteRead(3 bytes read, 7 more expected)"],
     ),
-    "chunks that are cut": ("return attempt(lambda: get(f'http://api.test:{port}/cut'))[0]", "IncompleteRead"),
     "no response": ("return attempt(lambda: get(f'http://api.test:{port}/none'))[0]", "RemoteDisconnected"),
-    "no HTTP": ("return attempt(lambda: get(f'http://api.test:{port}/strange'))[0]", "BadStatusLine"),
     "nobody listens": ("return attempt(lambda: get('http://api.test:9/'))", [502, "api.test:9 cannot be reached"]),
     "another Host header": (
         """

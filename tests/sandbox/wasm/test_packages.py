@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 from tests.sandbox.environment_homes import InWasm, silent
-from tests.sandbox.package_index import Index, serving, wheel
+from tests.sandbox.package_index import Index, wheel
 
 NATIVE_TAG = "cp314-cp314-manylinux_2_28_x86_64"
 NATIVE = "cpython-314-x86_64-linux-gnu.so"
@@ -131,11 +130,6 @@ def damage(folder: Path) -> None:
 
 class TestPackages(InWasm):
     """One home; an index of hand-made wheels for each test."""
-
-    @pytest.fixture
-    def index(self) -> Iterator[Index]:
-        with serving() as opened:
-            yield opened
 
     @pytest.fixture
     def settings(self, shared_home: Path, index: Index) -> Settings:

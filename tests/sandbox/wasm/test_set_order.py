@@ -7,7 +7,7 @@ import textwrap
 from typing import Any
 
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.workers.hash_seeds import hash_seed
+from alita_mcp.sandbox.workers.calls import hash_seed
 from tests.sandbox.arena import Arena
 
 WORDS = [
