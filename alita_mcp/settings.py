@@ -172,10 +172,10 @@ class Settings(BaseSettings):
     task_usd: float = Field(default=2.0, ge=0)
     """What the models of one task may cost where their prices are known; 0: anything."""
     memory: bool = True
-    """Whether tasks are remembered: what happened, facts with their sources, steps that worked."""
+    """Whether tasks are remembered: programs that answered them, facts with their sources, profiles of files."""
     search: str = Field(default="", pattern=r"^[a-z_, ]*$")
-    """Search back ends of the web agent, in order: `package_index`, `github`, `searxng`, `tavily`, `brave`.
-    Empty: those that have a key or an address, and with a model the two that need none."""
+    """Search back ends of the web agent, in order: `github`, `searxng`, `tavily`, `brave`.
+    Empty: those that have a key or an address, and with a model `github`, which needs none."""
     searxng_url: str | None = None
     """Base URL of a SearXNG whose JSON format is on."""
     web_allow: str = Field(default="", pattern=r"^[\w.:,\[\]\- ]*$")
@@ -235,11 +235,11 @@ RETIRED = {
     "ALITA_BUDGET_SECONDS": "ALITA_BUDGET_USD is the limit to set",
     "ALITA_BUDGET_TOKENS": "ALITA_BUDGET_USD is the limit to set",
     "ALITA_DOCKER_RUNTIME": "gVisor is used wherever the Docker engine has it",
-    "ALITA_EMBEDDER_BASE_URL": "write ALITA_EMBEDDER='NAME base_url=URL'",
+    "ALITA_EMBEDDER_BASE_URL": "ALITA_EMBEDDER takes a class of your own: module:Class",
     "ALITA_GITHUB_TOKEN": "set GITHUB_TOKEN",
     "ALITA_GITHUB_URL": "only github.com is searched",
     "ALITA_LEARN": "`alita tool forget` takes learned words back",
-    "ALITA_MAX_RESULT_BYTES": "it is 256,000 bytes",
+    "ALITA_MAX_RESULT_BYTES": "it is 40,000 characters",
     "ALITA_MAX_SANDBOX_MEMORY_MB": "it grows with ALITA_MAX_WORKERS, from 4 GB on",
     "ALITA_MODEL_IMPLEMENTER": "set ALITA_MODEL_CODER",
     "ALITA_PACKAGE_INDEX_CA": "set SSL_CERT_FILE",

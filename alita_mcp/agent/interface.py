@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from alita_mcp.agent.values import TaskEvent
 from alita_mcp.research.values import Source
@@ -15,36 +15,6 @@ from alita_mcp.values import Value
 OnEvent = Callable[[TaskEvent], Awaitable[None]]
 AskPerson = Callable[[str], Awaitable[str | None]]
 """Asks the person a question; None where no person is connected or none answered."""
-
-
-class RecipeStep(Value):
-    """A step that worked."""
-
-    tool: str
-    """Library tool, or agent tool such as `run_code`."""
-    need: str
-    """What it was for."""
-    arguments: dict[str, Any] = Field(default_factory=dict)
-    """With `{parameter}` in place of what changes from task to task."""
-
-
-class Episode(Value):
-    """One run, as it is remembered."""
-
-    run: str
-    task: str
-    solved: bool
-    answer: str
-    at: str
-    tools_used: tuple[str, ...] = ()
-    tools_made: tuple[str, ...] = ()
-    steps: tuple[RecipeStep, ...] = ()
-    """Steps that worked, in order, with the arguments as they were; a recipe is made of them."""
-    failed: tuple[str, ...] = ()
-    """Tools whose calls failed, once each."""
-    calls: int = 0
-    cost_usd: float | None = None
-    seconds: float = 0.0
 
 
 class Fact(Value):
@@ -56,19 +26,6 @@ class Fact(Value):
     kind: Literal["fact", "lesson"] = "fact"
     source: Source
     """Where it was read, or `run:ID`."""
-
-
-class Recipe(Value):
-    """Steps that worked for a kind of task."""
-
-    model_config = ConfigDict(extra="ignore")  # earlier releases recorded time and cost too
-
-    id: str
-    task: str
-    """With `{parameter}` in place of what changes."""
-    steps: tuple[RecipeStep, ...] = ()
-    successes: int = 0
-    failures: int = 0
 
 
 class RecalledValue(Value):

@@ -1,161 +1,103 @@
-"""Plan keeper: chooses the plan that the model follows, and another one when a step fails.
-
-The choice itself is `agent.planning`, pure; this asks the planner's model for candidates and reports the choice.
-"""
+"""Keeper of one run's plans: read from the model's turns, and compared for a long task or after a failure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from alita_mcp.agent import prompts
-from alita_mcp.agent.actions.abilities import FoundTool
-from alita_mcp.agent.interface import Recalled
-from alita_mcp.agent.planning.choice import (
-    LEAST_VALUE,
-    Choice,
-    OutcomeRecord,
-    Tried,
-    blame,
-    choose,
-)
-from alita_mcp.agent.planning.plans import (
-    AGENT_TOOLS,
-    PLANS_SHAPE,
-    Plan,
-    PlansAnswer,
-    PlanStep,
-    plans_from,
-)
+from alita_mcp.agent.actions import tools
+from alita_mcp.agent.planning.learned_values import HERE, LearnedValues, Taken, steps_left
+from alita_mcp.agent.planning.plans import Plan, read_plans
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Step
-from alita_mcp.errors import BudgetSpent, ModelError
-from alita_mcp.models.structured.typed_answers import ask_model
 
+LEAST_VALUE = 0.2
+"""Below it no plan is worth following while others can be asked for."""
 MAX_ASKED = 2
-"""How often the planner is asked for candidates in one run."""
-TOOLS_SHOWN = 8
+"""How often the model is asked for other plans in one run."""
 
 
 class PlanKeeper:
-    """The plans of one run."""
+    """The plans of one run; costs no call of a model."""
 
-    def __init__(self, run: Run, recalled: Recalled) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
-        self._recalled = recalled
         self._plans: tuple[Plan, ...] = ()
-        self._tried: list[Tried] = []
-        self._records: dict[str, OutcomeRecord] = {}
+        self._taken: list[Taken] = []
+        self._followed: Plan | None = None
         self._asked = 0
-        self._choice: Choice | None = None
-        self._reported: Plan | None = None
-        self.text = ""
-        """The plan as the model reads it; empty without one."""
-        self.tools: tuple[str, ...] = ()
-        """Tools of the library that the plan names."""
 
-    async def make_plan(self) -> None:
-        """Has candidate plans made, where they are wanted, and chooses one."""
-        if self._run.parts.plans:  # else plain ReAct
-            await self._ask_for_plans("")
-        if self._plans:
-            await self._choose()
+    def has_plan(self, text: str) -> bool:
+        """Whether a text holds a plan."""
+        return bool(self._run.parts.plans and read_plans(text, tools.AGENT_TOOLS))
 
-    async def record_steps(self, steps: Sequence[Step]) -> str:
-        """Records steps; returns a message for the model where the plan changed, else an empty text."""
-        if self._choice is None:
+    async def advise(self, text: str, steps: Sequence[Step], *, doubted: bool = False) -> str:
+        """Takes in a turn; returns what the model is told of its plans, mostly nothing.
+
+        Args:
+            text: What the model wrote beside its calls.
+            steps: What its calls came to.
+            doubted: Whether it was an answer that nothing observed supports.
+        """
+        most = self._run.parts.plans
+        if not most:  # plain ReAct
             return ""
-        self._tried += [Tried(step=self._step_of_plan(step), ok=step.ok) for step in steps]
-        if all(step.ok for step in steps):
-            return ""
-        before = self._choice.plan
-        chosen = await self._choose()
-        if chosen is None and self._asked < MAX_ASKED and self._run.parts.plans:
-            failed = "; ".join(f"{step.tool}: {step.observation[:200]}" for step in steps if not step.ok)
-            await self._ask_for_plans(failed)
-            chosen = await self._choose()
-        return self.text if chosen not in (None, before) else ""
+        self._taken += [(step.tool, step.ok) for step in steps]
+        if doubted and self._taken:  # what reported success did not lead to an answer
+            self._taken.append((self._taken[-1][0], False))
+        failed = doubted or not all(step.ok for step in steps)
+        plans = read_plans(text, tools.AGENT_TOOLS)[:most]
+        self._plans = plans or self._plans
+        # 1. One plan is followed as it is. 2. Several are compared when they are new, and after a failure.
+        if plans and len(plans) == 1:
+            await self._report(plans[0], (), f"Its author gives it {plans[0].estimate:.0%}.")
+        if len(self._plans) > 1 and (plans or failed):
+            advice = await self._compare()
+            if advice is not None:
+                return advice
+            failed = True  # none is worth following
+        # 3. Others are asked for, to be written beside the next calls.
+        if failed and most > 1 and self._asked < MAX_ASKED and (len(self._plans) < 2 or not plans):
+            self._asked += 1
+            return prompts.ASK_FOR_PLANS
+        return ""
 
-    async def record_doubt(self) -> str:
-        """Records an unsupported answer; returns a message for the model where another plan is better now."""
-        done = [tried.step for tried in self._tried if tried.ok]
-        if self._choice is None or not done:
+    async def _compare(self) -> str | None:
+        """Tells the model of a better plan than the one it follows; None where none is worth following."""
+        learned, run = LearnedValues(), self._run
+        for past in reversed(await run.parts.past_runs() if run.request.memory else ()):
+            learned.learn_run(past.actions, past.solved)
+        for action in dict.fromkeys(step.action for plan in self._plans for step in plan.steps):
+            if action in tools.AGENT_TOOLS:
+                continue
+            tool = await run.parts.abilities.find_tool(action)
+            if tool is None:
+                learned.presume_missing(action)
+            else:
+                learned.presume_tool(action, tool.trust, tool.calls, tool.failures)
+        learned.learn_actions(self._taken, HERE)
+        values = [learned.plan_value(plan, self._taken) for plan in self._plans]
+        fits = [len(steps_left(plan, self._taken)) <= run.steps_left for plan in self._plans]
+        best = max(range(len(values)), key=lambda place: (fits[place], values[place], -place))
+        if values[best] < LEAST_VALUE or not fits[best]:
+            return None
+        plan, left = self._plans[best], steps_left(self._plans[best], self._taken)
+        if plan == self._followed or not left:
             return ""
-        shares = blame(done, self._records)
-        self._tried += [
-            Tried(step=step, ok=True, doubt=doubt) for step, doubt in zip(done, shares, strict=True)
-        ]
-        before = self._choice.plan
-        return self.text if await self._choose() not in (None, before) else ""
-
-    async def _ask_for_plans(self, failed: str) -> None:
-        """Candidates of the planner's model besides those that there are; none where it gives none."""
-        run = self._run
-        found = await run.parts.abilities.search_tools(run.request.task[:2_000], TOOLS_SHOWN)
-        self._note_outcomes(found.tools)
-        self._asked += 1
-        known = prompts.plan_material(
-            run.request.task,
-            tools=[(tool.signature, tool.summary) for tool in found.tools],
-            files=run.parts.abilities.files(),
-            recalled=self._recalled.text,
-            failed=failed,
+        weak = learned.weakest(left)
+        others = ", ".join(f"{value:.2f}" for place, value in enumerate(values) if place != best)
+        why = (
+            f"worth {values[best]:.2f}, the others {others}; its weakest step is {weak.action}, "
+            f"{learned.count(weak.action):.0f} outcomes known"
         )
-        asked = prompts.plans(known, run.parts.plans, PLANS_SHAPE)
-        try:
-            answer = (
-                await ask_model(run.parts.models.role("planner"), asked, PlansAnswer, temperature=0.4)
-            ).value
-        except BudgetSpent:
-            raise
-        except ModelError as failure:
-            await run.emit("plan", f"No plan: {failure.message}"[:300])
-            return
-        names = {tool.name for tool in found.tools}
-        self._plans = (*self._plans, *plans_from(answer, names, run.parts.plans))
-        named = [step.tool for plan in self._plans for step in plan.steps if step.tool in names]
-        self.tools = tuple(dict.fromkeys((*self.tools, *named)))
+        await self._report(plan, tuple(values), why)
+        return prompts.plan_to_follow(left, why)
 
-    def _note_outcomes(self, tools: Iterable[FoundTool]) -> None:
-        """Records how often tools worked for all clients, where that is more than memory knows."""
-        for tool in tools:
-            record = self._records.get(f"tool:{tool.name}", OutcomeRecord())
-            self._records[f"tool:{tool.name}"] = record.model_copy(
-                update={
-                    "successes": max(record.successes, float(tool.calls - tool.failures)),
-                    "failures": max(record.failures, float(tool.failures)),
-                    "trust": tool.trust,
-                }
-            )
-
-    async def _choose(self) -> Plan | None:
-        """Chooses a plan and reports a new one; None where none is worth following."""
-        run = self._run
-        can_ask = self._asked < MAX_ASKED and bool(run.parts.plans)
-        least = LEAST_VALUE if can_ask else 0.0
-        chosen = choose(self._plans, self._records, self._tried, run.steps_left, least)
-        self._choice = chosen
+    async def _report(self, plan: Plan, values: tuple[float, ...], why: str) -> None:
+        self._followed = plan
         data = {
-            "chosen": chosen.plan.model_dump(mode="json") if chosen.plan is not None else None,
-            "candidates": [plan.model_dump(mode="json") for plan in self._plans],
-            "values": [value if value > float("-inf") else None for value in chosen.values],
+            "chosen": plan.model_dump(mode="json"),
+            "candidates": [each.model_dump(mode="json") for each in self._plans],
+            "values": list(values),
         }
-        if chosen.plan != self._reported:
-            self._reported = chosen.plan
-            await run.emit("plan", chosen.why[:300], data=data)
-        if chosen.plan is not None:
-            self.text = prompts.plan_text(chosen.plan, chosen.left, chosen.why)
-        return chosen.plan
-
-    def _step_of_plan(self, step: Step) -> PlanStep:
-        """The step of the plan that a step carried out: the first of its tool or way that has not worked yet."""
-        way = step.decision.way if step.decision is not None else AGENT_TOOLS.get(step.tool, "reuse")
-        done = {tried.step.key for tried in self._tried if tried.ok}
-        plan = self._choice.plan if self._choice is not None else None
-        waiting = [each for each in plan.steps if each.key not in done] if plan is not None else []
-        for each in waiting:
-            if each.tool == step.tool or (not each.tool and each.way == way):
-                return each
-        reason = step.decision.reason if step.decision is not None else ""
-        return PlanStep(
-            need=(reason or step.tool)[:300], way=way, tool="" if step.tool in AGENT_TOOLS else step.tool
-        )
+        await self._run.emit("plan", f"{len(plan.steps)} steps: {why}"[:300], data=data)

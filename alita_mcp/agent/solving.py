@@ -6,8 +6,7 @@ import anyio
 
 from alita_mcp.agent.actions.observations import Observation, as_text
 from alita_mcp.agent.interface import Fact, FileSeen, FinishedRun, Program, Recalled
-from alita_mcp.agent.plan_keeper import PlanKeeper
-from alita_mcp.agent.react import Agent, Brief, Delegation, Ended
+from alita_mcp.agent.react import Agent, Ended
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Solution, Stopped
 from alita_mcp.library.clock import now
@@ -38,7 +37,7 @@ async def solve(run: Run) -> Solution:
         await run.emit("started", run.request.task[:300])
         with anyio.move_on_after(run.request.budget.seconds or None) as clock:
             recalled = await _recall(run)
-            ended = await _work(run, recalled)
+            ended = await Agent(run, recalled.text).work()
         if clock.cancelled_caught:
             ended = Ended(run.draft, False, (), "seconds", "The budget of seconds is used up.")
     except anyio.get_cancelled_exc_class():
@@ -66,18 +65,6 @@ async def _recall(run: Run) -> Recalled:
     return found
 
 
-async def _work(run: Run, recalled: Recalled) -> Ended:
-    plan = PlanKeeper(run, recalled)
-    await plan.make_plan()
-    brief = Brief(task=run.request.task, recalled=recalled.text)
-    agent = Agent(run, brief, plan, Delegation(run))
-    for name in plan.tools:
-        tool = await run.parts.abilities.find_tool(name)
-        if tool is not None:
-            agent.steps.offer(tool)
-    return await agent.work()
-
-
 async def _end(run: Run, ended: Ended, recalled: Recalled, *, remembers: bool = False) -> Solution:
     """Reports, stores and remembers the end of a run; returns its solution."""
     usage = run.parts.meter.usage
@@ -89,6 +76,7 @@ async def _end(run: Run, ended: Ended, recalled: Recalled, *, remembers: bool = 
         stopped=ended.stopped,
         stopped_why=ended.why,
         claims=ended.claims,
+        checked=ended.checked,
         steps=tuple(sorted(run.steps, key=lambda step: step.number)),
         tools_made=tuple(run.tools_made),
         tools_used=tuple(run.tools_used),

@@ -6,7 +6,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -25,38 +24,30 @@ from alita_mcp.research.values import Document, Source
 
 PART_CHARACTERS = 6_000
 """Of a page or file that is read in parts."""
+PAGE = 3_000
+"""Characters or items of a value that are shown at once."""
 MAX_ALIKE = 2
 """How often the same call is made; one more is refused."""
 MAX_LOGGED = 2_000
 """Characters of one argument in the log, and of one that memory gets."""
 MAX_QUESTION = 1_000
-
-Delegate = Callable[[dict[str, Any]], Awaitable[ActionResult]]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a call gave."""
-
-    value: Any = None
-    ok: bool = True
-    error: str = ""
-    sources: tuple[Source, ...] = ()
-    is_data: bool = True
-    program: Program | None = None
+MAX_APPROVED = 1_900
+"""Characters of a request that a person approves; a longer one could not be shown whole."""
+_MAY_PUBLISH = (
+    "This task has read private data. Answer yes to let it make this tool, which every client of the library can read "
+    "and call:\n{}"
+)
 
 
 class Steps:
-    """Executor of one agent's steps."""
+    """Executor of a run's steps."""
 
-    def __init__(self, run: Run, agent: str, delegate: Delegate | None) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
-        self._agent = agent
-        self._delegate = delegate
         self._made_calls: Counter[str] = Counter()
         self.offered: dict[str, FoundTool] = {}
         """Tools of the library that were found, the last ones last."""
-        self._own: dict[str, Callable[[dict[str, Any]], Awaitable[Outcome]]] = {
+        self._own: dict[str, Callable[[dict[str, Any]], Awaitable[ActionResult]]] = {
             tools.SEARCH: self._search,
             tools.RUN_CODE: self._run_code,
             tools.BUILD: self._build,
@@ -66,7 +57,6 @@ class Steps:
             tools.LIST_FILES: self._list_files,
             tools.READ_VALUE: self._read_value,
             tools.ASK_PERSON: self._ask_person,
-            tools.DELEGATE: self._delegate_part,
         }
 
     async def take_step(self, call: ToolCall, number: int, thought: str) -> tuple[Step, str]:
@@ -76,11 +66,12 @@ class Steps:
             BudgetSpent: a limit of the run was reached on the way.
         """
         begun, spent = time.monotonic(), self._run.parts.meter.usage.cost_usd or 0.0
-        await self._run.emit("step_started", f"{number}. {call.name}", self._agent, {"number": number})
+        await self._run.emit("step_started", f"{number}. {call.name}", {"number": number})
         observation: Observation | None = None
         try:
             outcome = await self._make_call(call)
             ok = outcome.ok
+            self._run.access.has_private_data |= outcome.is_private
             if ok or outcome.value is not None:
                 observation = await self._run.observations.keep_value(
                     number, outcome.value, sources=outcome.sources, is_data=ok and outcome.is_data,
@@ -99,7 +90,6 @@ class Steps:
             text, ok = prompts.call_failure(str(failure)), False
         step = Step(
             number=number,
-            agent=self._agent,
             tool=call.name,
             arguments={"unreadable": call.unreadable} if call.unreadable else _cut_arguments(call.arguments),
             decision=self._decision(call, observation, thought),
@@ -113,7 +103,7 @@ class Steps:
         await self._run.record_step(step)
         return step, text
 
-    async def _make_call(self, call: ToolCall) -> Outcome:
+    async def _make_call(self, call: ToolCall) -> ActionResult:
         """Makes a call of an agent tool, or else of a tool of the library.
 
         Raises:
@@ -148,7 +138,7 @@ class Steps:
                 )
             self.offer(known)
         self._run.record_use([name])
-        return self._outcome(await abilities.call_tool(name, arguments))
+        return await abilities.call_tool(name, arguments)
 
     def _resolve(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments with the values that their references name."""
@@ -157,8 +147,11 @@ class Steps:
             self._run.access.has_private_data = True
             return self._run.parts.abilities.file_text(name)
 
-        resolved: dict[str, Any] = resolve_references(arguments, self._run.observations.value, read_text)
+        resolved: dict[str, Any] = resolve_references(arguments, self._value_of, read_text)
         return resolved
+
+    def _value_of(self, name: str) -> Any:
+        return self._run.observations.find(name).value
 
     def offer(self, tool: FoundTool) -> None:
         """Offers a tool from the next turn on."""
@@ -167,12 +160,7 @@ class Steps:
         while len(self.offered) > tools.MAX_OFFERED:
             del self.offered[next(iter(self.offered))]
 
-    def _outcome(self, result: ActionResult, **more: Any) -> Outcome:
-        """The outcome of an action of the app."""
-        self._run.access.has_private_data |= result.is_private
-        return Outcome(result.value, ok=result.ok, error=result.error, **more)
-
-    async def _search(self, said: dict[str, Any]) -> Outcome:
+    async def _search(self, said: dict[str, Any]) -> ActionResult:
         found = await self._run.parts.abilities.search_tools(_require_text(said, "query"))
         for tool in reversed(found.tools):
             self.offer(tool)
@@ -180,9 +168,9 @@ class Steps:
             {"name": each.name, "signature": each.signature, "summary": each.summary, "trust": each.trust}
             for each in found.tools
         ]
-        return Outcome({"fit": found.fit, "tools": rows}, is_data=False)
+        return ActionResult(ok=True, value={"fit": found.fit, "tools": rows}, is_data=False)
 
-    async def _run_code(self, said: dict[str, Any]) -> Outcome:
+    async def _run_code(self, said: dict[str, Any]) -> ActionResult:
         given = said.get("arguments") or {}
         if not isinstance(given, dict):
             raise InvalidArguments("arguments must be an object.")
@@ -203,9 +191,9 @@ class Steps:
             result=computed if is_short(computed) else None,
             tools=result.used,
         )
-        return self._outcome(result, program=program)
+        return result.model_copy(update={"program": program})
 
-    async def _build(self, said: dict[str, Any]) -> Outcome:
+    async def _build(self, said: dict[str, Any]) -> ActionResult:
         said = self._resolve(said)
         try:
             request = BuildRequest.model_validate(
@@ -214,18 +202,34 @@ class Steps:
         except ValidationError as unfit:
             first = unfit.errors(include_url=False)[0]
             raise InvalidArguments(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from unfit
+        # All clients of the library could read what a run with private data puts into a tool: a person decides.
+        if self._run.access.has_private_data and not await self._may_publish(request):
+            raise InvalidArguments(
+                "The tool is not made: this task has read private data, every client of the library could read the "
+                "tool, and no person approved it.",
+                hint="Do it once, in run_code.",
+            )
         # What a planner looks up would be one more way out.
         access, urls = self._run.access, urls_in(request.description)
         looks_up = not access.has_private_data and all(map(access.was_given, urls))
         request = request.model_copy(update={"looks_up": looks_up})
         result = await self._run.parts.abilities.build_tool(request)
-        self._run.record_made(result.made)
+        if result.made and result.made not in self._run.tools_made:
+            self._run.tools_made.append(result.made)
         name = result.made or (result.value or {}).get("tool", "")
         if name and (tool := await self._run.parts.abilities.find_tool(name)) is not None:
             self.offer(tool)
-        return self._outcome(result, is_data=False)
+        return result.model_copy(update={"is_data": False})
 
-    async def _research(self, said: dict[str, Any]) -> Outcome:
+    async def _may_publish(self, request: BuildRequest) -> bool:
+        """Whether a person who has seen the whole request lets all clients have the tool."""
+        question = _MAY_PUBLISH.format(request.model_dump_json(indent=1, exclude={"looks_up"}))
+        if self._run.parts.ask is None or len(question) > MAX_APPROVED:
+            return False
+        await self._run.emit("question", question)
+        return (await self._run.parts.ask(question) or "").strip().casefold() in ("y", "yes")
+
+    async def _research(self, said: dict[str, Any]) -> ActionResult:
         access = self._run.access
         may_fetch = access.count_request if access.has_private_data else None
         query = _require_text(said, "query")
@@ -237,9 +241,9 @@ class Steps:
         )
         self._run.record_sources(sources)
         value = found.model_dump(mode="json", exclude={"question"}, exclude_defaults=True)
-        return Outcome(value, sources=sources, is_data=bool(found.passages))
+        return ActionResult(ok=True, value=value, sources=sources, is_data=bool(found.passages))
 
-    async def _read_page(self, said: dict[str, Any]) -> Outcome:
+    async def _read_page(self, said: dict[str, Any]) -> ActionResult:
         url, access = _require_text(said, "url"), self._run.access
         page = access.kept_page(url)
         if page is None:
@@ -250,31 +254,31 @@ class Steps:
         self._run.record_sources([source])
         return await self._keep_document(page, source)
 
-    async def _read_file(self, said: dict[str, Any]) -> Outcome:
+    async def _read_file(self, said: dict[str, Any]) -> ActionResult:
         name = _require_text(said, "name")
         self._run.access.has_private_data = True
         page = await self._run.parts.abilities.read_file(name)
         return await self._keep_document(page, Source(url=f"file:{name}"))
 
-    async def _keep_document(self, page: Document, source: Source) -> Outcome:
+    async def _keep_document(self, page: Document, source: Source) -> ActionResult:
         value = {"title": page.title, "text": page.text, "links": [link.model_dump() for link in page.links]}
-        return Outcome(value, sources=(source,))
+        return ActionResult(ok=True, value=value, sources=(source,))
 
-    async def _list_files(self, _said: dict[str, Any]) -> Outcome:
+    async def _list_files(self, _said: dict[str, Any]) -> ActionResult:
         files = list(self._run.parts.abilities.files())
-        return Outcome({"files": files}, is_data=False)
+        return ActionResult(ok=True, value={"files": files}, is_data=False)
 
-    async def _read_value(self, said: dict[str, Any]) -> Outcome:
+    async def _read_value(self, said: dict[str, Any]) -> ActionResult:
         reference = _require_text(said, "reference")
-        value = part_of(reference, self._run.observations.value)
-        page = self._run.observations.page(
-            value, _whole_number(said, "offset", 0), _whole_number(said, "length", 8_000)
-        )
-        return Outcome(page)
+        value = part_of(reference, self._value_of)
+        offset, length = _whole_number(said, "offset", 0), _whole_number(said, "length", PAGE)
+        name, whole = ("items", value) if isinstance(value, list) else ("text", as_text(value))
+        page = {name: whole[offset : offset + length], "offset": offset, "of": len(whole)}
+        return ActionResult(ok=True, value=page)
 
-    async def _ask_person(self, said: dict[str, Any]) -> Outcome:
+    async def _ask_person(self, said: dict[str, Any]) -> ActionResult:
         question = _require_text(said, "question")[:MAX_QUESTION]
-        await self._run.emit("question", question, self._agent)
+        await self._run.emit("question", question)
         answer = await self._run.parts.ask(question) if self._run.parts.ask is not None else None
         if answer is None:
             raise InvalidArguments(
@@ -282,14 +286,7 @@ class Steps:
             )
         self._run.access.has_private_data = True
         self._run.access.admit_named(answer)
-        return Outcome({"question": question, "answer": answer})
-
-    async def _delegate_part(self, said: dict[str, Any]) -> Outcome:
-        if self._delegate is None:
-            raise InvalidArguments(
-                "A part cannot be delegated further.", hint="Do it with the tools at hand."
-            )
-        return self._outcome(await self._delegate(said))
+        return ActionResult(ok=True, value={"question": question, "answer": answer})
 
     def _decision(self, call: ToolCall, observation: Observation | None, thought: str) -> Decision | None:
         """How the need was met, and the reason that the model gave; None for looks and talks."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from alita_mcp.owners import USER
 from alita_mcp.research.values import Source
@@ -37,7 +37,7 @@ class TaskRequest(Value):
     """Hosts that the run may read freely, besides those of URLs in the task."""
     budget: TaskBudget = TaskBudget()
     plans: int | None = Field(default=None, ge=0, le=8)
-    """How many plans to begin with; None: the usual number."""
+    """How many plans the first turn may offer: 0 plain ReAct, 1 without comparison; None: the usual number."""
     memory: bool = True
     """Whether the run recalls and remembers."""
 
@@ -52,10 +52,10 @@ class Decision(Value):
 class Step(Value):
     """One action and what came of it."""
 
+    model_config = ConfigDict(extra="ignore")  # earlier releases recorded which sub-agent took it
+
     number: int
-    """From 1, over the run and its sub-tasks."""
-    agent: str = ""
-    """Which agent took it: empty for the manager, `1`, `1.2` for sub-tasks."""
+    """From 1."""
     tool: str
     """The agent tool or library tool that was called."""
     arguments: dict[str, Any] = Field(default_factory=dict)
@@ -94,6 +94,8 @@ class Solution(Value):
     stopped: Stopped = ""
     stopped_why: str = ""
     claims: tuple[Claim, ...] = ()
+    checked: str = ""
+    """How a computed answer was checked: by which second computation, or that it was computed once."""
     steps: tuple[Step, ...] = ()
     tools_made: tuple[str, ...] = ()
     tools_used: tuple[str, ...] = ()
@@ -132,6 +134,8 @@ EventKind = Literal[
 class TaskEvent(Value):
     """Something that happened in a run, as it is streamed and stored."""
 
+    model_config = ConfigDict(extra="ignore")  # as Step
+
     run: str
     number: int
     """From 1, without gaps."""
@@ -140,7 +144,6 @@ class TaskEvent(Value):
     kind: EventKind
     text: str
     """One line for a person."""
-    agent: str = ""
     data: dict[str, Any] = Field(default_factory=dict)
     """`step`: the Step; `plan`: the plan chosen, with all candidates; `finished`: the Solution."""
 
@@ -171,19 +174,5 @@ class RunSummary(Value):
     cost: float | None = None
     """USD; None where the price of a model is not known, or the run has not ended."""
     seconds: float = 0.0
-
-
-class Estimate(Value):
-    """What a task is likely to take, from runs of like tasks."""
-
-    runs: int
-    """How many recorded runs it is taken from."""
-    calls: float
-    """Of models, median."""
-    tokens: float
-    usd: float | None = None
-    """None where the price of one of the runs is not known."""
-    seconds: float
-    most_usd: float | None = None
-    """Of nine runs in ten."""
-    most_seconds: float
+    actions: tuple[tuple[str, bool], ...] = ()
+    """Its calls in order, and whether each worked."""

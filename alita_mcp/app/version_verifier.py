@@ -12,7 +12,8 @@ from alita_mcp.errors import FileRefused, LibraryError, NameTaken, ToolUnavailab
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import claims_less, is_unproven
 from alita_mcp.library.versions.naming import find_version
-from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, kind_of_calls, silent
+from alita_mcp.progress import ignore_stage
+from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, kind_of_calls
 from alita_mcp.sandbox.interface import Environment, Sandbox
 from alita_mcp.sandbox.wasm.abilities import lacks_of_sandbox
 from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
@@ -115,7 +116,7 @@ class VersionVerifier:
             lock = Lock.model_validate_json(own) if own else stored.lock
             if not lock.requirements:
                 return VersionPlace(sandbox, None)
-            self._environments[key] = await sandbox.prepare(lock, silent)
+            self._environments[key] = await sandbox.prepare(lock, ignore_stage)
         return VersionPlace(sandbox, self._environments[key])
 
     async def verify_unproven(self, name: str, version: int | None, depth: int = 0) -> None:
@@ -139,7 +140,7 @@ class VersionVerifier:
     async def _run_gates(self, stored: StoredVersion, sandbox: Sandbox, depth: int) -> None:
         manifest = stored.manifest
         nested = NestedSandbox(sandbox, depth) if depth else sandbox
-        verdict = await verify(stored.draft, nested, silent, self._library.read)
+        verdict = await verify(stored.draft, nested, ignore_stage, self._library.read)
         failure = verdict.report.failure
         problem = f"fails its gates in the {sandbox.kind} sandbox: {failure.message}" if failure else ""
         key = (manifest.digest, sandbox.kind)

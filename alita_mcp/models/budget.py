@@ -78,7 +78,7 @@ class Meter:
     @property
     def usage(self) -> Usage:
         """Total usage so far."""
-        return _sum(*self._by_role.values()).model_copy(update={"by_role": dict(self._by_role)})
+        return sum_usages(*self._by_role.values()).model_copy(update={"by_role": dict(self._by_role)})
 
     @property
     def seconds_left(self) -> float:
@@ -138,7 +138,7 @@ class Meter:
         self._add(role, Usage.model_validate(used))
 
     def _add(self, role: str, more: Usage) -> None:
-        self._by_role[role] = _sum(self._by_role.get(role, Usage()), more)
+        self._by_role[role] = sum_usages(self._by_role.get(role, Usage()), more)
 
     def time_error(self) -> BudgetSpent:
         """The error for work that has no seconds left."""
@@ -158,13 +158,14 @@ class Meter:
         return BudgetSpent(f"The budget of this {self._work} is spent: {spent}.", hint=hint)
 
 
-def _sum(*parts: Usage) -> Usage:
+def sum_usages(*parts: Usage) -> Usage:
+    """The sum; its cost is unknown where that of one part is."""
     costs = [part.cost_usd for part in parts if part.cost_usd is not None]
     return Usage(
         calls=sum(part.calls for part in parts),
         prompt_tokens=sum(part.prompt_tokens for part in parts),
         completion_tokens=sum(part.completion_tokens for part in parts),
-        cost_usd=sum(costs) if len(costs) == len(parts) else None,  # one unknown price makes the sum unknown
+        cost_usd=sum(costs) if len(costs) == len(parts) else None,
         seconds=sum(part.seconds for part in parts),
     )
 

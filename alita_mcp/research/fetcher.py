@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -28,9 +27,8 @@ from alita_mcp.values import Value
 ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/*;q=0.9,application/json;q=0.9,*/*;q=0.5"
 MAX_REDIRECTS = 5
 CACHED_CHARACTERS = 16_000_000
-DEFAULT_FRESH_S = 60.0
-"""How long a page without caching headers is fresh: an agent that reads its second part sends no second request."""
-MAX_FRESH_S = 86_400.0
+FRESH_S = 60.0
+"""How long a page is kept, unless it says `no-store`: an agent that reads its second part sends no second request."""
 FEATURE = "Reading a web page"
 MAX_RULES_BYTES = 1_000_000
 """Rules of a robots.txt beyond are not read."""
@@ -166,7 +164,8 @@ class WebFetcher:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         document = read.model_copy(update={"retrieved_at": now})
         self._cache.pop(str(url), None)
-        self._cache[str(url)] = document, anyio.current_time() + fresh_seconds(headers)
+        if "no-store" not in headers.get("cache-control", "").lower():
+            self._cache[str(url)] = document, anyio.current_time() + FRESH_S
         while sum(len(cached.text) for cached, _ in self._cache.values()) > CACHED_CHARACTERS:
             del self._cache[next(iter(self._cache))]
         return document
@@ -191,17 +190,6 @@ class WebFetcher:
                 return status, body
             url = redirect_target(url, headers["location"])
         return 404, b""
-
-
-def fresh_seconds(headers: Mapping[str, str]) -> float:
-    """How long a page may be used again without a request (RFC 9111, a private cache)."""
-    directives = headers.get("cache-control", "").lower()
-    if re.search(r"no-store|no-cache", directives) or "*" in headers.get("vary", ""):
-        return 0.0
-    if lifetime := re.search(r"max-age\s*=\s*\"?(\d{1,9})", directives):
-        age = re.fullmatch(r"[0-9]{1,9}", headers.get("age", ""))
-        return min(max(0.0, float(lifetime[1]) - float(age[0] if age else 0)), MAX_FRESH_S)
-    return 0.0 if "must-revalidate" in directives or "expires" in headers else DEFAULT_FRESH_S
 
 
 @asynccontextmanager

@@ -81,14 +81,13 @@ class Researched(Value):
     """Pages that were not read, each with its reason."""
     failed: tuple[FailedBackend, ...] = ()
     stopped: str = ""
-    """The cap that ended the reading: pages, bytes or seconds; empty where none did."""
+    """The cap that ended the reading: pages or seconds; empty where none did."""
 
 
 class ResearchLimits(Value):
     """Caps of one piece of research."""
 
     pages: int = Field(default=6, ge=0)
-    bytes: int = Field(default=8_000_000, ge=0)
     seconds: float = Field(default=30.0, gt=0)
     tokens: int = Field(default=3_000, ge=100)
     """Of the passages together."""

@@ -140,7 +140,6 @@ class _Reading:
         self._slots = anyio.CapacityLimiter(CONCURRENCY)
         self._under_way: set[str] = set()
         self._tries_left = 2 * limits.pages + SPARE_TRIES
-        self._bytes_left = limits.bytes
 
     async def report(self, stage: str) -> None:
         """Reports the stage that begins."""
@@ -158,8 +157,8 @@ class _Reading:
         waiting = deque(dict.fromkeys(urls))
         while waiting:
             count = min(len(waiting), self._limits.pages - len(self.documents), self._tries_left)
-            if count <= 0 or self._bytes_left <= 0:
-                self.stop("bytes" if count > 0 else "pages")
+            if count <= 0:
+                self.stop("pages")
                 return
             async with anyio.create_task_group() as tasks:
                 for url in [waiting.popleft() for _ in range(count)]:
@@ -171,8 +170,6 @@ class _Reading:
 
     async def _read_page(self, url: str) -> None:
         async with self._slots:
-            if self._bytes_left <= 0:
-                return
             self._under_way.add(url)
             try:
                 await self.report(f"reading {url[:120]}")
@@ -183,16 +180,10 @@ class _Reading:
             self._under_way.discard(url)  # one that the end of the time cuts off stays under way
         if document is None:
             return
-        # It is kept, cut to the bytes that are left, unless it was read under another URL.
-        is_known = document.url in self.read_urls
+        # It is kept, unless it was read under another URL.
+        if document.url not in self.read_urls and document.text:
+            self.documents.append(document)
         self.read_urls |= {url, document.url}
-        text = document.text.encode(errors="replace")[: max(0, self._bytes_left)].decode(errors="ignore")
-        if is_known or not text:
-            return
-        self.documents.append(document.model_copy(update={"text": text}))
-        self._bytes_left -= len(document.text.encode(errors="replace"))
-        if self._bytes_left < 0:
-            self.stopped = self.stopped or "bytes"
 
 
 @asynccontextmanager

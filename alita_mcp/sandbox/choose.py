@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 import anyio
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
+from alita_mcp.progress import ignore_stage
 from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.interface import (
     Broker,
@@ -46,11 +47,7 @@ def likely_kind(settings: Settings) -> str:
     return UNCHOSEN if shutil.which("docker") or shutil.which("bwrap") else "wasm"
 
 
-async def silent(_line: str) -> None:
-    """Progress callback that does nothing."""
-
-
-async def open_sandbox(settings: Settings, progress: Progress = silent) -> Sandbox:
+async def open_sandbox(settings: Settings, progress: Progress = ignore_stage) -> Sandbox:
     """Opens the back end that the settings name, or for `auto` the first whose probe isolates; reports slow steps.
 
     Raises:
@@ -73,7 +70,7 @@ async def open_sandbox(settings: Settings, progress: Progress = silent) -> Sandb
     )
 
 
-async def probe_all(settings: Settings, progress: Progress = silent) -> tuple[ProbeReport, ...]:
+async def probe_all(settings: Settings, progress: Progress = ignore_stage) -> tuple[ProbeReport, ...]:
     """Probes each back end, whichever one is set; for `doctor`."""
     names = list(BACK_ENDS)
     if settings.sandbox not in {"auto", *names}:

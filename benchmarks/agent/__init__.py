@@ -1,6 +1,6 @@
-"""`make bench NAME=agent`: tasks with known answers, for the manager agent and plain ReAct.
+"""`make bench NAME=agent`: tasks with known answers, for plain ReAct and for the manager agent's ways to plan.
 
-Both ask the same model in the same run. Answers count as GAIA counts them.
+All ask the same model in the same run, by default recorded answers. Answers count as GAIA counts them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import anyio
 
 from alita_mcp import __version__
 from alita_mcp.agent.values import TaskBudget
-from alita_mcp.errors import UsageError
 from alita_mcp.models.choices import choose_model
 from alita_mcp.settings import Settings, read_settings
 from benchmarks.agent import arms, site, tally, task_file
+from benchmarks.agent.recorded import RecordedModel
 
 ROLES = ("model_planner", "model_tester", "model_coder", "model_judge")
 STEPS = 60
@@ -30,16 +30,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The benchmark's own options."""
     parser.add_argument(
         "--tasks", metavar="FILE", type=Path, default=task_file.OURS,
-        help="JSON lines, one task each, ours or GAIA's; default: the ten of this benchmark",
+        help="JSON lines, one task each, ours or GAIA's; default: those of this benchmark",
     )  # fmt: skip
     parser.add_argument(
-        "--model", metavar="M", type=_model, help="for every role; default: as ALITA_MODEL… say"
+        "--model",
+        metavar="M",
+        type=_model,
+        help="for every role; default: as ALITA_MODEL… say, else recorded answers",
     )
     parser.add_argument("--base-url", metavar="URL", help="of an OpenAI-compatible server")
     parser.add_argument("--sandbox", metavar="KIND", help="default: as ALITA_SANDBOX says")
     parser.add_argument(
-        "--only", metavar="ARM", nargs="+", choices=arms.NAMES, default=list(arms.NAMES),
-        help=f"of {', '.join(arms.NAMES)}; default: all",
+        "--only", metavar="ARM", nargs="+", choices=arms.PLANS, default=list(arms.PLANS),
+        help=f"of {', '.join(arms.PLANS)}; default: all",
     )  # fmt: skip
     parser.add_argument(
         "--level", metavar="N", type=int, nargs="+", default=[], help="only tasks of these levels"
@@ -58,29 +61,32 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     """The figures of each arm under its name, with the versions and settings of the run.
 
     Raises:
-        UsageError: the file holds no readable task, or no model is configured.
+        UsageError: the file holds no readable task.
         SandboxUnavailable: no sandbox isolates here.
     """
     tasks = task_file.read_tasks(options.tasks, options.level, options.ids, options.limit)
     with site.served() as place:
         settings = settings_for(options, read_settings(), place.host)
         chosen = choose_model(settings)
-        if chosen is None:
-            raise UsageError("This benchmark needs a model.", hint="Give --model, or set ALITA_MODEL.")
-        figures = anyio.run(partial(measure, tasks, settings, options, place.url))
+        played = RecordedModel(place.url) if chosen is None else None
+        figures = anyio.run(partial(measure, tasks, settings, options, place.url, played))
     return {
         **figures,
         "date": datetime.now(UTC).date().isoformat(),
         "version": __version__,
         "sandbox": settings.sandbox,
-        "model": chosen.name,
+        "model": chosen.name if chosen else "recorded answers",
         "tasks_file": options.tasks.name,
         "max_steps": options.max_steps,
     }
 
 
 async def measure(
-    tasks: Sequence[task_file.AgentTask], settings: Settings, options: argparse.Namespace, url: str
+    tasks: Sequence[task_file.AgentTask],
+    settings: Settings,
+    options: argparse.Namespace,
+    url: str,
+    recorded: RecordedModel | None,
 ) -> dict[str, object]:
     """The figures of each arm, one arm after another."""
     usd = settings.task_usd if options.max_usd is None else options.max_usd
@@ -88,9 +94,9 @@ async def measure(
     budget = TaskBudget(
         steps=options.max_steps, tokens=limits.task_tokens, usd=usd, seconds=limits.task_seconds
     )
-    setup = arms.Setup(settings, budget, options.tasks.parent, url)
+    setup = arms.Setup(settings, budget, options.tasks.parent, url, recorded)
     found: dict[str, object] = {}
-    for arm in arms.NAMES:
+    for arm in arms.PLANS:
         if arm in options.only:
             trials = await arms.trials_of(arm, tasks, setup, _tell)
             found[arm] = tally.figures(trials)
@@ -114,7 +120,7 @@ def settings_for(options: argparse.Namespace, settings: Settings, site_host: str
 
 def table(result: dict[str, object]) -> str:
     """The figures as a reader wants them."""
-    by_arm = {name: each for name in arms.NAMES if isinstance(each := result.get(name), dict)}
+    by_arm = {name: each for name in arms.PLANS if isinstance(each := result.get(name), dict)}
     words = f"{result['date']}: alita {result['version']}, {result['sandbox']}, model {result['model']}"
     return f"{tally.as_table(by_arm)}\n\n{words}"
 

@@ -1,7 +1,7 @@
-"""Arms of the agent benchmark: one model with different offers, and its answers and costs.
+"""Arms of the agent benchmark: one agent and one model that plan differently, and their answers and costs.
 
-`alita` is the whole manager agent: plans, memory, tools that are built and found again. `react` decides each step when
-when it comes, remembers nothing and builds nothing.
+`react` decides each step when it comes, `plan` writes a plan in its first turn, `compare` also compares plans of long
+tasks, and after failures, by what actions led to in the tasks before. Nothing is remembered otherwise.
 """
 
 from __future__ import annotations
@@ -18,20 +18,15 @@ import anyio.to_thread
 from alita_mcp.agent.values import Solution, TaskBudget, TaskRequest
 from alita_mcp.app import App, open_app
 from alita_mcp.errors import AlitaError, UsageError
-from alita_mcp.models.choices import choose_model
-from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolSpec
-from alita_mcp.models.litellm.provider import LitellmModel
-from alita_mcp.models.roles import Role, RoleModels
-from alita_mcp.models.structured.json_calls import ToolCallingModel
+from alita_mcp.models.interface import LanguageModel
 from alita_mcp.owners import ClientIdentity
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value
 from benchmarks.agent import materials, scoring, task_file
 
-NAMES = ("alita", "react")
-BUILDS = frozenset({"build_tool", "delegate"})
-"""What plain ReAct has not."""
+PLANS = {"react": 0, "plan": 1, "compare": 3}
+"""How many plans the first turn of each arm may offer."""
 
 
 class Trial(Value):
@@ -39,6 +34,7 @@ class Trial(Value):
 
     id: str
     level: int
+    long: bool = False
     answer: str
     expected: str
     right: bool
@@ -50,9 +46,6 @@ class Trial(Value):
     """Why there is no answer, where something broke."""
     steps: int = 0
     failed_steps: int = 0
-    tools_made: int = 0
-    tools_reused: int = 0
-    """Tools of the library that the task used and did not make itself."""
     calls: int = 0
     """Of models."""
     tokens: int = 0
@@ -72,6 +65,8 @@ class Setup:
     """Folder of the tasks, where files lie that are not drawn."""
     site: str
     """Address at which the site is served."""
+    recorded: LanguageModel | None = None
+    """Plays recorded answers; None: the model of the settings is asked."""
 
 
 async def trials_of(
@@ -84,12 +79,16 @@ async def trials_of(
         SandboxUnavailable: no sandbox isolates here.
     """
     with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
-        own, role_models = _opened(arm, setup.settings.model_copy(update={"home": Path(folder, "home")}))
+        own = setup.settings.model_copy(update={"home": Path(folder, "home"), "memory": False})
         found = []
-        async with open_app(own, admit=admit, models=role_models) as app:
+        async with open_app(own, admit=admit, model=setup.recorded) as app:
             for number, task in enumerate(tasks, 1):
                 written = await anyio.to_thread.run_sync(_files, Path(folder, str(number)), task, setup)
-                trial = await _trial(app, arm, task, _request(arm, task, written, setup))
+                request = TaskRequest(
+                    task=task.question.replace(task_file.SITE, setup.site), files=tuple(written), budget=setup.budget,
+                    plans=PLANS[arm],
+                )  # fmt: skip
+                trial = await _trial(app, arm, task, request)
                 found.append(trial)
                 tell(f"{arm} {number}/{len(tasks)} {task.id}: {_line(trial)}")
     return found
@@ -100,48 +99,8 @@ def _files(folder: Path, task: task_file.AgentTask, setup: Setup) -> list[Path]:
     return materials.write(folder, task.files, setup.beside)
 
 
-def _request(arm: str, task: task_file.AgentTask, files: Sequence[Path], setup: Setup) -> TaskRequest:
-    return TaskRequest(
-        task=task.question.replace(task_file.SITE, setup.site),
-        files=tuple(files),
-        budget=setup.budget,
-        plans=None if arm == "alita" else 0,
-        memory=arm == "alita",
-    )
-
-
-def _opened(arm: str, settings: Settings) -> tuple[Settings, RoleModels]:
-    if arm == "alita":
-        return settings, RoleModels(settings)
-
-    def source(role: Role | None) -> LanguageModel:
-        chosen = choose_model(settings, role)
-        if chosen is None:
-            raise UsageError("No model is configured.", hint="Give --model, or set ALITA_MODEL.")
-        model = ToolCallingModel(LitellmModel(chosen))
-        return NothingBuilt(model)
-
-    fewer = settings.model_copy(update={"policy": "locked", "memory": False})
-    return fewer, RoleModels(fewer, source=source)
-
-
-class NothingBuilt:
-    """A model that is offered no way to make tools."""
-
-    def __init__(self, model: LanguageModel) -> None:
-        self.name = model.name
-        self._model = model
-
-    async def complete(
-        self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = (), **options: Any
-    ) -> Completion:
-        """One completion; raises as the model does."""
-        offered = [tool for tool in tools if tool.name not in BUILDS]
-        return await self._model.complete(messages, tools=offered, **options)
-
-
 async def _trial(app: App, arm: str, task: task_file.AgentTask, request: TaskRequest) -> Trial:
-    empty = Trial(id=task.id, level=task.level, answer="", expected=task.answer, right=False)
+    empty = Trial(id=task.id, level=task.level, long=task.long, answer="", expected=task.answer, right=False)
     started = time.monotonic()
     try:
         solution = await app.tasks.solve(request, _silent, identity=ClientIdentity(client=f"bench {arm}"))
@@ -165,8 +124,6 @@ def _taken(solution: Solution) -> dict[str, Any]:
         "stopped": solution.stopped,
         "steps": len(solution.steps),
         "failed_steps": sum(not step.ok for step in solution.steps),
-        "tools_made": len(solution.tools_made),
-        "tools_reused": len(set(solution.tools_used) - set(solution.tools_made)),
         "calls": solution.calls,
         "tokens": solution.tokens,
         "cost_usd": solution.cost,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import random
@@ -167,8 +168,14 @@ def invoice_pdf() -> bytes:
     return bytes(pdf.output())
 
 
+def orders_gz() -> bytes:
+    """The orders, packed."""
+    return gzip.compress(orders_csv().encode(), mtime=0)
+
+
 MADE: dict[str, Callable[[], str | bytes]] = {
     "orders.csv": orders_csv,
+    "orders.csv.gz": orders_gz,
     "rates.json": rates_json,
     "invoice.pdf": invoice_pdf,
 }

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.agent.arms import Trial
 
 Figures = dict[str, Any]
-TITLES = {"alita": "alita", "react": "plain ReAct"}
+TITLES = {"react": "plain ReAct", "plan": "first turn plans", "compare": "plans compared"}
 
 
 def figures(trials: Sequence[Trial]) -> Figures:
@@ -31,7 +31,14 @@ def figures(trials: Sequence[Trial]) -> Figures:
         "broken": sum(bool(trial.problem) for trial in trials),
         **{
             field: sum(getattr(trial, field) for trial in trials)
-            for field in ("steps", "failed_steps", "tools_made", "tools_reused", "calls", "tokens")
+            for field in ("steps", "failed_steps", "calls", "tokens")
+        },
+        **{
+            name: {
+                field: sum(getattr(trial, field) for trial in trials if trial.long is long)
+                for field in ("right", "steps", "failed_steps", "calls", "tokens")
+            }
+            for name, long in (("short", False), ("long", True))
         },
         "cost_usd": round(sum(known), 6) if len(known) == len(costs) else None,
         "seconds": round(sum(trial.seconds for trial in trials), 2),
@@ -51,15 +58,23 @@ def _levels(each: Figures) -> str:
     return ", ".join(f"{right} of {of}" for right, of in each["by_level"].values())
 
 
+def _steps(part: Figures) -> str:
+    return f"{part['steps']:,} / {part['failed_steps']:,}"
+
+
+def _calls(part: Figures) -> str:
+    return f"{part['calls']:,} / {part['tokens']:,}"
+
+
 _ROWS = (
     ("solved, exact answer", lambda each: f"{each['solved']} of {each['tasks']}"),
     ("… by level", _levels),
     ("claimed to be solved, and wrong", lambda each: str(each["claimed_and_wrong"])),
     ("stopped by a limit / broken", lambda each: f"{each['stopped']} / {each['broken']}"),
-    ("steps / failed", lambda each: f"{each['steps']:,} / {each['failed_steps']:,}"),
-    ("tools made / reused", lambda each: f"{each['tools_made']} / {each['tools_reused']}"),
-    ("model calls", lambda each: f"{each['calls']:,}"),
-    ("tokens", lambda each: f"{each['tokens']:,}"),
+    ("short tasks: steps / failed", lambda each: _steps(each["short"])),
+    ("… model calls / tokens", lambda each: _calls(each["short"])),
+    ("long tasks: steps / failed", lambda each: _steps(each["long"])),
+    ("… model calls / tokens", lambda each: _calls(each["long"])),
     ("cost in USD", lambda each: "unknown" if each["cost_usd"] is None else f"{each['cost_usd']:.4f}"),
     ("seconds", lambda each: f"{each['seconds']:,.1f}"),
 )

@@ -26,6 +26,8 @@ class AgentTask(Value):
     level: int = Field(default=1, validation_alias=AliasChoices("level", "Level"))
     """1 to 3, as GAIA has them."""
     question: str = Field(min_length=1, validation_alias=AliasChoices("question", "Question", "task"))
+    long: bool = False
+    """Whether it has ways that differ, of which some fail here."""
     files: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("files", "file_name"))
     """Names of files that the benchmark draws, or paths below the folder of the tasks."""
     answer: str = Field(

@@ -26,11 +26,7 @@ def answer_to(body: Mapping[str, Any], script: talk.Script) -> Answer:
     messages: Sequence[Message] = body["messages"]
     offered = frozenset(tool["function"]["name"] for tool in body.get("tools") or ())
     if not offered:
-        plans = [_plan("reuse", 0.5), _plan("run_once", 0.6)]
-        asks_for_plans = any('"plans"' in str(message.get("content")) for message in messages)
-        said = (
-            {"plans": plans} if asks_for_plans else {"claims": [], "verdicts": [], "facts": [], "lessons": []}
-        )
+        said: dict[str, list[Any]] = {"claims": [], "verdicts": [], "facts": [], "lessons": []}
         return {"role": "assistant", "content": json.dumps(said)}
     begin = next((place for place, each in enumerate(messages) if each["role"] == "user"), 0)
     opening = str(messages[begin]["content"])
@@ -84,19 +80,6 @@ def _said(turn: talk.Turn, number: int) -> Answer:
         for place, call in enumerate(turn)
     ]
     return {"role": "assistant", "content": None, "tool_calls": calls}
-
-
-def _plan(way: str, estimate: float) -> dict[str, Any]:
-    steps = [
-        {
-            "need": "look at what the task names",
-            "way": "research",
-            "tool": "",
-            "reason": "The data is there.",
-        },
-        {"need": "compute the answer", "way": way, "tool": "", "reason": "Exact.", "after": [1]},
-    ]
-    return {"steps": steps, "estimate": estimate, "note": "Look, then compute."}
 
 
 @contextmanager

@@ -92,22 +92,19 @@ async def test_one_model_fetches_in_one_sandbox_and_computes_in_another(tmp_path
     assert web.host not in str([body for body in asked if "mean of the elevations" in str(body)])
 
 
-async def test_one_model_plans_and_another_carries_out(tmp_path: Path) -> None:
+async def test_one_model_takes_the_steps_and_another_checks_the_answer(tmp_path: Path) -> None:
     module = example("two_models")
-    plans, steps = list[dict[str, Any]](), list[dict[str, Any]]()
+    steps, checks = list[dict[str, Any]](), list[dict[str, Any]]()
     script = talk.over_files("print(f'ANSWER[{6 * 7}]')")
-    with (
-        scripted_solver.serving(script, plans) as planner,
-        scripted_solver.serving(script, steps) as implementer,
-    ):
+    with scripted_solver.serving(script, steps) as coder, scripted_solver.serving(script, checks) as judge:
         settings = module.with_two_models(
             Settings(home=tmp_path, sandbox="wasm"),
-            ModelChoice(name="openai/planner", base_url=planner),
-            ModelChoice(name="openai/implementer", base_url=implementer),
+            ModelChoice(name="openai/coder", base_url=coder),
+            ModelChoice(name="openai/judge", base_url=judge),
         )
-        solution = await module.solve(settings, "What is 6 times 7?", plans=2)
+        solution = await module.solve(settings, "What is 6 times 7?")
     assert (solution.answer, solution.solved) == ("42", True)
-    assert {body["model"] for body in steps} == {"implementer"}
+    assert {body["model"] for body in steps} == {"coder"}
     assert all("tools" in body for body in steps)
-    assert {body["model"] for body in plans} == {"planner"}
-    assert all("tools" not in body for body in plans)
+    assert {body["model"] for body in checks} == {"judge"}
+    assert all("tools" not in body for body in checks)

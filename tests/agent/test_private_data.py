@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from alita_mcp.agent.actions.abilities import ActionResult
 from alita_mcp.agent.interface import Recalled
-from alita_mcp.models.interface import Completion, Message
+from alita_mcp.models.interface import Completion
 from alita_mcp.research.values import Document, Link
 from tests.agent.world import MemoryOfATest, PlainAbilities, World, call, calls, finish, world
 from tests.tables import each_case
@@ -62,27 +62,6 @@ async def test_few_links_are_followed(way: str, make: Callable[[], World], most:
     assert len(fetched(made)) == most, way
 
 
-async def test_what_one_part_read_counts_for_the_others() -> None:
-    scripts = {
-        "Look.": [READ, finish("secret", solved=False)],
-        "Spell.": [SPELL, finish("x", solved=False)],
-        START: [
-            call("read_page", url=START),
-            call("delegate", task="Look."),
-            call("delegate", task="Spell."),
-            finish("x", solved=False),
-        ],
-    }
-
-    def script(messages: Sequence[Message]) -> Completion:
-        turn = sum(message.role == "assistant" for message in messages)
-        return next(turns for task, turns in scripts.items() if task in messages[1].content)[turn]
-
-    made = world(script, abilities(), task=f"Read {START}")
-    await made.solve()
-    assert len(fetched(made)) == 5
-
-
 @each_case(
     "description, looks_up",
     [
@@ -94,8 +73,32 @@ async def test_what_one_part_read_counts_for_the_others() -> None:
 async def test_a_tool_is_built_without_looking_up_what_a_model_made_up(
     description: str, looks_up: bool
 ) -> None:
+    async def yes(_question: str) -> str:
+        return "Yes"
+
     build = call("build_tool", description=description, name="total", reason="again", looks_up=True)
-    made = world([build, READ, build, finish("x", solved=False)], abilities(), task=f"Read {START}")
+    script = [build, READ, build, finish("x", solved=False)]
+    made = world(script, abilities(), task=f"Read {START}", ask=yes)
     await made.solve()
     built = [request for name, request in made.abilities.asked if name == "build"]
     assert [request.looks_up for request in built] == [looks_up, False]
+
+
+@each_case("said, description, is_made", [
+    (None, "Adds.", False), ("no", "Adds.", False), ("yes", "Adds.", True), ("yes", f"Adds.{'x' * 2_000}", False),
+])  # fmt: skip
+async def test_a_tool_is_made_after_private_data_only_where_a_person_saw_and_approved_it(
+    said: str | None, description: str, is_made: bool
+) -> None:
+    questions = []
+
+    async def person(question: str) -> str | None:
+        questions.append(question)
+        return said
+
+    build = call("build_tool", description=description, name="total", code="4711", reason="again")
+    made = world([READ, build, finish("x", solved=False)], abilities(), ask=None if said is None else person)
+    solution = await made.solve()
+    assert (solution.tools_made == ("total",), solution.steps[1].ok) == (is_made, is_made)
+    assert all("4711" in question for question in questions)
+    assert is_made or "no person approved it" in solution.steps[1].observation

@@ -159,6 +159,60 @@ async def test_an_answer_that_nothing_says_is_sent_back_and_then_not_solved() ->
     assert "nothing that was observed says this: 99" in made.shown(3)
 
 
+OFFERED = "How many rows has the second sheet? Answer UNKNOWN if there is none."
+
+
+async def test_a_refusal_that_the_task_offers_is_an_answer() -> None:
+    claims = [{"claim": "there is one sheet", "reference": "o1", "quote": "one sheet"}]
+    abilities = PlainAbilities(texts={"a.txt": "It has one sheet."})
+    script = [call("read_file", name="a.txt"), finish("UNKNOWN", solved=False, claims=claims)]
+    solution = await world(script, abilities, task=OFFERED).solve()
+    assert (solution.answer, solution.solved) == ("UNKNOWN", True)
+    solution = await world(script, abilities, task="How many rows has the second sheet?").solve()
+    assert (solution.answer, solution.solved) == ("UNKNOWN", False)
+
+
+def second(code: str) -> str:
+    return json.dumps({"code": code})
+
+
+SUM = call("run_code", code="sum(range(4))", reason="once")
+
+
+@pytest.mark.parametrize(
+    ("later", "checked"),
+    [
+        ([second("1 + 2 + 3")], "o1 and o2 agree"),
+        ([second("")], "computed once, by o1"),
+        ([second("1 / 0")], "computed once, by o1"),
+        ([second("7"), finish("6")], "o1; o2 gave something else"),
+        ([second("7"), call("run_code", code="6 * 1", reason="again"), finish("6")], "o1 and o3 agree"),
+    ],
+)
+async def test_a_computed_answer_is_checked_by_a_second_program(later: list[Any], checked: str) -> None:
+    def run(code: str, _arguments: dict[str, Any]) -> ActionResult:
+        return ActionResult(
+            ok="/ 0" not in code, value={"result": eval(code.replace("/ 0", ""))}
+        )  # tests' own code
+
+    made = world([SUM, finish("6"), *later], PlainAbilities(code=run), task="What is 0 + 1 + 2 + 3?")
+    solution = await made.solve()
+    assert (solution.answer, solution.solved, checked in solution.checked) == ("6", True, True), (
+        solution.checked
+    )
+    asked = made.model.asked[2][1].content
+    assert "What is 0 + 1 + 2 + 3?" in asked
+    assert "range(4)" not in asked
+    assert len(asked) <= 4_000
+
+
+async def test_a_second_program_of_the_same_run_costs_no_other_one() -> None:
+    other = call("run_code", code="1 + 2 + 3", reason="by another way")
+    made = world([SUM, other, finish("6")])
+    solution = await made.solve()
+    assert (solution.checked, solution.calls) == ("o1 and o2 agree", 3)
+
+
 async def test_text_without_a_call_is_an_answer() -> None:
     made = world([call("double", number=3), "6"], DOUBLE)
     solution = await made.solve()
@@ -277,41 +331,3 @@ async def test_where_nobody_answers_the_plainest_meaning_is_taken() -> None:
 
     made = world([call("ask_person", question="Which?"), finish("?", solved=False)], ask=ask)
     assert "Nobody answered" in (await made.solve()).steps[0].observation
-
-
-async def test_a_fresh_agent_does_a_part_and_gives_a_typed_value() -> None:
-    def script(messages: Sequence[Message]) -> Completion:
-        first = messages[1].content
-        if "Count the rows" in first:
-            assert "secret" not in "".join(message.content for message in messages)
-            if messages[-1].role == "user":
-                return call("run_code", code="len(rows)", arguments={"rows": {"$ref": "o1"}}, reason="")
-            return finish({"count": 3})
-        turns = sum(message.role == "assistant" for message in messages)
-        schema = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
-        return [
-            call("rows"),
-            call("other"),
-            call("delegate", task="Count the rows", references=["o1"], result_schema=schema),
-            finish("3"),
-        ][turns]
-
-    abilities = PlainAbilities(tools={"rows": lambda: [1, 2, 3], "other": lambda: "secret"})
-    solution = await world(script, abilities).solve()
-    assert solution.solved
-    assert [step.agent for step in solution.steps] == ["", "", "", "1"]
-    assert '{"count": 3}' in solution.steps[2].observation
-
-
-async def test_a_part_sees_no_observation_that_was_not_named() -> None:
-    def script(messages: Sequence[Message]) -> Completion:
-        if "Peek" in messages[1].content:
-            if messages[-1].role == "user":
-                return call("read_value", reference="o1")
-            return finish("nothing", solved=False)
-        turns = sum(message.role == "assistant" for message in messages)
-        return [call("other"), call("delegate", task="Peek"), finish("x", solved=False)][turns]
-
-    solution = await world(script, PlainAbilities(tools={"other": lambda: "secret"})).solve()
-    peek = next(step for step in solution.steps if step.agent == "1")
-    assert "There is no observation 'o1'" in peek.observation

@@ -12,11 +12,11 @@ from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundT
 from alita_mcp.agent.interface import AskPerson, FinishedRun, Memory, Recalled, ToolProposal
 from alita_mcp.agent.run import Run, RunParts
 from alita_mcp.agent.solving import solve
-from alita_mcp.agent.values import Solution, TaskBudget, TaskEvent, TaskRequest
+from alita_mcp.agent.values import RunSummary, Solution, TaskBudget, TaskEvent, TaskRequest
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.models.budget import Budget, Meter
-from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolCall
-from alita_mcp.models.roles import Models, RoleModels
+from alita_mcp.models.interface import Completion, Message, ToolCall
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.structured.json_calls import ToolCallingModel
 from alita_mcp.research.interface import MayFollow
@@ -199,6 +199,7 @@ def world(
     searches: bool = False,
     plans: int = 0,
     request: TaskRequest | None = None,
+    past: Sequence[RunSummary] = (),
     **budget: Any,
 ) -> World:
     """A run of one scripted model in all roles."""
@@ -207,19 +208,18 @@ def world(
     request = request or TaskRequest(task=task, budget=TaskBudget(**budget))
     role_models = RoleModels(Settings(), source=lambda _role: model)
 
-    def opened(meter: Meter) -> tuple[Models, LanguageModel]:
-        models = role_models.open_models(meter)
-        return models, ToolCallingModel(models.role("implementer"))
-
     limits = request.budget
     meter = Meter(Budget(tokens=limits.tokens, usd=limits.usd, seconds=limits.seconds), work="task")
-    models, implementer = opened(meter)
+    models = role_models.open_models(meter)
 
     async def on_event(event: TaskEvent) -> None:
         json.dumps(event.model_dump(mode="json"))
 
+    async def past_runs() -> Sequence[RunSummary]:
+        return past
+
     parts = RunParts(
-        abilities=abilities, models=models, implementer=implementer, meter=meter, models_on=opened, runs=runs,
-        on_event=on_event, memory=memory, ask=ask, searches=searches, plans=plans,
+        abilities=abilities, models=models, implementer=ToolCallingModel(models.role("implementer")), meter=meter,
+        runs=runs, on_event=on_event, past_runs=past_runs, memory=memory, ask=ask, searches=searches, plans=plans,
     )  # fmt: skip
     return World(model, abilities, runs, Run(RUN, request, parts))

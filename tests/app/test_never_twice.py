@@ -93,6 +93,6 @@ async def test_a_tool_that_sounds_alike_and_does_something_else_is_published_bes
         await publish(app, COUNT, "digit_count", says, (123, 3), (0, 1), (-45, 2))
         outcome = await ask(app, description=REQUEST)
         assert isinstance(outcome, Created), outcome
-        assert outcome.similar == ("digit_sum", "digit_count")
+        assert outcome.similar == ("digit_count",)
         assert "digit_count gives" in outcome.differs[0]
         assert app.library.entry("digit_count").wordings == ()

@@ -127,7 +127,6 @@ async def test_a_job_is_a_run_and_its_end_is_the_runs(settings: Settings) -> Non
         stored = await app.tasks.runs_of(USER).solution(job.id)
         assert stored is not None
         assert stored.stopped == "cancelled"
-        assert await app.tasks.estimate(TaskRequest(task="Loop."), owner=None) is None
 
 
 async def test_a_file_that_is_not_there_ends_before_anything_is_asked(

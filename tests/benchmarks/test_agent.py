@@ -8,14 +8,13 @@ from collections import Counter
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.interface import Completion, Message, ToolCall, ToolSpec
-from alita_mcp.models.scripted import ScriptedModel
 from benchmarks import agent
 from benchmarks.agent import arms, materials, tally, task_file
 from benchmarks.agent.scoring import exact_answer
@@ -74,6 +73,13 @@ def discounted() -> str:
     return rounded(sum((euros(o) * (100 - pages.DISCOUNTS[o.region]) / 100 for o in wanted), Fraction()), 0)
 
 
+def best_month(product: str) -> str:
+    pieces: Counter[str] = Counter()
+    for order in materials.orders():
+        pieces[f"{order.day.month:02}"] += order.quantity * (order.product == product and order.day.month < 7)
+    return pieces.most_common(1)[0][0]
+
+
 ANSWERS: dict[str, Callable[[], str]] = {
     "returned-north": lambda: str(
         sum((o.status, o.region) == ("returned", "North") for o in materials.orders())
@@ -86,6 +92,11 @@ ANSWERS: dict[str, Callable[[], str]] = {
     "old-books": lambda: str(sum(book.year < 1900 for book in pages.books())),
     "sunday-bridge": lambda: pages.BRIDGE["Sunday"],
     "discounted": discounted,
+    **{
+        f"{kind}-{number}": partial(best_month, materials.PRODUCTS[3 * (number - 1) + place])
+        for number in (1, 2, 3)
+        for place, kind in enumerate(("pages", "packed", "three"))
+    },
     "invoice-in-yen": lambda: rounded(
         Fraction(materials.invoice_total(), 100) * Fraction(materials.rates()["03"]["JPY"]), 0
     ),
@@ -118,64 +129,38 @@ def test_tasks_in_gaias_own_form_are_read(tmp_path: Path) -> None:
             task_file.read_tasks(file)
 
 
-OFFERED = tuple(
-    ToolSpec(name=name, description="", parameters={"type": "object"})
-    for name in ("search_capabilities", "run_code", "build_tool", "read_page", "delegate", "finish")
-)
-
-
-def asking(*names: str) -> Completion:
-    calls = tuple(ToolCall(id=str(place), name=name) for place, name in enumerate(names))
-    return Completion(text="", model="scripted", calls=calls)
-
-
-def offered_to(model: ScriptedModel) -> list[str]:
-    return [tool.name for tool in model.options[-1].get("tools", ())]
-
-
-async def test_plain_react_is_offered_no_way_to_make_tools() -> None:
-    model = ScriptedModel([asking("run_code"), "yes"])
-    limited = arms.NothingBuilt(model)
-    await limited.complete([Message(role="user", content="x")], tools=OFFERED, temperature=0.0)
-    assert offered_to(model) == ["search_capabilities", "run_code", "read_page", "finish"]
-
-
 def test_figures_add_up_and_the_table_names_what_was_missed() -> None:
     trials = [
         arms.Trial(id="a", level=1, answer="5", expected="5", right=True, claimed=True, steps=3, calls=4, tokens=70,
-                   tools_made=1, cost_usd=0.25, seconds=1.5),
+                   cost_usd=0.25, seconds=1.5),
         arms.Trial(id="b", level=2, answer="6\n| x", expected="7", right=False, claimed=True, steps=2, failed_steps=1,
-                   tools_reused=1, calls=2, tokens=30, cost_usd=None, stopped="steps", seconds=0.5),
+                   long=True, calls=2, tokens=30, cost_usd=None, stopped="steps", seconds=0.5),
         arms.Trial(id="c", level=2, answer="", expected="8", right=False, problem="ModelError: silent", cost_usd=0.0),
     ]  # fmt: skip
     found = tally.figures(trials)
     assert (found["solved"], found["tasks"], found["by_level"]) == (1, 3, {"1": [1, 1], "2": [0, 2]})
     assert (found["claimed_and_wrong"], found["stopped"], found["broken"]) == (1, 1, 1)
-    assert (found["steps"], found["failed_steps"], found["tools_made"], found["tools_reused"]) == (5, 1, 1, 1)
     assert (found["calls"], found["tokens"], found["cost_usd"], found["seconds"]) == (6, 100, None, 2.0)
-    shown = tally.as_table({"alita": found, "react": tally.figures(trials[:1])})
+    assert found["long"] == {"right": 0, "steps": 2, "failed_steps": 1, "calls": 2, "tokens": 30}
+    shown = tally.as_table({"compare": found, "react": tally.figures(trials[:1])})
     assert "| solved, exact answer | 1 of 3 | 1 of 1 |" in shown
+    assert "| long tasks: steps / failed | 2 / 1 | 0 / 0 |" in shown
     assert "- b: '6 | x', expected '7'" in shown
     assert "- c: 'no answer', expected '8' (ModelError: silent)" in shown
 
 
-def measured(*words: str) -> dict[str, Any]:
-    parser = argparse.ArgumentParser()
-    agent.add_arguments(parser)
-    return agent.run(parser.parse_args(words))
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "needs a model"),
-        (("--id", "x"), "no such task"),
-    ],
-)
-def test_what_cannot_be_measured_says_so(
-    words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.slow
+def test_plans_cost_short_tasks_no_call_and_save_long_ones_failed_steps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("ALITA_HOME", str(tmp_path))
     monkeypatch.delenv("ALITA_MODEL", raising=False)
-    with pytest.raises(UsageError, match=said):
-        measured(*words)
+    parser = argparse.ArgumentParser()
+    agent.add_arguments(parser)
+    found = agent.run(
+        parser.parse_args(["--sandbox", "wasm", "--id", "returned-north", "pages-1", "pages-2"])
+    )
+    react, plan, compare = (cast("dict[str, Any]", found[arm]) for arm in arms.PLANS)
+    assert react["solved"] == plan["solved"] == compare["solved"] == 3
+    assert react["short"]["calls"] == plan["short"]["calls"] == compare["short"]["calls"]
+    assert react["long"]["failed_steps"] == plan["long"]["failed_steps"] > compare["long"]["failed_steps"]

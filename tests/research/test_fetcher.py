@@ -7,17 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
-import httpx
 import pytest
 
-from alita_mcp.research.fetcher import (
-    DEFAULT_FRESH_S,
-    MAX_FRESH_S,
-    FetchLimits,
-    WebFetcher,
-    fresh_seconds,
-    open_fetcher,
-)
+from alita_mcp.research.fetcher import FetchLimits, WebFetcher, open_fetcher
 from alita_mcp.settings import Settings
 from tests.research.local_site import Asked, Reply, Site, local_site
 
@@ -111,24 +103,6 @@ async def test_a_host_is_asked_no_more_than_twice_at_a_time(tmp_path: Path) -> N
                 tasks.start_soon(fetcher.fetch, site.url(path))
     assert len(under_way) == 8
     assert max(under_way) <= 2
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, DEFAULT_FRESH_S),
-        ({"cache-control": "private, Max-Age=90", "age": "30"}, 60),
-        ({"cache-control": "max-age=99999999"}, MAX_FRESH_S),
-        ({"cache-control": "max-age=-1", "expires": "0"}, 0),
-        ({"cache-control": "no-store, max-age=90"}, 0),
-        ({"cache-control": "no-cache"}, 0),
-        ({"cache-control": "must-revalidate"}, 0),
-        ({"vary": "*"}, 0),
-        ({"expires": "0"}, 0),
-    ],
-)
-def test_headers_say_how_long_a_page_is_fresh(headers: dict[str, str], seconds: float) -> None:
-    assert fresh_seconds(httpx.Headers(headers)) == seconds
 
 
 async def test_a_fresh_page_is_not_requested_again(tmp_path: Path) -> None:

@@ -118,15 +118,6 @@ async def test_a_search_that_hangs_leaves_what_the_given_addresses_say() -> None
     assert found.stopped == "seconds"
 
 
-async def test_text_behind_the_cap_of_bytes_is_not_ranked() -> None:
-    pages: dict[str, Page] = {f"https://p{n}/": "Owls hear. " * 100 for n in range(6)}
-    web, fetcher, _ = agent(pages)
-    found = await ask(web, bytes=1_500, tokens=10_000)
-    assert found.stopped == "bytes"
-    assert len(fetcher.fetched) < 6
-    assert sum(len(passage.text) for passage in found.passages) <= 1_500
-
-
 async def test_given_addresses_are_read_first_and_once() -> None:
     web, fetcher, _ = agent({"https://a/": "Owls.", "https://b/": "Owls hear."})
     with anyio.fail_after(WAIT_S):

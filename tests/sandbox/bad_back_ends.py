@@ -5,13 +5,7 @@ Its programs are bounded, so that even a bare process does no harm; nothing else
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-import tempfile
-
-import anyio
-from anyio.abc import Process
+from typing import Any
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
@@ -20,69 +14,19 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.scripted_sandbox import ScriptedSandbox
 
-DRIVER = """
-import contextlib, io, json, sys
-modules = {}
-for line in sys.stdin:
-    job = json.loads(line)
-    out, answer = io.StringIO(), {"status": "ok"}
-    try:
-        with contextlib.redirect_stdout(out):
-            scope = modules.setdefault(job["code"], {"__name__": "tool"})
-            if len(scope) == 1:
-                exec(compile(job["code"], "tool.py", "exec"), scope)
-            answer["value"] = scope[job["function"]](**job["arguments"])
-            json.dumps(answer)
-    except BaseException as problem:
-        lines = (f"tool.py:{problem.__traceback__.tb_lineno}",)
-        answer = {"status": "error", "error_type": type(problem).__name__, "message": str(problem), "trace": lines}
-    print(json.dumps(answer | {"stdout": out.getvalue()}), flush=True)
-"""
 
-
-class BareProcess(ScriptedSandbox):
-    """A child of this process, the same user, with the same files and network, kept for each code with what it left."""
+class Bare(ScriptedSandbox):
+    """This very process, with its files, network and variables, and all that earlier calls left."""
 
     def __init__(self, _settings: Settings) -> None:
         super().__init__(lambda job: RunResult(status="ok"), "bare")
-        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        self._kept: dict[str, Process] = {}
-        self._turn = anyio.Lock()
+        self._kept: dict[str, dict[str, Any]] = {}
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
-        async with self._turn:
-            if job.code not in self._kept:
-                variables = {**os.environ, "TMPDIR": self._folder.name}
-                self._kept[job.code] = await anyio.open_process(
-                    [sys.executable, "-c", DRIVER], stderr=None, cwd=self._folder.name, env=variables
-                )
-            try:
-                with anyio.fail_after(job.limits.wall_seconds):
-                    return await _ask(self._kept[job.code], job)
-            except TimeoutError:
-                await self._end(job.code)
-                return RunResult(status="timeout", message=f"took more than {job.limits.wall_seconds:g} s")
-
-    async def _end(self, code: str) -> None:
-        with anyio.CancelScope(shield=True):
-            process = self._kept.pop(code)
-            process.kill()
-            await process.aclose()
-
-    async def aclose(self) -> None:
-        for code in list(self._kept):
-            await self._end(code)
-        self._folder.cleanup()
-
-
-async def _ask(process: Process, job: Job) -> RunResult:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    await process.stdin.send(job.model_dump_json(include={"code", "function", "arguments"}).encode() + b"\n")
-    answer = b""
-    while not answer.endswith(b"\n"):
-        answer += await process.stdout.receive()
-    return RunResult.model_validate(json.loads(answer))
+        scope = self._kept.setdefault(job.code, {})
+        if not scope:
+            exec(job.code, scope)
+        return RunResult(status="ok", value=scope[job.function](**job.arguments))
 
 
 class Swallowing(WasmSandbox):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -15,7 +17,7 @@ from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import Probe, RunResult, Sandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from tests.sandbox.bad_back_ends import BareProcess, Refusing, Stumbling, Swallowing
+from tests.sandbox.bad_back_ends import Bare, Refusing, Stumbling, Swallowing
 from tests.scripted_sandbox import ScriptedSandbox
 
 WAIT_SECONDS = 400
@@ -59,16 +61,20 @@ async def test_our_own_back_ends_conform(
 @pytest.mark.parametrize(
     ("make", "broken"),
     [
-        (BareProcess, {"reads no file of the host", "writes to no file of the host", "connects to no address",
-                       "sees no variable of the server", "signals no process of the host",
-                       "ends a call at memory_bytes", "forgets globals", "wipes files"}),
+        (Bare, {"reads no file of the host", "writes to no file of the host", "connects to no address",
+                "sees no variable of the server", "signals no process of the host", "forgets globals", "wipes files"}),
         (Swallowing, {"ends a loop at wall_seconds", "ends a call at memory_bytes", "ends a flood of output"}),
         (Refusing, {"gives what the function returns"}),
         (Stumbling, {"gives what the function returns"}),
     ],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # a bare process is the test's own
 @pytest.mark.sample(3)
-async def test_a_bad_back_end_is_found_out(make: Make, broken: set[str], settings: Settings) -> None:
+async def test_a_bad_back_end_is_found_out(
+    make: Make, broken: set[str], settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     trials = [TRIALS[0], *(trial for trial in TRIALS[1:] if broken & trial.claims.keys())]
     _kind, probes = await examine(make, settings, trials)
     failed = [probe for probe in probes if not probe.passed]

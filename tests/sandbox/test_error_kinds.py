@@ -57,9 +57,6 @@ LIES = {
     "a name": "class E(Exception): pass\nE.__name__ = 'ValueError'",
     "a module": "class ValueError(Exception): __module__ = 'builtins'",
     "a name with dots": "E = type('builtins.ValueError', (Exception,), {'__module__': 'x'})",
-    "a qualified name": "class E(Exception): __qualname__ = 'builtins.ValueError'\nE.__module__ = ''",
-    "a hierarchy": "class E(Exception): __mro__ = (ValueError, Exception); __bases__ = (ValueError,)",
-    "a class": "class E(Exception): __class__ = ValueError",
     "a metaclass that answers": "class M(type):\n __mro__ = __bases__ = (ValueError,)\n __name__ = 'ValueError'\n"
     " __module__ = 'builtins'\nclass E(Exception, metaclass=M): pass",
     "a metaclass that refuses": "class M(type):\n def __getattribute__(cls, name): raise SystemExit(name)\n"

@@ -9,7 +9,7 @@ from tests.server.in_memory import Build, called, connected, succeeded, text_of
 from tests.toolsmith.authors import COUNT, GOOD, PLAIN, REQUEST, SIGNED, Script, suite_of
 
 GIVEN = {"name": "digit_sum", "description": REQUEST}
-QUESTION = "for `-45`: tests of 2 writers expect `9`; yours returns `-9`"
+QUESTION = 'for `{"number": -45}`: a test expects `9`; yours gives `-9`'
 
 
 @pytest.mark.slow
@@ -24,8 +24,7 @@ async def test_questions_and_tests_by_models_are_told_to_clients(
             assert refused.is_error
             assert "no tests were sent" in text_of(refused)
             assert "Fix: Fix the code" in text_of(refused)
-            thin = suite_of((123, 6), (40, 4))["tests"]
-            made = await called(client, "synthesize_tool", **GIVEN, code=SIGNED, tests=thin)
+            made = await called(client, "synthesize_tool", **GIVEN, code=SIGNED)
             assert made.structured_content["questions"] == [QUESTION]
             assert f"Questions: {QUESTION}." in text_of(made)
             plain = {**GIVEN, "name": "cross_total", "code": PLAIN.replace("digit_sum", "cross_total")}

@@ -26,7 +26,7 @@ AGENTS = {"solve_task", "research_web"}
 
 @pytest.fixture
 def with_model() -> dict[str, Any]:
-    return {"model": "openai/x", "search": "package_index"}
+    return {"model": "openai/x", "search": "github"}
 
 
 async def test_a_model_without_its_packages_is_no_model(

@@ -13,7 +13,7 @@ from alita_mcp.toolsmith.requests.outcomes import Created, Rejected
 from alita_mcp.toolsmith.toolsmith import Toolsmith
 from alita_mcp.values import Manifest
 from tests.models.openai_server import Request, openai_server
-from tests.toolsmith.authors import LISTED, PLAIN, SPEC, Script, coded
+from tests.toolsmith.authors import LISTED, PLAIN, Script, coded
 from tests.toolsmith.bench import Bench
 
 pytestmark = pytest.mark.slow
@@ -60,25 +60,6 @@ async def test_a_model_that_falls_silent_while_a_choice_is_mended_leaves_the_gat
     outcome = await made_after(99, script, library, sandbox, settings)
     assert isinstance(outcome, Rejected), outcome
     assert "no further attempt" in outcome.reason
-
-
-async def test_a_candidate_with_other_parameters_than_specified_is_told_so(
-    library: Library, sandbox: WasmSandbox, settings: Settings
-) -> None:
-    other = PLAIN.replace("number: int", "value: int").replace("number", "value")
-
-    def told(request: Request) -> str:
-        assert SPEC["signature"] in request.text
-        return PLAIN
-
-    script = Script(candidates=[other], repairs=told)
-
-    with openai_server(script) as (url, _asked):
-        served = settings.model_copy(update={"model": "openai/x", "model_base_url": url})
-        smith = Toolsmith(library, sandbox, served, lambda _: (), RoleModels(served))
-        outcome = await Bench(library, smith, script).make(mode="quick")
-    assert isinstance(outcome, Created), outcome
-    assert "the signature is not the specified one" in script.texts("repair")[0]
 
 
 async def test_any_source_of_models_can_write(

@@ -8,8 +8,9 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
+from alita_mcp.agent.interface import Program
 from alita_mcp.research.interface import MayFollow
-from alita_mcp.research.values import Document, Researched
+from alita_mcp.research.values import Document, Researched, Source
 from alita_mcp.values import Trust, Value
 
 
@@ -46,6 +47,11 @@ class ActionResult(Value):
     """Name of the tool that was made, where one was."""
     used: tuple[str, ...] = ()
     """Library tools that the code called."""
+    sources: tuple[Source, ...] = ()
+    is_data: bool = True
+    """Whether an answer may rest on it; a list of tools says nothing about the task."""
+    program: Program | None = None
+    """What computed it."""
     is_private: bool = False
     """Whether it can hold what a person granted: files of the task, or results of tools with grants."""
 

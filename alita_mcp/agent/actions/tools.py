@@ -11,7 +11,7 @@ from alita_mcp.models.interface import ToolSpec
 SEARCH, RUN_CODE, BUILD = "search_capabilities", "run_code", "build_tool"
 RESEARCH, READ_PAGE = "research_web", "read_page"
 READ_FILE, LIST_FILES, READ_VALUE = "read_file", "list_files", "read_value"
-ASK_PERSON, DELEGATE, FINISH = "ask_person", "delegate", "finish"
+ASK_PERSON, FINISH = "ask_person", "finish"
 MAX_OFFERED = 24
 """Tools of the library that are offered at once; the last found ones."""
 MAX_DESCRIPTION = 600
@@ -78,24 +78,12 @@ _ASK_PERSON = _spec(
     ASK_PERSON, "Ask the person one question, where the task can mean different things and the answer would differ.",
     {"question": _TEXT}, ["question"],
 )  # fmt: skip
-_DELEGATE = _spec(
-    DELEGATE,
-    "Give a part of the task to a fresh agent with its own budget; it sees nothing but `task` and the observations "
-    "named in `references`, and gives a value of `result_schema`.",
-    {
-        "task": _TEXT,
-        "references": {"type": "array", "items": _TEXT},
-        "result_schema": {"type": "object", "description": "JSON Schema of the value; without one: a text"},
-        "reason": _REASON,
-    },
-    ["task"],
-)
 _FINISH = _spec(
     FINISH,
     "End the task. `answer`: exactly what was asked for and no word more. `claims`: for each claim of it the "
     "observation it rests on, with the words that say so.",
     {
-        "answer": {"description": "A text; a value of the wanted schema where one was given"},
+        "answer": {"description": "A text"},
         "solved": {"type": "boolean"},
         "claims": {
             "type": "array",
@@ -114,15 +102,13 @@ _FINISH = _spec(
     ["answer", "solved"],
 )
 _ALL = (
-    _SEARCH, _RUN_CODE, _BUILD, _RESEARCH, _READ_PAGE, _LIST_FILES, _READ_FILE, _READ_VALUE, _ASK_PERSON, _DELEGATE,
+    _SEARCH, _RUN_CODE, _BUILD, _RESEARCH, _READ_PAGE, _LIST_FILES, _READ_FILE, _READ_VALUE, _ASK_PERSON,
     _FINISH,
 )  # fmt: skip
 AGENT_TOOLS = frozenset(spec.name for spec in _ALL)
 
 
-def agent_tools(
-    *, web: bool, files: bool, person: bool, builds: bool, delegates: bool
-) -> tuple[ToolSpec, ...]:
+def agent_tools(*, web: bool, files: bool, person: bool, builds: bool) -> tuple[ToolSpec, ...]:
     """The tools of a run, without those that could do nothing in it.
 
     Args:
@@ -130,11 +116,9 @@ def agent_tools(
         files: Whether the task has files.
         person: Whether the person can be asked.
         builds: Whether tools may be made.
-        delegates: Whether parts may be given away.
     """
     needs = {
         BUILD: builds, RESEARCH: web, READ_PAGE: web, LIST_FILES: files, READ_FILE: files, ASK_PERSON: person,
-        DELEGATE: delegates,
     }  # fmt: skip
     return tuple(spec for spec in _ALL if needs.get(spec.name, True))
 

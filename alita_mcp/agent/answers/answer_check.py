@@ -6,7 +6,7 @@ What a model says about its sources is not believed: a quotation has to stand in
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pydantic import Field
 
@@ -18,13 +18,20 @@ from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.event_loop import off_loop
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.structured.typed_answers import ask_model
+from alita_mcp.texts import clip
 from alita_mcp.values import Value
 
-EXCERPT = 1_500
-MAX_EXCERPTS = 24_000
+MAX_EXCERPT, MAX_EXCERPTS = 700, 1_400
+"""Characters of one observation, and of all, that another model is shown."""
 MAX_CLAIMS = 40
 IN_THREADS_FROM = 200_000
 """Characters of all observations together."""
+MAX_REFUSAL = 6
+"""Words."""
+_REFUSAL = re.compile(
+    r"\b(unknown|none|nothing|nobody|no|not|cannot|can't|never|impossible|undetermined|undefined|insufficient|missing|"
+    r"unclear|unanswerable|n/?a|null)\b"
+)
 
 
 class Claims(Value):
@@ -33,24 +40,42 @@ class Claims(Value):
     claims: tuple[Claim, ...] = Field(default=(), max_length=MAX_CLAIMS)
 
 
+def is_offered_refusal(task: str, answer: str) -> bool:
+    """Whether an answer says that there is none, in words that the task offers for that."""
+    words = words_in(answer)
+    offered = f" {' '.join(words)} " in f" {' '.join(words_in(task))} "
+    return 0 < len(words) <= MAX_REFUSAL and offered and _REFUSAL.search(answer.casefold()) is not None
+
+
 async def check_answer(
-    answer: str, claims: Sequence[Claim], observations: Sequence[Observation], judge: LanguageModel
+    task: str, answer: str, claims: Sequence[Claim], observations: Sequence[Observation], judge: LanguageModel
 ) -> tuple[Claim, ...]:
     """Checks an answer: returns its claims, unsupported ones without a reference.
 
-    A model is asked only where neither the claims' own quotations nor the observations say it plainly.
+    A model is asked only where neither the claims' own quotations nor the observations say it plainly. A refusal that
+    the task offers is supported where its claims are: nothing says it in its words.
     """
     data = [each for each in observations if each.is_data and each.reference != "o0"]
+    refuses = is_offered_refusal(task, answer)
     large = sum(len(each.text) for each in observations) > IN_THREADS_FROM
+
+    def supports(verified: Sequence[Claim]) -> bool:
+        return (
+            bool(verified)
+            and all(claim.reference for claim in verified)
+            and (refuses or _covers(verified, answer))
+        )
+
     # 1. The model's own quotations: they stand where it says, and say what the answer says.
     quoted = await off_loop(lambda: _verify_quotes(claims[:MAX_CLAIMS], observations), large=large)
-    if quoted and all(claim.reference for claim in quoted) and _covers(quoted, answer):
+    if supports(quoted):
         return quoted
-    # 2. A short answer that an observation says as it is; the last one that does.
+    # 2. A short answer that an observation says as it is; the last one that does. Of a refusal, that a program gave.
     if len(words_in(answer)) <= MAX_SHORT:
+        where = [each for each in data if each.program is not None] if refuses else data
 
         def find_answer() -> Observation | None:
-            return next((each for each in reversed(data) if is_observed(answer, [each.text])), None)
+            return next((each for each in reversed(where) if is_observed(answer, [each.text])), None)
 
         found = await off_loop(find_answer, large=large)
         if found is not None:
@@ -60,14 +85,16 @@ async def check_answer(
         return quoted if quoted and not all(claim.reference for claim in quoted) else (Claim(claim=answer),)
     # 4. A judge quotes, and is not believed either.
     try:
-        asked = prompts.ask_judge(answer, _excerpts(answer, data))
+        asked = prompts.ask_judge(task, answer, quoted, excerpts(answer, data))
         judged = (await ask_model(judge, asked, Claims, temperature=0.0)).value.claims
     except BudgetSpent:
         raise
     except ModelError:
         return quoted or (Claim(claim=answer),)
     said = await off_loop(lambda: _verify_quotes(judged, observations), large=large)
-    return said if said and _covers(said, answer) else (*said, Claim(claim=answer))
+    return (
+        said if supports(said) or not all(claim.reference for claim in said) else (*said, Claim(claim=answer))
+    )
 
 
 def _verify_quotes(claims: Sequence[Claim], observations: Sequence[Observation]) -> tuple[Claim, ...]:
@@ -93,19 +120,19 @@ def _covers(claims: Sequence[Claim], answer: str) -> bool:
     return sum(word in set(words_in(said)) for word in words) * 2 >= len(words)
 
 
-def _excerpts(answer: str, data: Sequence[Observation]) -> list[tuple[str, str]]:
-    """The parts of observations that a judge is shown: the last ones first, each around words of the answer."""
+def excerpts(about: str, data: Iterable[Observation]) -> list[tuple[str, str]]:
+    """The parts of observations that another model is shown: the last ones first, each around words of a text."""
+    longest = sorted(words_in(about), key=len, reverse=True)[:10]
     found: list[tuple[str, str]] = []
     left = MAX_EXCERPTS
-    for each in reversed(data):
+    for each in reversed([*data]):
         text = each.text
-        if len(text) > EXCERPT:
-            longest = sorted(words_in(answer), key=len, reverse=True)[:10]
+        if len(text) > MAX_EXCERPT:
             matches = (re.search(re.escape(word), text, re.IGNORECASE) for word in longest)
-            start = next((max(0, match.start() - EXCERPT // 2) for match in matches if match), 0)
-            text = text[start : start + EXCERPT]
-        if len(text) > left:
+            start = next((max(0, match.start() - MAX_EXCERPT // 2) for match in matches if match), 0)
+            text = text[start : start + MAX_EXCERPT]
+        if left <= 0:
             break
+        found.append((each.reference, clip(text, left)))
         left -= len(text)
-        found.append((each.reference, text))
     return found[::-1]

@@ -1,1 +1,1 @@
-"""Plans of the manager agent: candidates, and the choice among them by recorded outcomes; pure functions."""
+"""Plans of the manager agent: read from the model's turns, and compared by what earlier runs learned."""

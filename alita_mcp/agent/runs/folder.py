@@ -140,7 +140,8 @@ class RunFolder:
         shared = ("solved", "stopped", "tools_made", "tools_used", "calls", "tokens", "cost", "seconds")
         ended = {name: getattr(solution, name) for name in shared}
         answer = solution.answer[:SHOWN_CHARACTERS]
-        return RunSummary(**known, **ended, answer=answer, steps=len(solution.steps))
+        actions = tuple((step.tool, step.ok) for step in solution.steps)
+        return RunSummary(**known, **ended, answer=answer, steps=len(solution.steps), actions=actions)
 
     def request(self) -> dict[str, Any]:
         """The request of the run; empty where it cannot be read."""

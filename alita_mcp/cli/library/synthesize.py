@@ -28,8 +28,8 @@ EXIT_STATUSES = {
 }
 """Those of the outcomes that are not failures."""
 DETAILS = {
-    "to_raise_trust": "to raise", "case": "case", "expected": "expected", "got": "got", "trace": "|",
-    "breaks": "breaks", "kept": "kept", "assumed": "assumed", "differs": "not", "questions": "question",
+    "to_raise_trust": "to raise", "rests_on": "rests on", "case": "case", "expected": "expected", "got": "got",
+    "trace": "|", "breaks": "breaks", "kept": "kept", "assumed": "assumed", "differs": "not", "questions": "question",
     "fix": "fix",
 }  # fmt: skip
 """What an outcome may say besides, in this order → its label."""
@@ -171,7 +171,7 @@ def describe_outcome(outcome: Outcome) -> str:
         case _:
             head = "{status}"
     lines = [head.format_map(fields)]
-    others = fields.get("similar", [])[1:]  # the first is the tool itself
+    others = fields.get("similar", [])
     fields["differs"] = [
         f"{name}: {how}" for name, how in zip(others, fields.get("differs", ()), strict=False)
     ]

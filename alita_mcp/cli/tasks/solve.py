@@ -15,9 +15,8 @@ from alita_mcp.cli.parameters import Amount, Count, Whole
 from alita_mcp.errors import AlitaError, UsageError
 
 if TYPE_CHECKING:
-    from alita_mcp.agent.values import Estimate, Solution, TaskBudget, TaskEvent, TaskRequest
+    from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
     from alita_mcp.app.task_runner import TaskRunner
-    from alita_mcp.cli.tasks.view import TaskView
 
 OpenFlow = Callable[[Any], AbstractAsyncContextManager[Any]]
 """Opens the flow of tasks; reports to its argument how far the preparation is."""
@@ -44,7 +43,6 @@ async def solve(
     plans: Whole | None = None,
     no_memory: bool = False,
     yes: bool = False,
-    confirm: bool = False,
     open_flow: Annotated[OpenFlow, Parameter(parse=False)],
     output: Printer,
 ) -> int:
@@ -58,10 +56,9 @@ async def solve(
         max_tokens: Stop after this many tokens.
         max_usd: Stop when the models cost this much.
         max_seconds: Stop after this many seconds.
-        plans: Plans to choose from; 0 begins without one.
+        plans: Plans that the first turn may compare; 1 compares none, 0 begins without one.
         no_memory: Neither recall earlier tasks nor remember this one.
-        yes: Ask nothing, whatever the task is likely to cost.
-        confirm: Ask before work begins.
+        yes: Ask nothing.
 
     Examples:
         alita solve "How many working days are left this year?"
@@ -73,8 +70,6 @@ async def solve(
     from alita_mcp.models.choices import no_model_for_tasks
     from alita_mcp.settings import read_settings
 
-    if yes and confirm:
-        raise UsageError("--yes and --confirm exclude each other.")
     settings = read_settings()
     limits = {
         "steps": settings.limits.task_steps if max_steps is None else max_steps,
@@ -90,8 +85,6 @@ async def solve(
             if not flow.has_model:
                 raise no_model_for_tasks(settings)
             person = view if has_terminal() and not yes else None
-            if not await agrees_to_cost(flow, request, person, output, always=confirm):
-                raise AlitaError("Nothing was done.")
 
             async def show_event(event: TaskEvent) -> None:
                 nonlocal run
@@ -160,49 +153,3 @@ def build_request(
         first = invalid.errors(include_input=False)[0]
         field = ".".join(map(str, first["loc"]))
         raise UsageError(f"Invalid value for {field}: {first['msg']}.") from invalid
-
-
-async def agrees_to_cost(
-    flow: TaskRunner, request: TaskRequest, person: TaskView | None, output: Output, *, always: bool
-) -> bool:
-    """Whether work may begin: a person is told the likely cost, and asked where it exceeds the budget, or `always`.
-
-    Raises:
-        UsageError: there is nobody to ask, and `always` is set.
-    """
-    if person is None:
-        if always:
-            raise UsageError("There is no terminal to ask on.", hint="Leave out --confirm.")
-        return True
-    estimate = await flow.estimate(request, owner=None)
-    if estimate is None:
-        return not always or await person.agrees("There are too few earlier runs for an estimate.")
-    exceeded = likely_overruns(estimate, request.budget)
-    if exceeded:
-        return await person.agrees(
-            f"{describe_estimate(estimate)}\nThat is more than its budget: {exceeded}."
-        )
-    if always:
-        return await person.agrees(describe_estimate(estimate))
-    output.note(describe_estimate(estimate))
-    return True
-
-
-def describe_estimate(found: Estimate) -> str:
-    """What a task is likely to take."""
-    usd = "price unknown" if found.usd is None else f"{found.usd:.4f} USD"
-    most = "" if found.most_usd is None else f"{found.most_usd:.4f} USD and "
-    return (
-        f"Estimate from {found.runs} earlier runs: {found.calls:g} model calls, {found.tokens:.0f} tokens, {usd}, "
-        f"{found.seconds:.0f} s; nine in ten stayed within {most}{found.most_seconds:.0f} s."
-    )
-
-
-def likely_overruns(estimate: Estimate, budget: TaskBudget) -> str:
-    """The limits that a task is likely to reach before its end; empty for none."""
-    pairs = (
-        (estimate.tokens, budget.tokens, f"{budget.tokens} tokens"),
-        (estimate.usd or 0.0, budget.usd, f"{budget.usd:g} USD"),
-        (estimate.seconds, budget.seconds, f"{budget.seconds:g} seconds"),
-    )
-    return ", ".join(limit for likely, most, limit in pairs if most and likely > most)

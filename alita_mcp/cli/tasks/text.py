@@ -17,8 +17,7 @@ SHOWN_ID = 12
 
 def event_line(event: TaskEvent) -> str:
     """An event in one line."""
-    agent = f"[{event.agent}] " if event.agent else ""
-    return f"{agent}{event.kind.replace('_', ' ')}: {one_line(event.text)}"
+    return f"{event.kind.replace('_', ' ')}: {one_line(event.text)}"
 
 
 def describe_event(event: TaskEvent) -> str:
@@ -38,10 +37,8 @@ def plan_lines(data: dict[str, Any]) -> list[str]:
     lines: list[str] = []
     for step in steps if isinstance(steps, list) else ():
         if isinstance(step, dict):
-            way = " ".join(str(step[name]) for name in ("way", "tool") if step.get(name))
-            lines.append(
-                f"{len(lines) + 1}. {one_line(str(step.get('need', '')), 120)} ({one_line(way, 60)})"
-            )
+            action, need = one_line(str(step.get("action", "")), 60), one_line(str(step.get("need", "")), 120)
+            lines.append(f"{len(lines) + 1}. {action}: {need}")
     return lines
 
 
@@ -53,6 +50,7 @@ def describe_end(solution: Solution) -> list[str]:
     lines = [f"{end}: {spent}, {solution.seconds:.1f} s; run {solution.run[:SHOWN_ID]}"]
     if solution.stopped:
         lines.append(f"stopped ({solution.stopped}): {one_line(solution.stopped_why)}")
+    lines += [f"checked: {one_line(solution.checked)}"] if solution.checked else []
     lines += [f"made {tool}" for tool in solution.tools_made]
     lines += [f"source {one_line(source.url)}" for source in solution.sources]
     unsupported = [claim for claim in solution.claims if not claim.reference]

@@ -45,8 +45,7 @@ class TaskView:
 
     async def show_event(self, event: TaskEvent) -> None:
         """Shows what happened; the end is printed as the result instead."""
-        agent = f"[{event.agent}] " if event.agent else ""
-        text = f"{agent}{one_line(event.text)}"
+        text = one_line(event.text)
         # 1. The end. 2. Without a terminal, a line for each event but the start of a step.
         # 3. On a terminal, a step is in the spinner's line until it ends, and all else is a line above it.
         if event.kind == "finished":
@@ -79,24 +78,16 @@ class TaskView:
 
     async def ask(self, question: str) -> str | None:
         """The person's answer to the agent's question; None for an empty line."""
-        text = f"The agent asks:\n{quote_lines(question[:MAX_QUESTION])}"
-        return await self._read_answer(text, "answer (empty: none): ")
-
-    async def agrees(self, question: str) -> bool:
-        """Whether the person says yes."""
-        return (await self._read_answer(question, "Go on? [y/N] ") or "").lower() in ("y", "yes")
-
-    async def _read_answer(self, text: str, prompt: str) -> str | None:
         async with self._asking:
             self.close()
             try:
-                self._output.note(text)
+                self._output.note(f"The agent asks:\n{quote_lines(question[:MAX_QUESTION])}")
                 # What was typed before the question was seen is no answer to it.
                 with suppress(ImportError, OSError):
                     import termios
 
                     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-                print(prompt, end="", file=sys.stderr, flush=True)
+                print("answer (empty: none): ", end="", file=sys.stderr, flush=True)
                 return (await read_line()).strip() or None
             finally:
                 if self._status is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Iterable
 from math import prod
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -53,12 +52,3 @@ def is_compatible(filename: str, requires_python: str, python: tuple[int, int], 
     except (InvalidWheelFilename, InvalidSpecifier, ValueError):
         return False
     return not tags.isdisjoint(wheel_tags) and wanted.contains(f"{python[0]}.{python[1]}.99")
-
-
-def describe_wheels(filenames: Iterable[str]) -> str:
-    """The wheels of a release in words, as in `wheels for linux, macosx`."""
-    platforms = [name.removesuffix(".whl").rpartition("-")[2] for name in filenames if name.endswith(".whl")]
-    if "any" in platforms:
-        return "pure-Python wheel"
-    systems = [system for system in ("linux", "macosx", "win") if any(system in each for each in platforms)]
-    return f"wheels for {', '.join(systems)}" if systems else "no wheels"

@@ -19,16 +19,12 @@ _SUPERSETS = {
 }  # fmt: skip
 """As browsers do: pages that name the smaller character set use the larger one."""
 _HEAD = 4_096
-_SAMPLE = 32_768
-_MIN_LETTERS = 16
-"""Letters beyond ASCII that a guess needs."""
 
 
 def decode(body: bytes, content_type: str = "") -> str:
     """The text of a body; bytes that fit no character set are replaced, never refused.
 
-    By a byte order mark; else as UTF-8 where the bytes are; else as declared where they fit; else as guessed, unless at
-    most one character in a hundred of a declared UTF-8 is damaged.
+    By a byte order mark; else as UTF-8 where the bytes are; else as declared, or as Windows-1252.
     """
     for mark, name in _BYTE_ORDER_MARKS.items():
         if body.startswith(mark):
@@ -39,19 +35,7 @@ def decode(body: bytes, content_type: str = "") -> str:
     for name in [*names, *filter(None, [declared])]:
         with suppress(ValueError):
             return body.decode(name)
-    text = body.decode(declared or "utf-8", "replace")
-    beyond_ascii = sum(1 for character in text if character > "\x7f")
-    if declared and (declared != "utf-8" or text.count("\ufffd") * 100 <= beyond_ascii):
-        return text
-    # A sample that begins where the text leaves ASCII says enough for a guess.
-    first = next((place for place, byte in enumerate(body) if byte > 0x7F), 0)
-    sample = body[max(0, first - 200) : first + _SAMPLE]
-    guess = None
-    if sum(byte > 0x7F for byte in sample) >= _MIN_LETTERS:
-        import charset_normalizer
-
-        guess = charset_normalizer.from_bytes(sample).best()
-    return body.decode(guess.encoding if guess is not None else "cp1252", "replace")
+    return body.decode(declared or "cp1252", "replace")
 
 
 def charset_of(body: bytes, content_type: str) -> str:

@@ -25,8 +25,6 @@ MAX_LISTED_LINKS = 200
 MAX_LINK_TEXT = 200
 MAX_URL = 4_000
 MAX_TITLE = 300
-EMPTY_MARK = "\u2422\u2422"
-"""Stands in blank lines of code, which trafilatura would drop."""
 TOO_DEEP = "(The page is nested too deeply; the rest is not shown.)"
 OTHER_LINKS = "## Other links on this page"
 _UNREAD = ("script", "style", "template", "svg", "canvas", "iframe", "object", "embed", "noscript", "math")
@@ -37,13 +35,11 @@ _HIDING = re.compile(
 )
 _NO_MARKUP = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that no tree of elements can hold."""
-_PAGING_RELATIONS = frozenset({"next", "prev", "previous", "first", "last"})
 _PAGING_LABEL = re.compile(
     "(next|prev|previous|older|newer|more|first|last|page)\\b.*|\\d{1,4}|[\u00ab\u00bb\u2039\u203a<>\u2190\u2192]+",
     re.IGNORECASE,
 )
 _CODE_OR_ESCAPE = re.compile(r"(```.*?```|`[^`\n]*`)|\\([\\`*_\[\]<>#+.()!~-])", re.DOTALL)
-_BLANK_LINE = re.compile(r"\n(?=[ \t]*\n)")
 _EXTRACTION_ERRORS = (ValueError, TypeError, AttributeError, LookupError, RecursionError, AssertionError)
 """What trafilatura raises, or may, over pages that are no pages."""
 
@@ -82,13 +78,13 @@ def _main_text(tree: Any) -> str:
     """The main text and the comments as Markdown without its escapes; empty where none is found."""
     if sum(1 for _ in tree.iter()) > LARGE_NODES:
         return ""
-    # trafilatura keeps as code only what stands in `pre` and `code`, and drops its blank lines.
+    # trafilatura keeps as code only what stands in `pre` and `code`.
     for block in [*tree.iter("pre")]:
         for line_break in block.iter("br"):
             line_break.tail = f"\n{line_break.tail or ''}"
         text = "".join(block.itertext())
         block.clear(keep_tail=True)
-        etree.SubElement(block, "code").text = _BLANK_LINE.sub(f"\n{EMPTY_MARK}", text)
+        etree.SubElement(block, "code").text = text
     try:
         found = trafilatura.extract(
             tree, output_format="markdown", include_formatting=True, include_tables=True, favor_recall=True
@@ -98,7 +94,7 @@ def _main_text(tree: Any) -> str:
     plain = _CODE_OR_ESCAPE.sub(lambda match: match[1] or match[2], found or "")
     if len(plain) < SHORT_TEXT and "|" not in plain and tree.find(".//td") is not None:
         return ""  # of pages with little text trafilatura gives bare words, which lose the rows of tables
-    return "\n".join(line.rstrip() for line in plain.replace(EMPTY_MARK, "").split("\n")).strip()
+    return "\n".join(line.rstrip() for line in plain.split("\n")).strip()
 
 
 def _whole_text(tree: Any) -> str:
@@ -111,7 +107,7 @@ def _whole_text(tree: Any) -> str:
         element.tail = f"\n{element.tail or ''}"
     for cell in body.iter("td", "th"):
         cell.tail = f" | {(cell.tail or '').strip()}"
-    lines = "".join(body.itertext()).replace(EMPTY_MARK, "").split("\n")
+    lines = "".join(body.itertext()).split("\n")
     return "\n".join(words for words in (" ".join(line.split()) for line in lines) if words)
 
 
@@ -142,10 +138,6 @@ def number_links(tree: Any, url: str) -> list[Link]:
                 anchor[-1].tail = f"{(anchor[-1].tail or '').rstrip()}{suffix}"
             else:
                 anchor.text = f"{(anchor.text or '').rstrip()}{suffix}"
-    for hint in tree.iter("link"):  # pages of one list that only the head names
-        relation = (hint.get("rel") or "").lower()
-        if relation in _PAGING_RELATIONS:
-            number(hint.get("href"), f"{relation} page")
     return [*links.values()]
 
 

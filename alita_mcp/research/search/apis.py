@@ -49,10 +49,10 @@ def hits_of(
     return tuple(islice(hits, limit))
 
 
-def keywords(query: str, limit: int, excluded: frozenset[str] = frozenset()) -> list[str]:
+def keywords(query: str, limit: int) -> list[str]:
     """The most distinctive words in lower case, in order, once each; everyday ones only where there are no others."""
     words = list(dict.fromkeys(_WORD.findall(one_line(query, MAX_QUERY).lower())))
-    distinctive = [word for word in words if word not in _COMMON_WORDS | excluded and len(word) > 1]
+    distinctive = [word for word in words if word not in _COMMON_WORDS and len(word) > 1]
     return (distinctive or words)[:limit]
 
 
@@ -96,14 +96,6 @@ def _ask_repositories(api: JsonApi, query: str, limit: int) -> Awaitable[Any]:
     return api.get("/search/repositories", parameters, accept="application/vnd.github+json")
 
 
-def _ask_code(api: JsonApi, query: str, limit: int) -> Awaitable[Any]:
-    parameters = {
-        "q": " ".join(keywords(query, MAX_GITHUB_WORDS)),
-        "per_page": str(min(limit, MAX_GITHUB_RESULTS)),
-    }
-    return api.get("/search/code", parameters, accept="application/vnd.github.text-match+json")
-
-
 def _repository_row(found: dict[str, Any]) -> Row:
     licence, pushed = found.get("license"), found.get("pushed_at")
     spdx = licence.get("spdx_id") if isinstance(licence, dict) else None
@@ -119,14 +111,6 @@ def _repository_row(found: dict[str, Any]) -> Row:
     return found.get("html_url"), found.get("full_name"), description, pushed
 
 
-def _file_row(found: dict[str, Any]) -> Row:
-    repository, matches = found.get("repository"), found.get("text_matches")
-    owner = repository.get("full_name") if isinstance(repository, dict) else ""
-    first = matches[0] if isinstance(matches, list) and matches else None
-    fragment = first.get("fragment") if isinstance(first, dict) else ""
-    return found.get("html_url"), f"{owner}: {found.get('path')}", fragment, ""
-
-
 SEARXNG = SearchApi(
     "", lambda api, query, _limit: api.get("/search", {"q": query, "format": "json"}), ("results",),
     fields("url", "title", "content", "publishedDate"),
@@ -139,8 +123,6 @@ BRAVE = SearchApi(
     fields("url", "title", "description", "page_age"), "x-subscription-token",
 )  # fmt: skip
 GITHUB = SearchApi("https://api.github.com", _ask_repositories, ("items",), _repository_row)
-GITHUB_CODE = SearchApi("https://api.github.com", _ask_code, ("items",), _file_row)
-"""It needs a token."""
 
 
 class JsonSearch:

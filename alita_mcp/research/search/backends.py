@@ -14,17 +14,15 @@ from alita_mcp.research.addresses import parse_web_allow
 from alita_mcp.research.http_client import open_http_client
 from alita_mcp.research.interface import SearchBackend
 from alita_mcp.research.json_api import Endpoint, endpoint
-from alita_mcp.research.packages import open_package_index
-from alita_mcp.research.search.apis import BRAVE, GITHUB, GITHUB_CODE, SEARXNG, TAVILY, JsonSearch, SearchApi
-from alita_mcp.research.search.package_index import PackageIndexSearch
+from alita_mcp.research.search.apis import BRAVE, GITHUB, SEARXNG, TAVILY, JsonSearch, SearchApi
 from alita_mcp.research.texts import MAX_QUERY, one_line
 from alita_mcp.research.values import FailedBackend, Found, SearchHit
 from alita_mcp.settings import SEARCH_KEYS, Settings, key_from
 
-BACKENDS = ("package_index", "github", "searxng", "tavily", "brave")
+BACKENDS = ("github", "searxng", "tavily", "brave")
 """In the order of results that rank alike, where ALITA_SEARCH names no other."""
-KEYLESS = ("package_index", "github")
-"""They work without a key or an address."""
+KEYLESS = "github"
+"""It works without a key or an address."""
 APIS = {"github": GITHUB, "searxng": SEARXNG, "tavily": TAVILY, "brave": BRAVE}
 TIMEOUT_S = 12.0
 """For one back end; ours end by themselves before it."""
@@ -45,13 +43,13 @@ def backend_names(settings: Settings, *, has_model: bool) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(filter(None, re.split(r"[,\s]+", settings.search))))
     if not names:
         return tuple(
-            name for name in BACKENDS if (has_model if name in KEYLESS else _read_setting(name, settings)[1])
+            name for name in BACKENDS if (has_model if name == KEYLESS else _read_setting(name, settings)[1])
         )
     for name in names:
         if name not in BACKENDS:
             why = f"ALITA_SEARCH names {name!r}, which is not a search back end."
             raise UsageError(why, hint=f"Known: {', '.join(BACKENDS)}.")
-        setting, value = ("", "none") if name in KEYLESS else _read_setting(name, settings)
+        setting, value = ("", "none") if name == KEYLESS else _read_setting(name, settings)
         if not value:
             why = f"ALITA_SEARCH names {name!r}, which needs {setting}."
             raise UsageError(why, hint=f"Set {setting}, or remove {name!r} from ALITA_SEARCH.")
@@ -178,15 +176,9 @@ async def open_search(
     backends: list[SearchBackend] = []
     async with AsyncExitStack() as stack:
         for name in backend_names(settings, has_model=has_model):
-            if name == "package_index":
-                index = await stack.enter_async_context(open_package_index(settings))
-                backends.append(PackageIndexSearch(index, allowed))
-                continue
             setting, value = _read_setting(name, settings)
             at = api_endpoint(name, APIS[name], setting, value)
             own = [at.host_port] if name == "searxng" else []  # it may be at a private address
             client = await stack.enter_async_context(open_http_client(own))
             backends.append(JsonSearch(client, at, APIS[name], allowed))
-            if name == "github" and value:
-                backends.append(JsonSearch(client, at, GITHUB_CODE, allowed))
         yield MergedSearch([*backends, *also_backends])

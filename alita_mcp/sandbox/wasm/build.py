@@ -76,7 +76,16 @@ def build(folder: Path) -> Path:
     """
     if (folder / RECORD).is_file():
         return folder / FILE
-    _check_tools()
+    for tool in TOOLS:
+        name, _, pinned = tool.partition("==")
+        try:
+            found = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found = "no version"
+        if found != pinned:
+            raise BuildFailed(
+                f"The embedded sandbox is built with {tool}, and {found} of it is installed. {_NO_TOOL}"
+            )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="unfinished-") as work:
         made = Path(work) / "made"
@@ -93,19 +102,6 @@ def build(folder: Path) -> Path:
                 shutil.rmtree(folder, ignore_errors=True)  # it is no finished build
                 made.rename(folder)
     return folder / FILE
-
-
-def _check_tools() -> None:
-    for tool in TOOLS:
-        name, _, pinned = tool.partition("==")
-        try:
-            found = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found = "no version"
-        if found != pinned:
-            raise BuildFailed(
-                f"The embedded sandbox is built with {tool}, and {found} of it is installed. {_NO_TOOL}"
-            )
 
 
 def _componentize(work: Path, target: Path) -> None:

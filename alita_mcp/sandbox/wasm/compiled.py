@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import re
+import secrets
 import stat
 import subprocess
 import sys
@@ -52,7 +53,6 @@ _STEPS_BACK = getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0)
 """On Windows; elsewhere the compiler steps back by itself."""
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_REMOVE = "Remove it; it is made anew."
 _OTHERS_ENTER = stat.S_IRWXG | stat.S_IRWXO
 _FLAGS = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -184,7 +184,7 @@ class CompiledFiles:
         """Runs the compiler in a process that ends with this call, also a cancelled one; with the lock held."""
         key = key_for(component)
         await to_thread.run_sync(_remove_unused, self.folder, key)
-        aside = self.folder / f"{key}.partial"
+        aside = self.folder / f"{key}-{secrets.token_hex(8)}.partial"
         argv = module_command(self._compiler, str(component.path), component.sha256, str(aside))
         options = {"stdout": subprocess.DEVNULL, "cwd": NOWHERE, "creationflags": _STEPS_BACK | NO_WINDOW}
         why = f"it took more than {self._most_seconds:g} s"
@@ -269,33 +269,34 @@ def _private_folder(folder: Path) -> Path:
             f"The folder for compiled files cannot be used: {problem}.",
             hint="It lies in the user's folder for caches, which must be writable (on Linux XDG_CACHE_HOME names it).",
         ) from problem
-    if weakness is not None:
-        why, hint = weakness
-        raise SandboxUnavailable(f"{folder} is not private: {why}. Nothing was loaded from it.", hint=hint)
+    if weakness:
+        raise SandboxUnavailable(
+            f"{folder} is not private: {weakness}. Nothing was loaded from it.",
+            hint="Remove it; it is made anew. Folders above it must be yours or root's, and nobody else's to write to.",
+        )
     return folder
 
 
-def _find_weakness(folder: Path) -> tuple[str, str] | None:
-    """Why somebody else could change the folder, and what to do; None where nobody can."""
+def _find_weakness(folder: Path) -> str:
+    """Why somebody else could change the folder; empty where nobody can."""
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or getattr(found, "st_reparse_tag", False):
-        return "it is a link or a file, not a folder", _REMOVE
+        return "it is a link or a file, not a folder"
     if os.name != "posix":
-        return None
+        return ""
     if found.st_uid != os.geteuid():
-        return f"it belongs to another user ({found.st_uid})", _REMOVE
+        return f"it belongs to another user ({found.st_uid})"
     if found.st_mode & _OTHERS_WRITE:
-        mode = f"others may write to it (mode {found.st_mode & 0o7777:o})"
-        return mode, "Remove it with all that is in it; it is made anew."
+        return f"others may write to it (mode {found.st_mode & 0o7777:o})"
     if found.st_mode & _OTHERS_ENTER:
         folder.chmod(0o700)
     for above in folder.parents[:-1]:
         its = above.stat()
         if its.st_uid not in (os.geteuid(), 0):
-            return f"{above} belongs to another user ({its.st_uid})", "Set HOME to your own folder."
+            return f"{above} belongs to another user ({its.st_uid})"
         if its.st_mode & stat.S_IWOTH and not its.st_mode & stat.S_ISVTX:
-            return f"everybody may write to {above}", f"Run: chmod o-w {above}"
-    return None
+            return f"everybody may write to {above}"
+    return ""
 
 
 def _open_private(path: Path) -> BufferedReader:

@@ -204,23 +204,18 @@ def _batches(files: dict[str, bytes]) -> Iterator[dict[str, str]]:
         yield batch
 
 
-def _native_modules(files: dict[str, bytes]) -> list[str]:
-    """Modules that exist as native code only."""
-    found = []
-    for path in files:
-        if match := _NATIVE.search(path):
-            stem = path[: match.start()] + match["module"]
-            if f"{stem}.py" not in files and f"{stem}/__init__.py" not in files:
-                found.append(stem.replace("/", "."))
-    return found
-
-
 def _pack(files: dict[str, bytes], code: dict[str, bytes]) -> Archive:
     """The archive; equal files give equal bytes.
 
     Raises:
         PackagesRejected: it is too large for a worker.
     """
+    natives = []  # modules that exist as native code only
+    for path in files:
+        if match := _NATIVE.search(path):
+            stem = path[: match.start()] + match["module"]
+            if f"{stem}.py" not in files and f"{stem}/__init__.py" not in files:
+                natives.append(stem.replace("/", "."))
     tree: dict[str, Any] = {}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -231,7 +226,7 @@ def _pack(files: dict[str, bytes], code: dict[str, bytes]) -> Archive:
                 place = place.setdefault(folder, {})
             place[name] = len(content)
             archive.writestr(zipfile.ZipInfo(f"files/{path}"), content, zipfile.ZIP_DEFLATED)
-        index = json.dumps({"tree": tree, "natives": _native_modules(files)})
+        index = json.dumps({"tree": tree, "natives": natives})
         archive.writestr(zipfile.ZipInfo("index"), index, zipfile.ZIP_DEFLATED)
     if buffer.tell() > MAX_ORDER_BYTES:
         raise PackagesRejected(

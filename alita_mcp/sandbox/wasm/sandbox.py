@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import time
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
 import anyio
@@ -14,11 +16,11 @@ from alita_mcp.progress import ignore_stage
 from alita_mcp.sandbox import conformance
 from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.interface import Environment, Job, ProbeReport, Progress, RunResult
-from alita_mcp.sandbox.wasm import abilities, component, process
+from alita_mcp.sandbox.wasm import abilities, component
+from alita_mcp.sandbox.wasm import process as processes
 from alita_mcp.sandbox.wasm.attestation import check_attestation
 from alita_mcp.sandbox.wasm.compiled import Compiled, CompiledFiles
 from alita_mcp.sandbox.wasm.host_builder import HostBuilder
-from alita_mcp.sandbox.wasm.idle_workers import IdleWorkers, Lease
 from alita_mcp.sandbox.wasm.packages import PYTHON_TAG, Archive, HostEnvironments, PackageStore
 from alita_mcp.sandbox.wire.frames import Kind, encode
 from alita_mcp.sandbox.wire.link import Confinement, Worker
@@ -28,9 +30,37 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 
 HINT = "pip install --force-reinstall wasmtime alita-mcp-server"
+MOST_IDLE = 4
+"""So many processes wait for another tool; one more is ended."""
 KEPT_IDLE = 4
 """So many processes stay with the tool that they served last, while another tool would have to start one."""
+_SETTLE_SECONDS = 5.0
 _WORKER = "alita_mcp.sandbox.wasm.worker.main"
+
+
+class Lease(PooledWorker):
+    """Lease of a worker process by one tool."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        process: AsyncExitStack,
+        put_back: Callable[[Worker, AsyncExitStack], Awaitable[None]],
+    ) -> None:
+        super().__init__(worker, process)
+        self.at_end = AsyncExitStack()
+        """What else ends with it."""
+        self._put_back = put_back
+
+    async def aclose(self) -> None:
+        """Gives the process back where nothing went wrong; else ends it."""
+        with anyio.CancelScope(shield=True):
+            async with self.at_end:
+                if not self.usable:
+                    await super().aclose()
+                    return
+                self._usable = False
+                await self._put_back(self.worker, self._stack)
 
 
 class WasmSandbox(HostBuilder, PooledSandbox):
@@ -41,7 +71,9 @@ class WasmSandbox(HostBuilder, PooledSandbox):
     def __init__(self, settings: Settings, files: CompiledFiles | None = None) -> None:
         super().__init__(settings)
         self._files = files or CompiledFiles()
-        self._idle = IdleWorkers(self._boot)
+        self._idle: list[tuple[Worker, AsyncExitStack, float]] = []
+        """Processes that no tool has, and since when; nothing of a call is left in them, so any tool may be next."""
+        self._closed = False
         self.store = PackageStore(settings, self._run_apart)
         self.environments = HostEnvironments(self, settings)
         self._preparing = anyio.Lock()
@@ -89,14 +121,38 @@ class WasmSandbox(HostBuilder, PooledSandbox):
     async def tend(self) -> None:
         """Ends workers that were idle for too long and drops unused environments, until it is cancelled."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._idle.tend, IDLE_SECONDS)
+            tasks.start_soon(self._tend_idle)
             tasks.start_soon(self.environments.tend)
             await self._pool.tend()
 
     async def aclose(self) -> None:
         """Ends every worker."""
-        await self._idle.aclose()
+        self._closed = True
+        with anyio.CancelScope(shield=True):
+            while self._idle:
+                await self._idle.pop()[1].aclose()
         await super().aclose()
+
+    async def put_back(self, worker: Worker, process: AsyncExitStack) -> None:
+        """Takes back a worker process, or ends it: there are enough, or what the call left cannot be told."""
+        try:
+            with anyio.fail_after(_SETTLE_SECONDS):
+                await worker.settle()
+        except (SandboxError, TimeoutError):
+            await process.aclose()
+            return
+        if self._closed or len(self._idle) >= MOST_IDLE:
+            await process.aclose()
+        else:
+            self._idle.append((worker, process, time.monotonic()))
+
+    async def _tend_idle(self) -> None:
+        while True:
+            await anyio.sleep(IDLE_SECONDS)
+            due = time.monotonic() - IDLE_SECONDS
+            while self._idle and self._idle[0][2] <= due:
+                with anyio.CancelScope(shield=True):
+                    await self._idle.pop(0)[1].aclose()
 
     async def _start(self, key: WorkerKey) -> PooledWorker:
         async with AsyncExitStack() as stack:
@@ -108,9 +164,17 @@ class WasmSandbox(HostBuilder, PooledSandbox):
         raise AssertionError
 
     async def _lease(self, limits: Limits, archive: Archive) -> Lease:
-        if self._idle.is_empty:  # a process of another tool comes sooner than a new one
+        if not self._idle:  # a process of another tool comes sooner than a new one
             await self._pool.release_idle(KEPT_IDLE)
-        lease = await self._idle.lease(limits)
+        found: tuple[Worker, AsyncExitStack] | None = None
+        while self._idle and found is None:
+            worker, process, _since = self._idle.pop()
+            if worker.transport.is_silent():
+                worker.take_over(limits)
+                found = worker, process
+            else:
+                await process.aclose()
+        lease = Lease(*(found or await self._boot(limits)), self.put_back)
         try:
             await self.store.give_packages(lease.worker, archive)
         except BaseException:
@@ -131,15 +195,15 @@ class WasmSandbox(HostBuilder, PooledSandbox):
         ready = await self.ready(ignore_stage)
         async with AsyncExitStack() as stack:
             complaints = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
-            argv = process.module_command(_WORKER, f"server={os.getpid()}")
-            options = {"stderr": complaints, "cwd": process.NOWHERE, "creationflags": process.NO_WINDOW}
+            argv = processes.module_command(_WORKER, f"server={os.getpid()}")
+            options = {"stderr": complaints, "cwd": processes.NOWHERE, "creationflags": processes.NO_WINDOW}
             try:
-                started = await stack.enter_async_context(process.helper_process(argv, **options))
+                started = await stack.enter_async_context(processes.helper_process(argv, **options))
             except OSError as problem:
                 raise SandboxError(
                     f"A worker of the embedded sandbox cannot be started: {problem}."
                 ) from problem
-            worker = Worker(process.ProcessTransport(started, complaints), limits, Confinement())
+            worker = Worker(processes.ProcessTransport(started, complaints), limits, Confinement())
             words = {
                 "token": worker.token.hex(), "compiled": str(ready.path), "base_bytes": ready.base_bytes,
             }  # fmt: skip

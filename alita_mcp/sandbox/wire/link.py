@@ -85,8 +85,6 @@ class Worker:
         self.limits = limits
         self.transport = transport
         self.loaded = False
-        self.single_use = ""
-        """What the import left that two calls would share; empty: nothing."""
         self.owes_clean = False
         """Whether a call was answered and what it left is still being removed."""
         self._confinement = confinement
@@ -159,7 +157,6 @@ class Worker:
         """Makes a worker that nothing is left in somebody else's: it has loaded nothing, and other limits hold."""
         self.limits = limits
         self.loaded = False
-        self.single_use = ""
 
     async def order(self, kind: Kind, words: dict[str, Any], payload: bytes) -> None:
         """Sends an order (LOAD or CALL) with its payload.

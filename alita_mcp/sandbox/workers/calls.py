@@ -49,8 +49,6 @@ class EndReport(Value):
     """Bytes that a call wrote to stdout and stderr, also those that were not kept."""
     signal: int = 0
     exit_code: int = 0
-    single_use: str = ""
-    """Of LOADED: what the import left that two calls would share."""
 
 
 class FrameCollector:
@@ -173,8 +171,6 @@ async def _load(worker: Worker, job: Job) -> FrameCollector:
     while not collected.take(await worker.next_frame()):
         continue
     worker.loaded = collected.head is not None and collected.head.status == "ok"
-    if collected.head is not None and collected.head.single_use:
-        worker.single_use = collected.head.single_use
     return collected
 
 

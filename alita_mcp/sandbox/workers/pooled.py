@@ -71,7 +71,7 @@ class PooledWorker:
             if waited and job.grants.is_pure:
                 raise WorkerStale(str(lost)) from lost
             raise
-        self._usable = self.worker.owes_clean and not self.worker.single_use
+        self._usable = self.worker.owes_clean
         return result
 
     async def aclose(self) -> None:

@@ -31,7 +31,7 @@ async def handle_research_web(call: ToolCall) -> ToolResult:
     if not web.backends and not urls:
         raise UsageError(
             "No search back end is configured.",
-            hint="Set ALITA_SEARCH=package_index,github (no key), ALITA_SEARXNG_URL, TAVILY_API_KEY or "
+            hint="Set ALITA_SEARCH=github (no key), ALITA_SEARXNG_URL, TAVILY_API_KEY or "
             "BRAVE_API_KEY; or pass the pages to read in urls.",
         )
     if len(urls) > MAX_URLS:

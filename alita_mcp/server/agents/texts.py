@@ -39,14 +39,14 @@ def solution_fields(solution: Solution) -> dict[str, Any]:
     }
     if solution.stopped:
         fields |= {"stopped": solution.stopped, "stopped_why": solution.stopped_why}
+    if solution.checked:
+        fields["checked"] = solution.checked
     fields["claims"] = [
         {**claim.model_dump(), "quote": clip(claim.quote, MAX_QUOTE)} for claim in solution.claims
     ]
     fields["steps"] = []
     for step in solution.steps:
         row: dict[str, Any] = {"number": step.number, "tool": step.tool, "ok": step.ok}
-        if step.agent:
-            row["agent"] = step.agent
         if step.decision is not None:
             row["decision"] = {"way": step.decision.way, "reason": clip(step.decision.reason, MAX_LINE)}
         fields["steps"].append(row)
@@ -66,6 +66,8 @@ def solution_text(fields: Fields) -> str:
         why = f": {printable(fields['stopped_why'], MAX_LINE)}" if fields["stopped_why"] else ""
         best = " The answer above is the best so far." if fields["answer"] else ""
         lines.append(f"Stopped by {_STOPPED[fields['stopped']]}{why}.{best}".replace("..", "."))
+    if "checked" in fields:
+        lines.append(f"Checked: {fields['checked']}.")
     unseen = [claim["claim"] for claim in fields["claims"] if not claim["reference"]]
     if unseen:
         lines.append(f"Not supported by any observation: {printable('; '.join(unseen), MAX_LINE)}")

@@ -36,9 +36,9 @@ class Published(Value):
     rests_on: str = ""
     """What made it `verified`; empty when it is not, or when the caller's own tests did."""
     similar: tuple[str, ...] = ()
-    """Its own name and those of tools that sound like it and are not it; empty where there are none."""
+    """Tools that sound like it and are not it."""
     differs: tuple[str, ...] = ()
-    """For each of those others, why."""
+    """For each of those, why."""
     breaks: tuple[Broken, ...] = ()
     """Examples of the version before that no longer hold."""
     kept: str = ""

@@ -20,7 +20,7 @@ from alita_mcp.toolsmith.specification import Specification
 from alita_mcp.toolsmith.writing.prompts import MAX_NOTES, Brief
 from alita_mcp.values import LookedUp, Source
 
-CAPS = ResearchLimits(pages=8, bytes=8_000_000, seconds=30.0, tokens=MAX_NOTES // 4)
+CAPS = ResearchLimits(pages=8, seconds=30.0, tokens=MAX_NOTES // 4)
 """Of all questions of one synthesis together."""
 GRACE_S = 2.0
 """Longer than its cap the web agent may take to rank what it read."""
@@ -53,7 +53,6 @@ async def add_notes(
     # so that all together stay within the caps
     limits = ResearchLimits(
         pages=max(1, CAPS.pages // len(questions)),
-        bytes=CAPS.bytes // len(questions),
         seconds=CAPS.seconds,
         tokens=max(100, CAPS.tokens // len(questions)),
     )

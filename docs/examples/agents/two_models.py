@@ -1,6 +1,6 @@
-"""Two models: one plans, the other carries the plan out, each at a server of its own.
+"""Two models: one takes the steps, the other checks the answer, each at a server of its own.
 
-python docs/examples/agents/two_models.py "What is 6 times 7?" openai/large https://… ollama/small http://…
+python docs/examples/agents/two_models.py "What is 6 times 7?" ollama/small http://… openai/large https://…
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import ModelChoice, Settings, read_settings
 
 
-def with_two_models(settings: Settings, planner: ModelChoice, coder: ModelChoice) -> Settings:
-    """As `ALITA_MODEL_PLANNER` and `ALITA_MODEL_CODER` say it."""
-    return settings.model_copy(update={"model_planner": planner, "model_coder": coder})
+def with_two_models(settings: Settings, coder: ModelChoice, judge: ModelChoice) -> Settings:
+    """As `ALITA_MODEL_CODER` and `ALITA_MODEL_JUDGE` say it."""
+    return settings.model_copy(update={"model_coder": coder, "model_judge": judge})
 
 
-async def solve(settings: Settings, task: str, plans: int = 3) -> Solution:
-    """Chooses among plans of the planner; the coder takes the steps."""
+async def solve(settings: Settings, task: str) -> Solution:
+    """The coder takes the steps; the judge writes the second program, or quotes what the answer rests on."""
     async with open_app(settings, admit=admit) as app:
-        return await app.tasks.solve(TaskRequest(task=task, plans=plans), _shown)
+        return await app.tasks.solve(TaskRequest(task=task), _shown)
 
 
 async def _shown(event: TaskEvent) -> None:
@@ -32,10 +32,10 @@ async def _shown(event: TaskEvent) -> None:
 
 
 if __name__ == "__main__":
-    task, planner, planner_url, coder, coder_url = sys.argv[1:]
+    task, coder, coder_url, judge, judge_url = sys.argv[1:]
     chosen = with_two_models(
         read_settings(),
-        ModelChoice(name=planner, base_url=planner_url),
         ModelChoice(name=coder, base_url=coder_url),
+        ModelChoice(name=judge, base_url=judge_url),
     )
     print(anyio.run(partial(solve, chosen, task)).answer)

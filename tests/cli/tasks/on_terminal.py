@@ -7,13 +7,11 @@ import sys
 
 import anyio
 
-from alita_mcp.agent.values import Estimate
 from alita_mcp.cli.main import main
 from tests.cli.tasks.scripted_flow import PLAN, ScriptedFlow, step
 
 LONG = "a very long text with \x1b[31mred and [bold]markup[/bold] " * 9
 PLANNED = ("plan", LONG, PLAN)
-DEAR = Estimate(runs=4, calls=9, tokens=10, usd=99, seconds=5, most_usd=120, most_seconds=9)
 
 
 def flow_of(script: str) -> ScriptedFlow:
@@ -25,8 +23,6 @@ def flow_of(script: str) -> ScriptedFlow:
             return ScriptedFlow([PLANNED, *many, ("check", LONG, {})], run=run)
         case "asks":
             return ScriptedFlow(run=run, question=f"Which year? {LONG}")
-        case "dear":
-            return ScriptedFlow(run=run, estimated=DEAR)
         case _:
             return ScriptedFlow(step(1), run=run, before_the_end=anyio.sleep_forever)
 

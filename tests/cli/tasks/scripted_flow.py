@@ -11,7 +11,7 @@ import anyio
 
 from alita_mcp.agent.interface import AskPerson, OnEvent
 from alita_mcp.agent.runs.store import RUNS, RunReader, StoredRuns
-from alita_mcp.agent.values import Estimate, EventKind, Solution, TaskEvent, TaskRequest
+from alita_mcp.agent.values import EventKind, Solution, TaskEvent, TaskRequest
 from alita_mcp.progress import ReportStage
 from alita_mcp.settings import read_settings
 
@@ -22,7 +22,7 @@ RUN = "5" * 32
 Said = tuple[EventKind, str, dict[str, Any]]
 PLAN = {
     "chosen": {
-        "steps": [{"need": "read the sales", "way": "reuse", "tool": "read_csv"}, {"need": "sum them"}]
+        "steps": [{"action": "read_csv", "need": "the sales"}, {"action": "run_code", "need": "sum them"}]
     }
 }
 
@@ -43,7 +43,6 @@ class ScriptedFlow:
         *,
         has_model: bool = True,
         question: str = "",
-        estimated: Estimate | None = None,
         run: str = RUN,
         before_the_end: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint,
         **ended: Any,
@@ -55,7 +54,6 @@ class ScriptedFlow:
         self._events = [("started", "Sum the sales.", {}), *events]
         self._question = question
         self._run = run
-        self._estimated = estimated
         self._before_the_end = before_the_end
         self._ended = {"answer": "42", "solved": True, **ended}
 
@@ -67,11 +65,6 @@ class ScriptedFlow:
 
     def runs_of(self, owner: str | None) -> RunReader:
         return self.runs.of_owner(owner)
-
-    async def estimate(self, request: TaskRequest, owner: str | None) -> Estimate | None:
-        """The scripted one."""
-        del request
-        return self._estimated
 
     async def solve(
         self, request: TaskRequest, on_event: OnEvent, *, ask: AskPerson | None = None

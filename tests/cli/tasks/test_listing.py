@@ -47,7 +47,7 @@ def test_a_log_tells_all_that_happened_and_escapes_what_strangers_wrote(solve: S
     solve(ScriptedFlow([("plan", "why", PLAN), ("plan", "odd", {"chosen": [1]}), *hostile]))
     out = runs(RUN[:4]).out
     assert "10:00:00  started: Sum the sales." in out
-    assert "1. read the sales (reuse read_csv)" in out
+    assert "1. read_csv: the sales" in out
     assert "  | line\n  | <U+001B>]0;owned<U+0007> second" in out
     assert "\x1b" not in out
     told = runs(RUN, "--json").json

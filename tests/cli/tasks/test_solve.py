@@ -74,8 +74,6 @@ def test_options_become_the_request_and_settings_what_they_leave_out(solve: Solv
         (["x", "--plans", "99"], "for plans"),
         (["x", "--max-steps", "99999"], "for steps"),
         (["x" * 20_001], "for task"),
-        (["x", "--confirm"], "no terminal"),
-        (["x", "--yes", "--confirm"], "exclude"),
         (["x", "--max-usd", "-1"], "--max-usd"),
         (["x", "--max-usd", "nan"], "--max-usd"),
         (["x", "--max-usd", "inf"], "--max-usd"),

@@ -50,8 +50,8 @@ def test_tables_code_lists_and_headings_stand_in_the_text_as_markdown() -> None:
         "### Terms",
     ):
         assert line in lines
-    assert "```\ndef owls(n):\n\n    return  n * 2  # <b> \\[n\\]\n```" in text
-    assert "```\na\n\n= 1\nb\n```" in text
+    assert "```\ndef owls(n):\n    return  n * 2  # <b> \\[n\\]\n```" in text
+    assert "```\na\n= 1\nb\n```" in text
     assert text.index("hear better") < text.index("| apple") < text.index("## Kinds")
 
 
@@ -74,15 +74,6 @@ def test_links_are_absolute_numbered_once_and_followed_by_those_outside_of_the_t
     outside = document.text.partition("## Other links on this page")[2].split("\n")
     names = [line.rpartition(" [")[0] for line in outside if line]
     assert names == ["- Previous", "- Next »", "- Start", "- About us"]
-
-
-def test_the_head_says_which_pages_come_before_and_after() -> None:
-    head = '<link rel="prev" href="?page=1"><link rel="next" href="?page=3"><link rel="icon" href="/i">'
-    links = read(article(""), head=head, url="https://example.org/list?page=2").links
-    assert [(link.text, link.url) for link in links] == [
-        ("prev page", "https://example.org/list?page=1"),
-        ("next page", "https://example.org/list?page=3"),
-    ]
 
 
 def test_a_page_of_nothing_but_a_table_is_its_table() -> None:

@@ -12,11 +12,8 @@ import anyio
 from alita_mcp.research.http_client import open_http_client
 from alita_mcp.research.interface import SearchBackend
 from alita_mcp.research.json_api import Endpoint
-from alita_mcp.research.packages import PackageIndex, index_endpoint
-from alita_mcp.research.search.apis import BRAVE, GITHUB, GITHUB_CODE, SEARXNG, TAVILY, JsonSearch, SearchApi
+from alita_mcp.research.search.apis import BRAVE, GITHUB, SEARXNG, TAVILY, JsonSearch, SearchApi
 from alita_mcp.research.search.backends import api_endpoint
-from alita_mcp.research.search.package_index import PackageIndexSearch
-from alita_mcp.settings import Settings
 from tests.research.json_server import Reply, Request
 
 KEY = "tvly-0123456789abcdef-SECRET"
@@ -87,19 +84,9 @@ class Api:
                 yield self.make(client, place, allowed)
 
     def answering(self, rows: Sequence[Found] = ROWS) -> Callable[[Request], Reply]:
-        """Those rows for every search; the package index has the one package `georeader`."""
+        """Those rows for every search."""
         good = Reply(self.body(rows))
-        if self.make is not _index_search:
-            return lambda request: good
-        return lambda request: good if "/georeader/" in request.path else Reply(status=404)
-
-
-def _index(url: str) -> Endpoint:
-    return index_endpoint(Settings(package_index=f"{url}/simple"))
-
-
-def _index_search(client: Any, at: Endpoint, allowed: frozenset[str]) -> PackageIndexSearch:
-    return PackageIndexSearch(PackageIndex(client, at, has_pages=False), allowed)
+        return lambda request: good
 
 
 def _json_search(name: str, api: SearchApi, body: Callable[[Sequence[Found]], Any], key: str = "") -> Api:
@@ -116,26 +103,10 @@ def _json_search(name: str, api: SearchApi, body: Callable[[Sequence[Found]], An
     return Api(body, at, make, api.key_header if key else "")
 
 
-def project(rows: Sequence[Found]) -> Any:
-    """The JSON of a project `georeader` that says what the first row says."""
-    row = rows[0] if rows else Found("")
-    file = {
-        "filename": "georeader-1.2-py3-none-any.whl", "upload_time_iso_8601": row.day, "yanked": False,
-        "requires_python": ">=3.9", "packagetype": "bdist_wheel",
-    }  # fmt: skip
-    told = {
-        "name": "Georeader", "version": "1.2", "summary": row.snippet, "license_expression": "MIT",
-        "classifiers": [], "project_urls": {"Homepage": row.url},
-    }  # fmt: skip
-    return {"info": told, "releases": {"1.2": [file]}, "urls": [file], "vulnerabilities": []}
-
-
 APIS = {
-    "package_index": Api(project, _index, _index_search),
     "github": _json_search("github", GITHUB, github),
     "github with a token": _json_search("github", GITHUB, github, KEY),
     "searxng": _json_search("searxng", SEARXNG, searxng),
     "tavily": _json_search("tavily", TAVILY, tavily, KEY),
     "brave": _json_search("brave", BRAVE, brave, KEY),
 }
-CODE = _json_search("github", GITHUB_CODE, github, KEY)

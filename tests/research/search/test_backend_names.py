@@ -13,8 +13,7 @@ from alita_mcp.errors import UsageError
 from alita_mcp.research.search.backends import backend_names, open_search
 from alita_mcp.research.values import SearchHit
 from alita_mcp.settings import Settings
-from tests.research.json_server import Reply, json_server
-from tests.research.search.apis import APIS, KEY, ROWS, searxng
+from tests.research.search.apis import KEY
 
 pytestmark = pytest.mark.anyio
 
@@ -23,10 +22,10 @@ pytestmark = pytest.mark.anyio
     ("said", "keys", "has_model", "names"),
     [
         ({}, (), False, ()),
-        ({}, (), True, ("package_index", "github")),
+        ({}, (), True, ("github",)),
         ({}, ("GITHUB_TOKEN",), False, ()),
         ({"searxng_url": "http://x"}, ("BRAVE_API_KEY",), False, ("searxng", "brave")),
-        ({}, ("TAVILY_API_KEY",), True, ("package_index", "github", "tavily")),
+        ({}, ("TAVILY_API_KEY",), True, ("github", "tavily")),
         ({"search": "github"}, (), False, ("github",)),
         ({"search": "brave, github,brave"}, ("BRAVE_API_KEY", "TAVILY_API_KEY"), True, ("brave", "github")),
     ],
@@ -46,14 +45,13 @@ def test_back_ends_are_those_named_or_those_set_up(
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ({"search": "google"}, "ALITA_SEARCH names 'google', which is not a search back end"),
+        ({"search": "package_index"}, "ALITA_SEARCH names 'package_index', which is not a search back end"),
         ({"search": "tavily"}, "ALITA_SEARCH names 'tavily', which needs TAVILY_API_KEY"),
         ({"search": "brave"}, "needs BRAVE_API_KEY"),
         ({"search": "searxng"}, "needs ALITA_SEARXNG_URL"),
         ({"searxng_url": "ftp://example.org"}, "ALITA_SEARXNG_URL is not an http"),
         ({"searxng_url": "http://[bad"}, "ALITA_SEARXNG_URL is not an http"),
         ({"search": "github", "web_allow": "nonsense"}, "Invalid part 'nonsense' of ALITA_WEB_ALLOW"),
-        ({"search": "package_index", "package_index": "nowhere"}, "ALITA_PACKAGE_INDEX is not"),
     ],
 )
 async def test_a_setting_that_does_not_fit_is_named(said: dict[str, Any], why: str) -> None:
@@ -69,26 +67,6 @@ async def test_a_key_that_cannot_be_sent_is_refused(monkeypatch: pytest.MonkeyPa
             pass
 
 
-async def test_all_that_is_chosen_is_asked_at_its_own_place() -> None:
-    page = APIS["package_index"].answering()
-    with (
-        anyio.fail_after(120),
-        json_server(lambda request: Reply(searxng(ROWS))) as (at_searxng, _),
-        json_server(page) as (at_index, _),
-    ):
-        settings = Settings(
-            search="searxng,package_index",
-            searxng_url=f"{at_searxng}/",
-            package_index=f"{at_index}/simple/",
-        )
-        async with open_search(settings, has_model=True) as search:
-            assert search.backends == ("searxng", "package_index")
-            found = await search.search("georeader")
-    assert found.failed == ()
-    assert found.hits[0].url == ROWS[0].url
-    assert f"{at_index}/simple/georeader/" in {hit.url for hit in found.hits}
-
-
 async def test_the_default_addresses_stay_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the name of a public API resolves to this machine, nothing is sent."""
 
@@ -98,12 +76,12 @@ async def test_the_default_addresses_stay_guarded(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(socket, "getaddrinfo", here)
     for variable in ("TAVILY_API_KEY", "BRAVE_API_KEY", "GITHUB_TOKEN"):
         monkeypatch.setenv(variable, KEY)
-    settings = Settings(search="tavily,brave,github,package_index")
+    settings = Settings(search="tavily,brave,github")
     with anyio.fail_after(60):
         async with open_search(settings, has_model=False) as search:
             found = await search.search("owls")
     assert found.hits == ()
-    assert [each.backend for each in found.failed] == ["tavily", "brave", "github", "package_index"]
+    assert [each.backend for each in found.failed] == ["tavily", "brave", "github"]
     assert all("not a public address" in each.reason for each in found.failed)
     assert KEY not in found.model_dump_json()
 

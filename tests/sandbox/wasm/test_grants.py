@@ -20,8 +20,8 @@ from tests.sandbox.test_broker_in_sandboxes import WAIT_SECONDS, BrokerContract
 pytestmark = pytest.mark.process
 
 RAW = """
-import json, alita_tool
-HOST = alita_tool._ask.__func__.__globals__["wit_world"]
+import json, types, alita_tool
+HOST = types.SimpleNamespace(**alita_tool._ask.__self__._exchange.__globals__)
 """
 
 

@@ -9,7 +9,7 @@ import pytest
 from alita_mcp.sandbox.interface import RunResult
 from tests.sandbox.arena import Arena
 from tests.sandbox.hostile import Expected, Hostile, ends, gives
-from tests.sandbox.hostile_programs import BATCHES, HOSTILE, offenders
+from tests.sandbox.hostile_programs import BATCHES, offenders
 
 pytestmark = pytest.mark.no_cover
 
@@ -79,11 +79,3 @@ def attack(arena: Arena, program: Hostile) -> None:
 @pytest.mark.parametrize("batch", BATCHES)
 def test_hostile_programs_harm_nobody(arena: Arena, batch: str) -> None:
     assert offenders(BATCHES[batch], partial(attack, arena)) == {}
-
-
-@pytest.mark.exhaustive
-def test_most_of_the_programs_really_run(arena: Arena) -> None:
-    able = [program for program in HOSTILE if "ctypes" not in program.code]
-    results = [arena.run(arena.job(program, bare=True)) for program in able]
-    assert sum(result.status != "load_failed" for result in results) >= len(able) * 0.8
-    assert sum(is_absent(result) for result in results) <= len(able) * 0.4

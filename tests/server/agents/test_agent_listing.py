@@ -18,7 +18,7 @@ from tests.tables import each_case
 CONFIGURED: list[dict[str, Any]] = [
     {"model": "openai/x"},
     {"model_planner": ModelChoice(name="openai/x")},
-    {"search": "package_index"},
+    {"search": "github"},
     {"searxng_url": "http://127.0.0.1:9"},
 ]
 
@@ -35,7 +35,7 @@ def test_nothing_configured_lists_none(settings: Settings, monkeypatch: pytest.M
 
 
 async def test_they_stand_after_the_fixed_tools_for_every_client(settings: Settings, era: str) -> None:
-    async with connected(serving(settings, settings_search="package_index").server(), era) as client:
+    async with connected(serving(settings, settings_search="github").server(), era) as client:
         assert (await names_of(client))[:7] == [*META_TOOLS, *AGENT_TOOLS]
 
 

@@ -19,8 +19,6 @@ from alita_mcp.sandbox.runner.supervisor.hardening import lower_limit
 CHANNEL, BUNDLE = 3, 4
 """File descriptors that the interpreter starts with, beside 0, 1 and 2."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_KEPT = 256
-"""So many ends are kept of processes that were not asked about yet."""
 
 
 class Ends(NamedTuple):
@@ -70,16 +68,8 @@ def _become(boot: str, order: dict[str, Any], fds: tuple[int, ...]) -> None:
     for number in range(1, signal.NSIG):
         if number not in {signal.SIGKILL, signal.SIGSTOP, 32, 33}:
             signal.signal(number, signal.SIG_DFL)
-    _lower_limits(order["rlimits"])
-    os.chdir("/tmp")
-    environment = {"PATH": _PATH, "LANG": "C.UTF-8", "HOME": "/tmp", "TMPDIR": "/tmp"}
-    environment |= order["variables"]
-    command = [sys.executable, "-s", "-S", "-P", "-B", "-c", boot, str(BUNDLE)]
-    os.execve(sys.executable, command, environment)  # noqa: S606 - the point is a fresh interpreter
-
-
-def _lower_limits(limits: dict[str, Any]) -> None:
-    """Before any code of the tool runs, so that none can go around them; what it forks starts to count anew."""
+    # before any code of the tool runs, so that none can go around them; what it forks starts to count anew
+    limits = order["rlimits"]
     lower_limit(resource.RLIMIT_CORE, 1)  # 0 stops files only; 1 also stops a handler that dumps are piped to
     lower_limit(resource.RLIMIT_CPU, math.ceil(limits["cpu_seconds"]), grace=1)
     lower_limit(resource.RLIMIT_NOFILE, limits["files"])
@@ -88,6 +78,11 @@ def _lower_limits(limits: dict[str, Any]) -> None:
         lower_limit(resource.RLIMIT_DATA, limits["data_bytes"])
     if limits.get("processes"):
         lower_limit(resource.RLIMIT_NPROC, limits["processes"])
+    os.chdir("/tmp")
+    environment = {"PATH": _PATH, "LANG": "C.UTF-8", "HOME": "/tmp", "TMPDIR": "/tmp"}
+    environment |= order["variables"]
+    command = [sys.executable, "-s", "-S", "-P", "-B", "-c", boot, str(BUNDLE)]
+    os.execve(sys.executable, command, environment)  # noqa: S606 - the point is a fresh interpreter
 
 
 class End(NamedTuple):
@@ -98,11 +93,10 @@ class End(NamedTuple):
 
 
 class Reaper:
-    """Collects the exit status of every child that ends or is stopped."""
+    """Collects the exit status of every child that ends or is stopped; keeps what happened to the watched ones."""
 
     def __init__(self) -> None:
-        self.watched: set[int] = set()
-        """Whose end is kept, however many others end; all of it is forgotten with `forget`."""
+        self._watched: set[int] = set()
         self._ends: dict[int, End] = {}
         self._stopped: set[int] = set()
 
@@ -112,7 +106,7 @@ class Reaper:
             continue
 
     def wait(self, pid: int) -> None:
-        """Waits for the end of one process that was killed."""
+        """Waits for the end of one watched process that was killed."""
         while pid not in self._ends and self._take(0, pid):
             continue
 
@@ -125,29 +119,25 @@ class Reaper:
         return pid in self._stopped
 
     def watch(self, pid: int) -> None:
-        """Keeps the end of this process whenever it comes."""
-        self.watched.add(pid)
+        """Keeps what happens to this process from now on."""
+        self._watched.add(pid)
 
-    def forget(self) -> None:
-        """Forgets all that ended."""
+    def forget_all_but(self, pid: int) -> None:
+        """Forgets all that ended; from now on watches this process alone."""
         self._ends.clear()
         self._stopped.clear()
-        self.watched.clear()
+        self._watched = {pid}
 
     def _take(self, options: int, which: int = -1) -> bool:
         try:
             pid, status, usage = os.wait4(which, options)
         except ChildProcessError:
             return False
-        if pid == 0:
-            return False
-        if os.WIFSTOPPED(status):
+        if pid in self._watched and os.WIFSTOPPED(status):
             self._stopped.add(pid)
-            return True
-        if len(self._ends) > _KEPT:
-            self._ends = {number: end for number, end in self._ends.items() if number in self.watched}
-        self._ends[pid] = End(status, usage.ru_utime + usage.ru_stime)
-        return True
+        elif pid in self._watched:
+            self._ends[pid] = End(status, usage.ru_utime + usage.ru_stime)
+        return pid != 0
 
 
 def kill(pid: int) -> None:

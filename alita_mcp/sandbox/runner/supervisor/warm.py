@@ -50,6 +50,8 @@ class WarmTool:
         """Of a call that waits for its child."""
         self._load_seconds = 0.0
         """Counted as the first call's."""
+        self._serves_once = False
+        """Whether the next call would share something with this one."""
         self._deadline = 0.0
         self._oom_before: int | None = None
         """How often the kernel had killed for want of memory when the last order came."""
@@ -136,11 +138,10 @@ class WarmTool:
             self._queue_output(zygote.output)
             self._link.send_json(Kind.LOADED, head | {"seconds": self._load_seconds})
             self._die()
-        why = zygote.why_single_use()
+        self._serves_once = zygote.leaves_something_shared()
         self._wipe_scratch()
         self._prepare(zygote)
-        words = {"status": "ok", "seconds": self._load_seconds, "single_use": why}
-        self._link.send_json(Kind.LOADED, words)
+        self._link.send_json(Kind.LOADED, {"status": "ok", "seconds": self._load_seconds})
 
     def _on_zygote_lost(self) -> None:
         # 1. Between two calls: the host takes another sandbox for the next one.
@@ -269,10 +270,9 @@ class WarmTool:
     def _clean(self) -> None:
         zygote = self._zygote
         self._reaper.collect()
-        if zygote is None or not zygote.is_fit() or others(1, zygote.pid):
+        if zygote is None or not zygote.is_fit() or self._serves_once or others(1, zygote.pid):
             self._die()
-        self._reaper.forget()
-        self._reaper.watch(zygote.pid)
+        self._reaper.forget_all_but(zygote.pid)
         self._prepare(zygote)
         self._wipe_scratch()
         self._link.send(Kind.CLEAN, 0, _CLEAN)

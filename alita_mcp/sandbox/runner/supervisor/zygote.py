@@ -65,8 +65,8 @@ class Zygote(ChildProcess):
         self.lost = True
         super().close()
 
-    def why_single_use(self) -> str:
-        """What the import left that two calls would share; empty: nothing."""
+    def leaves_something_shared(self) -> bool:
+        """Whether the import left what two calls would share: threads, memory, open files, processes."""
         folder = f"/proc/{self.pid}"
         try:
             with open(f"{folder}/status") as file:
@@ -75,12 +75,8 @@ class Zygote(ChildProcess):
                 shared = any(line.split()[1][1::2] == "ws" for line in file)
             opened = set(os.listdir(f"{folder}/fd")) - _OWN_FDS
         except (OSError, StopIteration, IndexError):
-            return "what it holds cannot be seen"
-        if threads != "1":
-            return "threads"
-        if shared:
-            return "shared memory"
-        return "open files" if opened else "processes" if others(1, self.pid) else ""
+            return True  # what it holds cannot be seen
+        return threads != "1" or shared or bool(opened) or bool(others(1, self.pid))
 
     def _take_output(self, stream: int, data: bytes) -> None:
         self.output.add(stream, data)

@@ -32,7 +32,10 @@ _content = vars(ModuleType)["__dict__"].__get__
 
 def head(status: str, problem: BaseException, limits: dict[str, int] | None = None) -> dict[str, Any]:
     """Head of the report of a failed call, as the supervisor gets it."""
-    text = _text_of(problem)
+    try:
+        text = str(problem)[:2000].encode("utf-8", "backslashreplace").decode()
+    except BaseException:
+        text = "<the exception's text could not be read>"
     limit = _limit_of(problem, limits) if limits else ""
     return {
         "status": status,
@@ -97,22 +100,18 @@ def _limit_of(problem: BaseException, limits: dict[str, int]) -> str:
         if number == errno.EFBIG:
             return f"{limits['scratch_bytes']} bytes in one file (scratch_bytes)"
         if number == errno.ENOSPC:
-            return _full(limits)
+            scratch = os.statvfs("/tmp")
+            if scratch.f_files and not scratch.f_favail:
+                return f"{limits['scratch_files']} files and folders in the scratch directory (scratch_files)"
+            shared = os.statvfs(_SHARED_MEMORY) if os.path.exists(_SHARED_MEMORY) else scratch
+            if scratch.f_bavail and not shared.f_bavail:
+                return f"{shared.f_blocks * shared.f_frsize} bytes of shared memory"
+            return f"{limits['scratch_bytes']} bytes in the scratch directory (scratch_bytes)"
         if number != errno.EAGAIN or not _is_fork_failure(problem):
             return ""
     elif not (isinstance(problem, RuntimeError) and str(problem) == "can't start new thread"):
         return ""
     return f"{limits['processes']} processes and threads (processes)"
-
-
-def _full(limits: dict[str, int]) -> str:
-    scratch = os.statvfs("/tmp")
-    if scratch.f_files and not scratch.f_favail:
-        return f"{limits['scratch_files']} files and folders in the scratch directory (scratch_files)"
-    shared = os.statvfs(_SHARED_MEMORY) if os.path.exists(_SHARED_MEMORY) else scratch
-    if scratch.f_bavail and not shared.f_bavail:
-        return f"{shared.f_blocks * shared.f_frsize} bytes of shared memory"
-    return f"{limits['scratch_bytes']} bytes in the scratch directory (scratch_bytes)"
 
 
 def _is_fork_failure(problem: BaseException) -> bool:
@@ -124,13 +123,6 @@ def _is_fork_failure(problem: BaseException) -> bool:
     frame = step.tb_frame
     line = linecache.getline(frame.f_code.co_filename, step.tb_lineno)
     return frame.f_code.co_name in _FORKERS or "fork" in line
-
-
-def _text_of(problem: BaseException) -> str:
-    try:
-        return str(problem)[:2000].encode("utf-8", "backslashreplace").decode()
-    except BaseException:
-        return "<the exception's text could not be read>"
 
 
 def _trace_of(problem: BaseException) -> list[str]:

@@ -90,11 +90,8 @@ def main(source: int, options: dict[str, Any]) -> None:
 def _fork_of_sibling() -> Callable[[], int]:
     """A fork whose child is the supervisor's own, which alone learns how it ended."""
     number = {"x86_64": 56, "aarch64": 220}.get(os.uname().machine)
-    if (
-        number is None
-        or "CS_GNU_LIBC_VERSION" not in os.confstr_names
-        or not os.confstr("CS_GNU_LIBC_VERSION")
-    ):
+    is_glibc = "CS_GNU_LIBC_VERSION" in os.confstr_names and os.confstr("CS_GNU_LIBC_VERSION")
+    if number is None or not is_glibc:
         return _fork_twice  # another C library takes its own number for the child's after such a fork
     python, libc = ctypes.pythonapi, ctypes.PyDLL(None)  # which keep the interpreter's lock
     words = [ctypes.c_ulong(word) for word in (number, _CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0)]

@@ -17,6 +17,7 @@ import threading
 import types
 import zlib
 import zoneinfo
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from typing import Any, NoReturn
 
@@ -101,11 +102,13 @@ def install() -> None:
     # names, for packages that import them before they know whether they need another interpreter
     interpreters = sys.modules["concurrent.interpreters"] = types.ModuleType("concurrent.interpreters")
     failed = type("ExecutionFailed", (Exception,), {})
-    vars(interpreters).update(create=_refuse_interpreter, ExecutionFailed=failed)
+    vars(interpreters).update(
+        create=_refusal(RuntimeError, "there is one interpreter here"), ExecutionFailed=failed
+    )
     for name in ("start_new_thread", "start_new", "start_joinable_thread"):
-        setattr(_thread, name, _refuse_thread)
-    threading._start_joinable_thread = _refuse_thread  # type: ignore[attr-defined]
-    subprocess.Popen.__init__ = _refuse_process
+        setattr(_thread, name, _refusal(RuntimeError, _THREADS))
+    threading._start_joinable_thread = _refusal(RuntimeError, _THREADS)  # type: ignore[attr-defined]
+    subprocess.Popen.__init__ = _refusal(OSError, _PROCESSES)
     vars(os)["__getattr__"] = _refuse_name_of_os
     sys.meta_path.insert(0, _NoSsl())
 
@@ -160,16 +163,11 @@ class _NoSsl:
             raise ModuleNotFoundError(_NO_SSL, name=fullname)
 
 
-def _refuse_thread(*_arguments: Any, **_words: Any) -> NoReturn:
-    raise RuntimeError(_THREADS)
+def _refusal(error: type[Exception], message: str) -> Callable[..., NoReturn]:
+    def refuse(*_arguments: Any, **_words: Any) -> NoReturn:
+        raise error(message)
 
-
-def _refuse_interpreter() -> NoReturn:
-    raise RuntimeError("there is one interpreter here")
-
-
-def _refuse_process(*_arguments: Any, **_words: Any) -> NoReturn:
-    raise OSError(_PROCESSES)
+    return refuse
 
 
 def _refuse_name_of_os(name: str) -> NoReturn:

@@ -37,7 +37,6 @@ _RESULTS = """
     symmetric_difference
 """.split()
 _GROWING = "__init__ add update symmetric_difference_update __ior__ __ixor__".split()
-_printing: set[int] = set()
 
 
 class _Rehearsal:
@@ -75,12 +74,6 @@ class Frozen(frozenset[Any], metaclass=Kind):
     """Frozen set with a seeded order."""
 
     __slots__ = ("_order",)
-
-    def __new__(cls, *items: Any) -> Any:
-        """As `frozenset`, which gives back a frozen set."""
-        if cls is Frozen and len(items) == 1 and _type(items[0]) is Frozen:
-            return items[0]
-        return super().__new__(cls, *items)
 
 
 _PLAIN: dict[type, type] = {Set: set, Frozen: frozenset}
@@ -194,13 +187,7 @@ def _repr(self: Any) -> str:
     name = _type(self).__name__
     if not len(self):
         return f"{name}()"
-    if id(self) in _printing:
-        return f"{name}(...)"
-    _printing.add(id(self))
-    try:
-        items = f"{{{', '.join(map(repr, self))}}}"
-    finally:
-        _printing.discard(id(self))
+    items = f"{{{', '.join(map(repr, self))}}}"
     return items if _type(self) is Set else f"{name}({items})"
 
 

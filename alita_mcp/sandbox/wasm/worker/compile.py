@@ -45,9 +45,9 @@ def write_private(target: Path, content: bytes) -> None:
 
 
 def keep_compiled(aside: Path, compiled: bytes, base_bytes: int) -> None:
-    """Gives a compiled file, which was written aside as `KEY.partial`, the name that says what it is."""
+    """Gives a compiled file, which was written aside as `KEY-….partial`, the name that says what it is."""
     sha256 = hashlib.sha256(compiled).hexdigest()
-    aside.rename(aside.with_name(f"{aside.stem}-{base_bytes}-{sha256}.cwasm"))
+    aside.rename(aside.with_name(f"{aside.stem.partition('-')[0]}-{base_bytes}-{sha256}.cwasm"))
 
 
 def _find_base_bytes(compiled: Path) -> int:
@@ -66,7 +66,7 @@ def _find_base_bytes(compiled: Path) -> int:
 
 
 def main() -> None:
-    """Entry point: takes the component, its digest and a path `KEY.partial`; leaves the compiled file beside it."""
+    """Entry point: takes the component, its digest and a path `KEY-….partial`; leaves the compiled file beside it."""
     component, sha256, aside = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     follow_parent()
     try:

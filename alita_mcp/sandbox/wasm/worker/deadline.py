@@ -50,24 +50,19 @@ class Deadline:
     def _watch(self) -> None:
         with self._changed:
             while True:
-                self._changed.wait(self._rest())
+                rest = None  # nothing is watched
+                if self._wall_end is not None:
+                    wall = self._wall_end - time.monotonic()
+                    # one thread computes, so processor time never runs ahead of the wall clock
+                    cpu = wall if self._hit else max(self._cpu_end - self._cpu(), _LOOK_SECONDS)
+                    rest = max(min(wall, cpu), 0.0)
+                self._changed.wait(rest)
                 if self._wall_end is None:
                     continue
-                if self._hit:
-                    if time.monotonic() >= self._wall_end:
-                        self._abandon(self._hit)
-                    continue
                 is_late = time.monotonic() >= self._wall_end
-                if is_late or self._cpu() >= self._cpu_end:
+                if self._hit and is_late:
+                    self._abandon(self._hit)
+                elif not self._hit and (is_late or self._cpu() >= self._cpu_end):
                     self._hit = "wall_seconds" if is_late else "cpu_seconds"
                     self._wall_end = time.monotonic() + GRACE_SECONDS
                     self._interrupt()
-
-    def _rest(self) -> float | None:
-        """Seconds until something may be over; None: nothing is watched."""
-        if self._wall_end is None:
-            return None
-        wall = self._wall_end - time.monotonic()
-        # one thread computes, so processor time never runs ahead of the wall clock
-        cpu = wall if self._hit else max(self._cpu_end - self._cpu(), _LOOK_SECONDS)
-        return max(min(wall, cpu), 0.0)

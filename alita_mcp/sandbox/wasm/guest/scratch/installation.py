@@ -41,26 +41,6 @@ class FileIO(_pyio.FileIO):
     __module__ = "_io"
 
 
-class _Output(io.RawIOBase):
-    """Standard output or error without a buffer; takes all of what is written, as `print` relies on."""
-
-    mode = "wb"
-
-    def __init__(self, number: int, name: str) -> None:
-        super().__init__()
-        self.name = name
-        self._number = number
-
-    def fileno(self) -> int:
-        return self._number
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any, /) -> int:
-        return _write_whole(self._number, data)
-
-
 def install() -> Files:
     """Hides the machine's files for good; returns the files in memory that replace them."""
     files = Files()
@@ -79,8 +59,10 @@ def install() -> Files:
         theirs = _write_whole if name == "write" else getattr(posix, name, None)
         replace((os, posix), name, _choose_by_descriptor(files, getattr(files, name), theirs))
     for number, name in ((1, "stdout"), (2, "stderr")):
-        errors = getattr(sys, name).errors
-        stream = io.TextIOWrapper(_Output(number, f"<{name}>"), "utf-8", errors, write_through=True)
+        # without a buffer; it takes all of what is written, as `print` relies on
+        raw = FileIO(number, "wb", closefd=False)
+        raw.name = f"<{name}>"
+        stream = io.TextIOWrapper(raw, "utf-8", getattr(sys, name).errors, write_through=True)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     replace((os, posix), "DirEntry", DirEntry)
