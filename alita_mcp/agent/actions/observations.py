@@ -19,7 +19,6 @@ from alita_mcp.research.values import Source
 
 SHOWN_CHARACTERS = 4_000
 """Of one observation in the conversation."""
-PAGE_CHARACTERS = 8_000
 MAX_KEPT_BYTES = 128 << 20
 """Of one run together; a value beyond it is refused, not cut."""
 REFERENCE = "$ref"
@@ -92,10 +91,6 @@ class Observations:
         """Takes over a value of an earlier run under its own name."""
         self._kept[observation.reference] = observation
 
-    def value(self, name: str) -> Any:
-        """The whole value of that name; raises InvalidArguments."""
-        return self.find(name).value
-
     def find(self, name: str) -> Observation:
         """The observation of that name.
 
@@ -106,24 +101,6 @@ class Observations:
             known = ", ".join(list(self._kept)[-10:])
             raise InvalidArguments(f"There is no observation {name[:40]!r}. The last ones are {known}.")
         return self._kept[name]
-
-    def page(self, value: Any, offset: int, length: int) -> dict[str, Any]:
-        """A part of a value: items of a list, or characters of anything else, with the total."""
-        if isinstance(value, list):
-            part: list[Any] = []
-            used = 0
-            for item in value[offset:]:
-                used += len(json.dumps(item, ensure_ascii=False))
-                if part and (used > PAGE_CHARACTERS or len(part) >= length):
-                    break
-                part.append(item)
-            page: dict[str, Any] = {"items": part}
-            end, total = offset + len(part), len(value)
-        else:
-            text = as_text(value)
-            page = {"text": text[offset : offset + min(length, PAGE_CHARACTERS)]}
-            end, total = offset + len(page["text"]), len(text)
-        return {**page, "offset": offset, "next": end if end < total else None, "of": total}
 
 
 def as_text(value: Any) -> str:
