@@ -30,9 +30,6 @@ class Chosen(Value):
     timeout_s: float = ModelChoice().timeout_s
     setting: str = "ALITA_MODEL"
     """The variable to check when this model does not work."""
-    url_setting: str = "ALITA_MODEL_BASE_URL"
-    timeout_setting: str | None = "timeout_s= in the role's setting"
-    """None: the time limit cannot be set."""
 
     @property
     def identity(self) -> str:

@@ -1,4 +1,4 @@
-"""Choice of the embedder that a setting names: a model2vec folder or name, a Python class, or a model of litellm's."""
+"""Choice of the embedder that a setting names: a model2vec folder or name, or a Python class."""
 
 from __future__ import annotations
 
@@ -47,41 +47,29 @@ def search_embedder(settings: Settings) -> Embedder | None:
 
 
 def choose_embedder(choice: str) -> Embedder:
-    """A model2vec folder or `model2vec/NAME`, a `module:Class`, else a model of litellm's with or without `base_url=`.
+    """A model2vec folder, `model2vec/NAME` or a `module:Class`.
 
-    Nothing but a class is loaded yet, and nothing asked: a model that cannot be used shows at its first use.
+    Nothing but a class is loaded yet: a table that cannot be used shows at its first use.
 
     Raises:
-        UsageError: the folder holds no model, there is no such class, or an option is unknown.
-        ExtraMissing: vectors cannot be kept, or the model not be reached.
+        UsageError: the folder holds no model, there is no such class, or it is none of these.
+        ExtraMissing: vectors cannot be kept.
     """
-    name, _, base_url = choice.partition(" base_url=")
-    feature = f"ALITA_EMBEDDER={name!r}"
-    require_extra("search", feature)
-    if name.startswith(PREFIX) or is_folder(name):
-        return Model2vecEmbedder(name if name == BUILT_IN else name.removeprefix(PREFIX))
-    if A_CLASS.fullmatch(name):
-        module, _, kind = name.partition(":")
-        hint = (
-            "Set ALITA_EMBEDDER to a class that can be imported and takes no argument, or to a model's name."
-        )
-        try:
-            embedder: Embedder = getattr(import_module(module), kind)()
-        except Exception as failure:  # a stranger's module may fail in any way while it is imported
-            raise UsageError(
-                f"The embedder {name!r} cannot be loaded: {type(failure).__name__}: {failure}.", hint=hint
-            ) from failure
-        if not isinstance(getattr(embedder, "name", None), str) or not callable(
-            getattr(embedder, "embed", None)
-        ):
-            raise UsageError(f"The embedder {name!r} has no `name` or no `embed`.", hint=hint)
-        return embedder
-    if " " in name:
-        raise UsageError(
-            f"ALITA_EMBEDDER={choice!r} has an option that an embedder does not have.",
-            hint="Write NAME, or NAME base_url=URL.",
-        )
-    require_extra("models", feature)
-    from alita_mcp.models.litellm.embedder import LitellmEmbedder
-
-    return LitellmEmbedder(name, base_url.strip() or None)
+    require_extra("search", f"ALITA_EMBEDDER={choice!r}")
+    if choice.startswith(PREFIX) or is_folder(choice):
+        return Model2vecEmbedder(choice if choice == BUILT_IN else choice.removeprefix(PREFIX))
+    if not A_CLASS.fullmatch(choice):
+        hint = "Use `none`, a folder in model2vec's format, model2vec/NAME, or module:Class."
+        raise UsageError(f"ALITA_EMBEDDER={choice!r} names no embedder.", hint=hint)
+    module, _, kind = choice.partition(":")
+    hint = (
+        "Set ALITA_EMBEDDER to a class that can be imported, takes no argument, and has `name` and `embed`."
+    )
+    try:
+        embedder: Embedder = getattr(import_module(module), kind)()
+    except Exception as failure:  # a stranger's module may fail in any way while it is imported
+        problem = f"cannot be loaded: {type(failure).__name__}: {failure}"
+        raise UsageError(f"The embedder {choice!r} {problem}.", hint=hint) from failure
+    if not isinstance(getattr(embedder, "name", None), str) or not callable(getattr(embedder, "embed", None)):
+        raise UsageError(f"The embedder {choice!r} has no `name` or no `embed`.", hint=hint)
+    return embedder

@@ -7,7 +7,6 @@ so that the next update is held to them too; those that do not hold have to be n
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,8 +24,8 @@ from alita_mcp.verification.findings import cut_arguments, fail_check
 from alita_mcp.verification.json_schema import validate_arguments
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
-MAX_NAMED = 8_000
-"""How many characters a rejection may spend on the cases that changed."""
+MAX_NAMED = 20
+"""So many of the cases that changed are named in a rejection."""
 _NOT_RUN = fail_check("examples", "not run, because another one ran out of time", "")
 Arguments = dict[str, Any]
 
@@ -119,15 +118,9 @@ async def _find_broken(
 
 
 def _reject_broken(broken: Sequence[tuple[Example, Check]], version: str) -> Rejected:
-    """The first case that changed, and the arguments of all that there is room for, to be sent as `breaks`."""
+    """The first case that changed, and the arguments of several, to be sent as `breaks`."""
     ran = [(old, check) for old, check in broken if check is not _NOT_RUN]
     _, first = ran[0]
-    room, named = MAX_NAMED, list[Arguments]()
-    for old, _ in ran:
-        room -= len(json.dumps(old.arguments))
-        if room < 0:
-            break
-        named.append(old.arguments)
     count = "an example" if len(ran) == 1 else f"{len(ran)} examples"
     what = re.sub(r"^example \d+: ", "", first.message)
     return rejection(first).model_copy(
@@ -135,7 +128,7 @@ def _reject_broken(broken: Sequence[tuple[Example, Check]], version: str) -> Rej
             "stage": "examples",
             "reason": f"{count} of {version} would no longer hold, first: {what}",
             "fix": "Fix the code; if the change is meant, send the arguments listed here as `breaks`.",
-            "breaks": tuple(named),
+            "breaks": tuple(old.arguments for old, _ in ran[:MAX_NAMED]),
         }
     )
 

@@ -69,9 +69,9 @@ def add_assumptions(rules: Sequence[str], assumed: Sequence[str]) -> tuple[tuple
         parts = [words_and_signs(line), *([holds] if len(holds) >= TELLING else [])]
         if not any(part <= rule for part in parts for rule in said):
             missing.append(line)
-    room = max(0, MAX_RULES - len(rules))
-    left_out = missing[room:]
-    return (*rules, *missing[:room]), tuple(line for line in assumed if line not in left_out)
+    left_out = missing[max(0, MAX_RULES - len(rules)) :]
+    kept = [line for line in missing if line not in left_out]
+    return (*rules, *kept), tuple(line for line in assumed if line not in left_out)
 
 
 def words_and_signs(text: str) -> frozenset[str]:

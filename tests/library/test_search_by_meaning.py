@@ -230,7 +230,6 @@ def test_answers_that_are_no_vectors_are_refused(answer: list[list[float]]) -> N
 def test_settings_name_the_embedder(tmp_path: Path) -> None:
     own = choose_embedder("tests.scripted_embedder:ScriptedEmbedder")
     assert own.name == "scripted/letters"
-    assert choose_embedder("openai/text-embedding-3-small").name == "openai/text-embedding-3-small"
     for wrong in ("no_such_module:Thing", "alita_mcp.errors:Nothing"):
         with pytest.raises(UsageError, match="cannot be loaded"):
             choose_embedder(wrong)

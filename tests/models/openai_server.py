@@ -18,7 +18,6 @@ A row that is used up answers 500. What there is to reply with:
     Redirects(url)               307 to elsewhere
     Drips(text)                  a right answer, and blanks after it for ever
     Resets()                     a connection that is reset in the middle of the answer
-    Embeds(vectors, order)       vectors for an embedding request, worded as the asked address wants (OpenAI, Ollama)
     None                         silence until the server is closed
 
 A function may be called from several threads at once, and may wait. What it raises is answered with status 400.
@@ -53,11 +52,6 @@ class Request:
     number: int
     """0 for the first request that this server got."""
     path: str = ""
-
-    @property
-    def texts(self) -> list[str]:
-        """What is to be embedded."""
-        return list(self.body["input"])
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -161,15 +155,7 @@ class Resets:
     pass
 
 
-@dataclass(frozen=True)
-class Embeds:
-    vectors: Sequence[Any]
-    order: Sequence[Any] | None = None
-    """The `index` of each; None: as they stand."""
-    tokens: int | None = 9
-
-
-Reply = Embeds | str | int | dict[str, Any] | Says | Calls | Sends | Fails | Redirects | Drips | Resets | None
+Reply = str | int | dict[str, Any] | Says | Calls | Sends | Fails | Redirects | Drips | Resets | None
 Answer = Callable[[Request], Reply]
 
 
@@ -224,8 +210,6 @@ def _http_reply(reply: Reply, path: str) -> http.Reply:
             return http.Reply(_completion(Says(json.dumps(reply))))
         case Says() | Calls():
             return http.Reply(_completion(reply))
-        case Embeds():
-            return http.Reply(_embeddings(reply, path))
         case Sends(body, status, headers):
             return http.Reply(body, status, headers)
         case Fails(status, retry_after, message):
@@ -258,19 +242,3 @@ def _completion(said: Says | Calls) -> bytes:
             },
         }
     ).encode()
-
-
-def _embeddings(said: Embeds, path: str) -> bytes:
-    if path.endswith("/api/embed"):
-        return json.dumps(
-            {"model": "m", "embeddings": said.vectors, "prompt_eval_count": said.tokens}
-        ).encode()
-    order = range(len(said.vectors)) if said.order is None else said.order
-    rows = [
-        {"object": "embedding", "index": place, "embedding": vector}
-        for place, vector in zip(order, said.vectors, strict=True)
-    ]
-    usage = (
-        {} if said.tokens is None else {"usage": {"prompt_tokens": said.tokens, "total_tokens": said.tokens}}
-    )
-    return json.dumps({"object": "list", "model": "m", "data": rows, **usage}).encode()

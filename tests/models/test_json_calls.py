@@ -183,7 +183,7 @@ async def test_what_is_refused_counts_as_no_call_and_what_is_asked_twice_as_two(
         models = role_models.open_models()
         answer = await ToolCallingModel(models.role("planner")).complete(TASK, tools=TOOLS)
     assert models.usage.calls == 2
-    assert (answer.text, answer.prompt_tokens, answer.completion_tokens) == ("42", 14, 10)
+    assert answer.text == "42"
     meter = Meter(Budget(calls=1))
     meter.begin_call("coder")
     meter.undo_call("coder")

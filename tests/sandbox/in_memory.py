@@ -24,8 +24,8 @@ FACTS: dict[str, Any] = {
     },
     "no_new_privileges": True,
     "interfaces": ["lo"], "root_read_only": True, "scratch_bytes": 64 << 20, "scratch_files": 4096,
-    "memory_limit": str(256 << 20), "process_limit": "64", "core_limit": 0, "machine": "x86_64",
-    "python": "3.11.2", "python_tag": "cp311-linux_x86_64",
+    "memory_limit": str(256 << 20), "process_limit": "64", "core_limit": 0,
+    "python_tag": "cp311-linux_x86_64",
 }  # fmt: skip
 
 Answer = tuple[Kind, int, bytes]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -18,12 +18,12 @@ MUCH = b"0123456789" * 200_000
 """More than any socket or pipe takes at once."""
 
 
-class Pair:
+class Pair(NamedTuple):
     """A duplex and the other end of it."""
 
-    def __init__(self, near: Polled, source: Callable[[], bytes], sink: Callable[[bytes], object]) -> None:
-        self.near = near
-        self.read, self.write = source, sink
+    near: Polled
+    read: Callable[[], bytes]
+    write: Callable[[bytes], object]
 
 
 @pytest.fixture(params=["socket", "pipes"])

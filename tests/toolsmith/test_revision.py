@@ -194,10 +194,9 @@ async def test_the_same_code_is_asked_about_once_where_a_blind_test_fails(bench:
     [
         (BROKEN, "static"),
         (PLAIN.replace("digit_sum", "other_name"), "static"),
-        ("import os\nos.remove('/etc/passwd')\n" + PLAIN, "static"),
         (COUNT, "examples"),
     ],
-    ids=["broken", "another name", "acts at import", "wrong"],
+    ids=["broken", "another name", "wrong"],
 )
 async def test_answers_that_are_no_next_version_are_refused(bench: OpenBench, code: str, stage: str) -> None:
     script = Reviser(revision=coded(code), suites=[NEGATIVE], repairs=lambda _: coded(code))

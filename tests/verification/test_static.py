@@ -42,9 +42,9 @@ async def test_a_draft_without_a_contract_goes_no_further() -> None:
 
 
 async def test_all_failures_are_told_at_once() -> None:
-    found = await failures(draft(code="import requests\nprint(1)\nprint(2)\nprint(3)\nprint(4)\n" + SHOUT))
+    found = await failures(draft(code="import requests, scipy, bs4, lxml, yaml\n" + SHOUT))
     assert len(found) == 5
-    assert "print(1)" in found[0].fix
+    assert "imports" in found[0].fix
     assert "and 1 more" in found[0].fix
 
 
@@ -104,69 +104,6 @@ async def test_packages_are_plain_requirements(package: str) -> None:
     found = await failure_of(packages=(package,))
     assert found.stage == "environment"
     assert "name>=1.2" in found.fix
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ("print('hello')\n", "`print('hello')` runs at import"),
-        ("for x in range(9): pass\n", "for loop"),
-        ("while True: pass\n", "while loop"),
-        ("with open('x') as f: pass\n", "with statement"),
-        ("import time\nTHEN = time.sleep(9)\n", "line 2: time.sleep() is called at import"),
-        ("import urllib.request as r\nX = [r.urlopen('u')]\n", "urllib.request.urlopen() is called"),
-        ("from subprocess import run\nX: int = run(['ls'])\n", "subprocess.run()"),
-        ("X = 1\nX += eval('2')\n", "eval()"),
-        ("try:\n    import json\nexcept ImportError:\n    print('no')\n", "line 4"),
-        ("try:\n    X = open('x')\nfinally:\n    pass\n", "open()"),
-        ("class _C:\n    while True: pass\n", "while loop"),
-        ("if 1:\n    pass\nelse:\n    raise ValueError\n", "raise statement"),
-        ("if __name__ == '__main__':\n    shout('x')\n", "written as a program"),
-        ("assert open('x')\n", "open()"),
-        ("match 1:\n    case 1: pass\n", "match statement"),
-    ],
-)
-async def test_work_at_import_is_refused(code: str, message: str) -> None:
-    assert message in (await failure_of(code)).message
-
-
-async def test_a_long_chain_of_branches_at_import_is_read_to_its_end() -> None:
-    chain = "".join(f"elif 0:\n    X = {n}\n" for n in range(150))
-    assert await failures(draft(code=f"if 0:\n    pass\n{chain}" + SHOUT)) == []
-    assert "for loop" in (await failure_of(f"if 0:\n    pass\n{chain}else:\n    for _ in []: pass\n")).message
-
-
-async def test_harmless_definitions_at_import_pass() -> None:
-    code = '''\
-"""A module."""
-from __future__ import annotations
-import functools, re, math
-from typing import TYPE_CHECKING, TypedDict
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-try:
-    import tomllib
-except ImportError:
-    tomllib = None
-_WORD = re.compile(r"\\w+")
-_SET = frozenset({"a", "b"})
-_TABLE = {n: math.sqrt(n) for n in range(10)}
-_A, _B = 1, [2]
-_B[0] = 3
-_X: int = 5
-_X += 1
-del _A
-class _Shape:
-    """A shape."""
-    sides = 3
-    def area(self): return 1
-@functools.cache
-def _squares(n): return [x * x for x in range(n)]
-_MADE = _squares(5)
-...
-'''
-    assert await failures(draft(code=code + SHOUT)) == []
 
 
 @pytest.mark.parametrize(
@@ -338,10 +275,6 @@ DATA = Path(__file__).parents[1] / "data"
 
 def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def test_names_are_read_too() -> None:
-    assert text_checks("the name", "see https://evil.invalid", 1_000, Grants())
 
 
 @pytest.mark.parametrize("row", rows(DATA / "honest_descriptions.jsonl"), ids=lambda row: row["text"][:30])

@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.extras import extra_imports
-from alita_mcp.models.embedding.interface import Vector, check_vectors
+from alita_mcp.models.embedding.interface import Vector
 from alita_mcp.models.redaction import presentable
 
 WEIGHTS = "model.safetensors"
@@ -64,13 +64,13 @@ class Model2vecEmbedder:
                     # it warns of cards without a header
                     logging.getLogger("huggingface_hub.repocard").setLevel(logging.ERROR)
                     self._model = StaticModel.from_pretrained(str(Path(self._source).expanduser()))
-            vectors = self._model.encode(texts).tolist()
+            vectors: list[Vector] = self._model.encode(texts).tolist()
         except Exception as failure:
             raise ModelError(
                 f"The embedder {self._source!r} cannot be used: {presentable(str(failure))}.",
                 hint="Name a folder in model2vec's format, or a model that it can fetch.",
             ) from failure
-        return check_vectors(self.name, vectors, len(texts))
+        return vectors
 
 
 def is_folder(source: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from itertools import takewhile
 from typing import Any, TypeVar
 
@@ -22,8 +22,6 @@ REFUSED = (400, 422)
 TOOLS_REFUSED = (404, 500, 501)
 """Besides: what routers answer for a model without tools (404), and llama.cpp (500)."""
 MAX_CHAIN = 20
-ECHO_CHARACTERS = 16
-"""A reply that holds so many of a text's first characters repeats it."""
 _OPTION_WORDS = {
     "response_format": ("response_format", "json_schema", "schema", "structured", "grammar"),
     "temperature": ("temperature",),
@@ -38,9 +36,7 @@ _NO_KEY = re.compile(r"(?i)missing (?:credentials|[\w ]{0,30}api[ _]key)")
 """Raised by litellm and openai with status 500 before anything is sent."""
 
 
-async def call_with_retries(
-    call: Callable[[], Awaitable[T]], patience: Patience, chosen: Chosen, texts: Sequence[str] = ()
-) -> T:
+async def call_with_retries(call: Callable[[], Awaitable[T]], patience: Patience, chosen: Chosen) -> T:
     """What `call` returns; rate limits, server errors, time-outs and lost connections are tried again.
 
     Raises:
@@ -54,7 +50,7 @@ async def call_with_retries(
             raise
         except Exception as failure:  # noqa: BLE001 - whatever the vendor raises is tried again or translated
             if not may_pass(failure) or attempt == patience.attempts - 1:
-                raise translate_failure(failure, chosen, texts) from None  # the vendor's words may hold keys
+                raise translate_failure(failure, chosen) from None  # the vendor's words may hold keys
             pause = patience.pause(attempt, retry_after_seconds(headers_of(failure)))
         await anyio.sleep(pause)
     raise ModelError(f"The model {chosen.name!r} was not asked.", hint="Allow at least one attempt.")
@@ -117,13 +113,11 @@ def names_tools(failure: Exception) -> bool:
     return bool(_TOOL_WORDS.search(text)) and "schema" not in text
 
 
-def translate_failure(failure: Exception, chosen: Chosen, texts: Sequence[str] = ()) -> ModelError:
-    """The failure in our words; nothing in it is or looks like a key, or repeats one of `texts`."""
+def translate_failure(failure: Exception, chosen: Chosen) -> ModelError:
+    """The failure in our words; nothing in it is or looks like a key."""
     status = status_of(failure)
     if status == TIMED_OUT:
         why = f"no whole answer within {chosen.timeout_s:g} s"
-    elif any(text[:ECHO_CHARACTERS] in str(failure) for text in texts if len(text) >= ECHO_CHARACTERS):
-        why = f"{type(failure).__name__}; its words repeat what was asked"
     else:
         words = _WRAPPING.sub("", str(failure)).partition("Traceback (most recent call last)")[0]
         if words.strip(" .") == "Connection error":  # what started it says more
@@ -147,7 +141,7 @@ def _chain(failure: BaseException) -> Iterator[BaseException]:
 
 
 def _hint(status: int | None, failure: Exception, chosen: Chosen) -> str:
-    where = f"its base URL ({chosen.url_setting})" if chosen.base_url else "the network"
+    where = "its base URL (ALITA_MODEL_BASE_URL)" if chosen.base_url else "the network"
     if "LLM Provider NOT provided" in str(failure):
         return f"Write {chosen.setting} as provider/model: openai/NAME for any OpenAI-compatible server."
     match status:
@@ -159,10 +153,8 @@ def _hint(status: int | None, failure: Exception, chosen: Chosen) -> str:
             return f"Check {chosen.setting}: the provider refuses this request, so it was not retried."
         case 402 | 429:
             return "The provider's limit is reached: wait, raise it there, or set another model."
-        case 408 if chosen.timeout_setting:
-            return f"Raise {chosen.timeout_setting}, or check {where}."
         case 408:
-            return f"Check {where}."
+            return f"Raise timeout_s= in the role's setting, or check {where}."
         case code if code is not None and 300 <= code < 400:
             return f"The server redirects elsewhere, which is not followed: check {where}."
         case _:

@@ -115,32 +115,20 @@ class ToolCallingModel:
             instructions = f"{chat.pop(0).content}\n\n{instructions}"
         chat.insert(0, Message(role="system", content=instructions))
         held = SCHEMA if schema is None else None
-        first = await self._model.complete(chat, **options, schema=held)
-        try:
-            return _parse_action(first, turn)
-        except NoAction as problem:
-            why = f"it was cut off before its end ({problem})" if first.truncated else str(problem)
-        chat += [
-            Message(role="assistant", content=first.text[:MAX_UNREADABLE] or "(nothing)"),
-            Message(role="user", content=_CORRECTION.format(problem=why)),
-        ]
-        second = await self._model.complete(chat, **options, schema=held)
-        costs = [each.cost_usd for each in (first, second) if each.cost_usd is not None]
-        both = second.model_copy(
-            update={
-                "prompt_tokens": first.prompt_tokens + second.prompt_tokens,
-                "completion_tokens": first.completion_tokens + second.completion_tokens,
-                "cost_usd": sum(costs) if len(costs) == 2 else None,
-            }
-        )
-        try:
-            return _parse_action(both, turn)
-        except NoAction as problem:
-            if "{" not in both.text:
-                return both
-            unreadable = f"{problem}: {both.text}"[:MAX_UNREADABLE]
-            call = ToolCall(id=f"json_{turn}_1", name="", unreadable=unreadable)
-            return both.model_copy(update={"text": "", "calls": (call,)})
+        for _ in range(2):
+            answer = await self._model.complete(chat, **options, schema=held)
+            try:
+                return _parse_action(answer, turn)
+            except NoAction as wrong:
+                problem = f"it was cut off before its end ({wrong})" if answer.truncated else str(wrong)
+            chat += [
+                Message(role="assistant", content=answer.text[:MAX_UNREADABLE] or "(nothing)"),
+                Message(role="user", content=_CORRECTION.format(problem=problem)),
+            ]
+        if "{" not in answer.text:
+            return answer
+        call = ToolCall(id=f"json_{turn}_1", name="", unreadable=f"{problem}: {answer.text}"[:MAX_UNREADABLE])
+        return answer.model_copy(update={"text": "", "calls": (call,)})
 
 
 def _without_calls(messages: Sequence[Message]) -> list[Message]:

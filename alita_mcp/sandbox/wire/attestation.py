@@ -29,8 +29,6 @@ class Attestation(Value):
     memory_limit: Limit
     process_limit: Limit
     core_limit: int
-    machine: str
-    python: str
     python_tag: str
 
 

@@ -1,9 +1,8 @@
-"""Program that draws arguments from an input schema with Hypothesis and shrinks failing ones.
+"""Program that draws arguments from an input schema with Hypothesis.
 
 A program of its own, run as a plain file: hypothesis keeps global state, seeds the process's random numbers, reads
-the source of what is imported and writes to the working directory. It speaks JSON lines. First comes what to draw
-from; all inputs go out, then `null`. Each further line `"shrink"` begins a search: an input goes out, whether it fails
-comes in, until `null`.
+the source of what is imported and writes to the working directory. One JSON line comes in, what to draw from; each
+input goes out as one.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
@@ -134,38 +132,13 @@ def _texts(known: list[str]) -> SearchStrategy[str]:
     return st.one_of(drawn, st.sampled_from(known), cut, joined)
 
 
-class Conversation:
-    """JSON lines exchanged with the parent process."""
-
-    def __init__(self) -> None:
-        self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-        os.dup2(2, 1)  # whatever else writes to stdout does not end up between the lines
-
-    def say(self, value: Any) -> None:
-        """Writes one JSON line."""
-        self._out.write(json.dumps(value) + "\n")
-        self._out.flush()
-
-    def hear(self) -> Any:
-        """Reads the next JSON line; ends the process when there is none."""
-        line = sys.stdin.readline()
-        return json.loads(line) if line else os._exit(0)
-
-
-class _Fails(Exception):
-    pass
-
-
-def draw(
-    drawn_from: SearchStrategy[Any], order: dict[str, Any], each: Callable[[Any], None], *phases: Phase
-) -> None:
-    """Passes the inputs of a seed to `each`, the same ones each time until one fails."""
+def draw(drawn_from: SearchStrategy[Any], order: dict[str, Any], each: Callable[[Any], None]) -> None:
+    """Passes the inputs of a seed to `each`, the same ones each time."""
 
     @seed(order["seed"])
     @settings(
-        max_examples=order["count"], phases=phases, database=None, deadline=None, derandomize=False,
-        verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
-        print_blob=False,
+        max_examples=order["count"], phases=[Phase.generate], database=None, deadline=None, derandomize=False,
+        verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(drawn_from)
     def test(value: Any) -> None:
@@ -175,22 +148,15 @@ def draw(
 
 
 def main() -> None:
-    """Runs the whole exchange: draws, then shrinks on request."""
-    talk = Conversation()
-    order = talk.hear()
-    drawn_from = arguments(order["schema"], order["examples"])
-    draw(drawn_from, order, talk.say, Phase.generate)
-    talk.say(None)
-
-    def try_input(value: Any) -> None:
-        talk.say(value)
-        if talk.hear():
-            raise _Fails
-
-    while talk.hear() == "shrink":
-        with suppress(_Fails):
-            draw(drawn_from, order, try_input, Phase.generate, Phase.shrink)
-        talk.say(None)
+    """Reads the order and writes the inputs."""
+    order = json.loads(sys.stdin.readline())
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
+        os.dup2(2, 1)  # whatever else writes to stdout does not end up between the lines
+        draw(
+            arguments(order["schema"], order["examples"]),
+            order,
+            lambda value: print(json.dumps(value), file=out, flush=True),
+        )
 
 
 if __name__ == "__main__":

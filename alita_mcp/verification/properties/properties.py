@@ -22,8 +22,6 @@ from alita_mcp.verification.properties.input_source import InputSource, NoInputs
 INPUTS = 60
 """How many are drawn; fewer where the schema admits fewer."""
 MAX_SECONDS = 10.0
-MAX_SHRINKING_SECONDS = 3.0
-MAX_SHRINKING_CALLS = 120
 MAX_REPORTED = 3
 _LEAST_PATIENCE_S = 0.5
 _SLOWEST_TIMES = 20
@@ -123,7 +121,7 @@ async def properties_gate(
         return PropertiesFound([_no_input(str(none))])
     trial = _Trials(subject, trials)
     await trial.run_all(inputs)
-    checks = await _report_failures(trial, source)
+    checks = await _report_failures(trial)
     if not trial.tried:
         return PropertiesFound([_no_input("no generated input was answered in time")])
     checks = checks or [pass_check("properties", f"{trial.tried} generated inputs")]
@@ -144,7 +142,6 @@ class _Trials:
         self._subject = subject
         raises = [example.raises for example in subject.draft.examples if example.raises is not None]
         self._declared = {name.rpartition(".")[2] for name in (*subject.contract.raises, *raises)}
-        self._known: dict[str, _Failure | None] = {}
         slowest = max((trial.result.wall_seconds for trial in trials if trial.result), default=0.0)
         patience = max(_LEAST_PATIENCE_S, _SLOWEST_TIMES * slowest)
         self._patience = min(patience, self.limits.wall_seconds)
@@ -154,7 +151,7 @@ class _Trials:
         enough = anyio.CancelScope()
 
         async def look(arguments: Arguments) -> None:
-            failure = await self.failure_of(arguments)
+            failure = await self._failure_of(arguments)
             self.tried += 1
             self.failures += [failure] if failure else []
             if sum(each.fault.key[0] in SLOW for each in self.failures) >= _ENOUGH_SLOW:
@@ -163,25 +160,18 @@ class _Trials:
         with enough:
             await each_of(inputs, look, MAX_SECONDS)
 
-    def knows(self, arguments: Arguments) -> bool:
-        """Whether the input was run."""
-        return json_key(arguments) in self._known
-
-    async def failure_of(self, arguments: Arguments) -> _Failure | None:
-        """The failure of an input, which is run once; None where there is none."""
-        text, limits = json_key(arguments), self.limits
-        if text not in self._known:
-            failure = None
-            try:
-                with anyio.move_on_after(self._patience) as late:
-                    failure = await self.run_once(arguments, limits)
-                if late.cancelled_caught:  # the sandbox's own clock does not count the wait for a worker
-                    bounds = {"wall_seconds": self._patience, "cpu_seconds": self._patience}
-                    failure = await self.run_once(arguments, limits.model_copy(update=bounds))
-            except SandboxRefused as refused:
-                self.refused = self.refused or refused.message
-            self._known[text] = failure
-        return self._known[text]
+    async def _failure_of(self, arguments: Arguments) -> _Failure | None:
+        """The failure of an input; None where there is none."""
+        limits, failure = self.limits, None
+        try:
+            with anyio.move_on_after(self._patience) as late:
+                failure = await self.run_once(arguments, limits)
+            if late.cancelled_caught:  # the sandbox's own clock does not count the wait for a worker
+                bounds = {"wall_seconds": self._patience, "cpu_seconds": self._patience}
+                failure = await self.run_once(arguments, limits.model_copy(update=bounds))
+        except SandboxRefused as refused:
+            self.refused = self.refused or refused.message
+        return failure
 
     async def run_once(self, arguments: Arguments, limits: Limits) -> _Failure | None:
         """The failure of one input under these limits; None where there is none."""
@@ -219,19 +209,20 @@ class _Trials:
         return Fault((result.status, ""), describe_failure(result), FIXES[result.status], hard=True)
 
 
-async def _report_failures(trial: _Trials, source: InputSource) -> list[Check]:
+async def _report_failures(trial: _Trials) -> list[Check]:
     """One check for each kind of failure with its smallest input; the hard ones first."""
     checks = []
     if trial.refused:
         message = f"a generated input needs what this sandbox lacks: {trial.refused}"
         fix = "Do without the feature, or install Docker or bubblewrap."
         checks.append(fail_check("properties", message, fix, hard=False))
-    firsts = {failure.fault.key: failure for failure in reversed(trial.failures)}
-    worst = sorted(firsts.values(), key=lambda failure: (not failure.fault.hard, failure.fault.key))
-    deadline = anyio.current_time() + MAX_SHRINKING_SECONDS
-    for first in worst[:MAX_REPORTED]:
+    sizes = {json_key(failure.arguments): failure for failure in trial.failures}
+    by_size = sorted(sizes, key=lambda text: (len(text), text), reverse=True)
+    smallest = {sizes[text].fault.key: sizes[text] for text in by_size}
+    worst = sorted(smallest.values(), key=lambda failure: (not failure.fault.hard, failure.fault.key))
+    for each in worst[:MAX_REPORTED]:
         # a slow input is tried again under the tool's own limits before it ends the run
-        failure: _Failure | None = await _smallest(first, trial, source, deadline)
+        failure: _Failure | None = each
         if failure and failure.fault.hard and failure.fault.key[0] in SLOW:
             failure = await trial.run_once(failure.arguments, trial.limits)
         if failure:
@@ -244,23 +235,6 @@ async def _report_failures(trial: _Trials, source: InputSource) -> list[Check]:
             if fault.hard:
                 break  # it ends the run: what else there is can wait
     return sorted(checks, key=lambda check: not check.hard)
-
-
-async def _smallest(first: _Failure, trial: _Trials, source: InputSource, deadline: float) -> _Failure:
-    """The smallest input found within bounds that fails in the same way."""
-    calls = 0
-
-    async def fails(arguments: Arguments) -> bool:
-        nonlocal calls
-        if not trial.knows(arguments):
-            calls += 1
-            if calls > MAX_SHRINKING_CALLS or anyio.current_time() > deadline:
-                return False  # the search ends by itself when nothing smaller fails any more
-        failure = await trial.failure_of(arguments)
-        return failure is not None and failure.fault.key == first.fault.key
-
-    smallest = await source.shrink(fails, first.arguments)
-    return await trial.failure_of(smallest) or first
 
 
 def _no_input(why: str) -> Check:

@@ -19,7 +19,6 @@ from alita_mcp.verification.code.names import names_of
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.findings import ContractError, fail_check, pass_check
 from alita_mcp.verification.static.credentials import credential_checks
-from alita_mcp.verification.static.import_time import import_time_checks
 from alita_mcp.verification.static.imports import import_checks, missing_checks, package_checks
 from alita_mcp.verification.static.needs import needs_checks
 from alita_mcp.verification.static.run_text import run_text_checks
@@ -98,7 +97,6 @@ def _read_draft(draft: Draft) -> tuple[list[Check], ToolContract | None]:
     names, checks = names_of(tree), package_checks(draft.packages)
     if not checks:
         checks += import_checks(draft, contract, tree)
-    checks += import_time_checks(tree.body, names)
     checks += credential_checks(draft.code, tree)
     checks += run_text_checks(tree, names)
     checks += needs_checks(draft, tree, names)

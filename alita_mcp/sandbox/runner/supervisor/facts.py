@@ -38,8 +38,6 @@ def facts() -> dict[str, object]:
         "memory_limit": _first_line(_MEMORY),
         "process_limit": _first_line(_PROCESSES),
         "core_limit": resource.getrlimit(resource.RLIMIT_CORE)[1],
-        "machine": os.uname().machine,
-        "python": sys.version.split()[0],
         "python_tag": f"cp{sys.version_info[0]}{sys.version_info[1]}-{platform}{musl}",
     }
 

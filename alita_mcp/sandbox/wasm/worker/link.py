@@ -43,24 +43,13 @@ class Link:
         """The next frame."""
         return self._arrived.get()
 
-    def send(self, kind: Kind, payload: bytes, stream: int = 0) -> None:
-        """Sends what may be longer than a frame in several ones."""
-        parts = list(pieces(payload)) or [b""]
-        self._write(b"".join(encode(kind, stream, part, self._token) for part in parts))
-
-    def send_whole(self, kind: Kind, payload: bytes, stream: int) -> None:
-        """Sends one frame.
-
-        Raises:
-            FrameError: the payload is longer than fits.
-        """
-        self._write(encode(kind, stream, payload, self._token))
-
-    def _write(self, data: bytes) -> None:
-        view = memoryview(data)
+    def send(self, kind: Kind, payload: bytes, stream: int = 0, *, whole: bool = False) -> None:
+        """Sends what may be longer than a frame in several ones, unless it has to stay whole."""
+        parts = [payload] if whole else list(pieces(payload)) or [b""]
+        data = memoryview(b"".join(encode(kind, stream, part, self._token) for part in parts))
         with self._sending:
-            while view:
-                view = view[os.write(self._sink, view) :]
+            while data:
+                data = data[os.write(self._sink, data) :]
 
     def send_json(self, kind: Kind, value: dict[str, Any]) -> None:
         """A frame of JSON."""

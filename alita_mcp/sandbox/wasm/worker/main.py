@@ -208,7 +208,7 @@ class Worker:
             if self._asked > limit:
                 return _refusal("RuntimeError", f"asked more than {limit} times in one call (broker_calls)")
         self._number += 1
-        self._link.send_whole(Kind.ASK if name == "ask" else Kind.NETWORK, payload, self._number)
+        self._link.send(Kind.ASK if name == "ask" else Kind.NETWORK, payload, self._number, whole=True)
         while True:
             frame = self._link.receive()
             if frame.kind == Kind.ANSWER and frame.stream == self._number:
