@@ -207,7 +207,7 @@ async def run_code(diary: Diary, draw: random.Random) -> None:
             if number % 16:
                 continue
             diary.write("begin", {f"remembered {run}": True})
-            await StoredMemory(settings.home).remember(summed(run, code=f"x_{run} = {number}"))
+            await StoredMemory(settings.home).remember(summed(run, code=f"x_{number} = 1"))
             diary.write("done")
 
 
