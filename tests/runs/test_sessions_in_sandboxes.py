@@ -92,7 +92,7 @@ async def test_what_a_step_makes_the_next_one_finds(sandbox: Sandbox) -> None:
         assert await step.result("open('kept.txt').read() * n") == "xxxxxxx"
         failed = await step("n = 8\nprint('so far')\n1 / 0")
         assert (failed.status, failed.error_type, failed.stdout) == ("error", "ZeroDivisionError", "so far\n")
-        assert 'File "script.py", line 3' in failed.trace
+        assert 'File "script-5.py", line 3' in failed.trace
         assert await step.result("n") == 8
         assert (await step("n", "two")).error_type == "NameError"
 
