@@ -134,7 +134,7 @@ async def test_a_flood_ends_its_step_and_not_the_session(sandbox: Sandbox) -> No
         flood = await step(
             "while True:\n    try:\n        print('x' * 1000)\n    except Exception:\n        pass"
         )
-        assert (flood.error_type, len(flood.stdout)) == ("OutputFlood", 64 << 10)
+        assert (flood.error_type, flood.stdout[64 << 10 :][:3]) == ("OutputFlood", "… (")
         assert await step.result("kept") == 1
         assert (await step("print('y')")).stdout == "y\n"
 
