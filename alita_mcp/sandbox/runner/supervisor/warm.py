@@ -33,7 +33,7 @@ _CLEAN = json.dumps({"clean": True}).encode()
 class WarmTool:
     """A tool that is loaded and runs one call at a time; the next call's child is forked ahead."""
 
-    def __init__(self, loop: Loop, options: dict[str, Any]) -> None:
+    def __init__(self, loop: Loop, options: dict[str, Any], attestation: dict[str, object]) -> None:
         self._loop = loop
         self._link = HostLink(loop, bytes.fromhex(options["token"]), self._on_frame)
         self._reaper = Reaper()
@@ -58,15 +58,12 @@ class WarmTool:
         self._output = Output(0, 0)
         self._asked = 0
         self._unanswered = 0
+        self._link.send_json(Kind.HELLO, attestation)
 
     @property
     def _files(self) -> int:
         limit: int = self._order["options"]["limits"]["scratch_files"]
         return limit
-
-    def attest(self, attestation: dict[str, object]) -> None:
-        """Says hello."""
-        self._link.send_json(Kind.HELLO, attestation)
 
     def _on_frame(self, frame: Frame) -> None:
         if frame.kind == Kind.PAYLOAD:
