@@ -54,7 +54,6 @@ class Steps:
             tools.RESEARCH: self._research,
             tools.READ_PAGE: self._read_page,
             tools.READ_FILE: self._read_file,
-            tools.LIST_FILES: self._list_files,
             tools.READ_VALUE: self._read_value,
             tools.ASK_PERSON: self._ask_person,
         }
@@ -73,10 +72,7 @@ class Steps:
             ok = outcome.ok
             self._run.access.has_private_data |= outcome.is_private
             if ok or outcome.value is not None:
-                observation = await self._run.observations.keep_value(
-                    number, outcome.value, sources=outcome.sources, is_data=ok and outcome.is_data,
-                    program=outcome.program,
-                )  # fmt: skip
+                observation = await self._run.observations.keep_value(number, outcome)
             if ok and observation is not None:
                 in_parts = call.name in (tools.READ_PAGE, tools.READ_FILE)
                 text = _part(observation, call.arguments) if in_parts else excerpt(observation)
@@ -263,10 +259,6 @@ class Steps:
     async def _keep_document(self, page: Document, source: Source) -> ActionResult:
         value = {"title": page.title, "text": page.text, "links": [link.model_dump() for link in page.links]}
         return ActionResult(ok=True, value=value, sources=(source,))
-
-    async def _list_files(self, _said: dict[str, Any]) -> ActionResult:
-        files = list(self._run.parts.abilities.files())
-        return ActionResult(ok=True, value={"files": files}, is_data=False)
 
     async def _read_value(self, said: dict[str, Any]) -> ActionResult:
         reference = _require_text(said, "reference")

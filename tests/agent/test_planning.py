@@ -96,6 +96,11 @@ async def test_an_answer_that_rests_on_nothing_counts_against_the_last_action() 
     assert chosen(made) == ["number_a"]
 
 
+async def test_an_answer_that_lists_tools_is_no_plan() -> None:
+    script = [call("number_b"), Completion(text="1. number_b: 7", model="s")]
+    assert (await run_with(script).solve()).answer == "1. number_b: 7"
+
+
 def plan(*actions: str, estimate: float = 0.5) -> Plan:
     return Plan(steps=tuple(PlanStep(action=action) for action in actions), estimate=estimate)
 

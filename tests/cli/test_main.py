@@ -275,7 +275,7 @@ def test_serve_refuses_an_address_that_is_none(alita: Alita) -> None:
         (
             ["--http", "0", "--no-token", "--allow-origin", "https://app.example.org"],
             "",
-            "pages of 'https://app.example.org' without a token",
+            "'https://app.example.org' without a token",
         ),
         (["--http", "0"], "fifteen-letters", "ALITA_TOKEN: a token has at least 16 characters, this one 15"),
         (

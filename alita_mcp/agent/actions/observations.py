@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from alita_mcp.agent.actions.abilities import ActionResult
 from alita_mcp.agent.interface import Program, TaskRuns
 from alita_mcp.errors import InvalidArguments, LibraryError, UsageError
 from alita_mcp.event_loop import is_large, off_loop
@@ -56,20 +57,13 @@ class Observations:
     def __iter__(self) -> Iterator[Observation]:
         return iter(tuple(self._kept.values()))
 
-    async def keep_value(
-        self,
-        number: int,
-        value: Any,
-        *,
-        sources: tuple[Source, ...] = (),
-        is_data: bool = True,
-        program: Program | None = None,
-    ) -> Observation:
+    async def keep_value(self, number: int, result: ActionResult) -> Observation:
         """Stores the value that the step of that number gave.
 
         Raises:
             InvalidArguments: the run holds too much already, or the value is no JSON.
         """
+        value = result.value
         text = await off_loop(lambda: as_text(value), large=is_large(value))
         data = await off_loop(lambda: json.dumps(value, ensure_ascii=False).encode(), large=is_large(value))
         if self._bytes + len(data) > MAX_KEPT_BYTES:
@@ -79,9 +73,8 @@ class Observations:
             )
         self._bytes += len(data)
         name = f"o{number}"
-        observation = Observation(
-            name, f"alita://tasks/{self._run}/{name}", value, text, sources, is_data, program
-        )
+        uri, is_data = f"alita://tasks/{self._run}/{name}", result.ok and result.is_data
+        observation = Observation(name, uri, value, text, result.sources, is_data, result.program)
         self._kept[name] = observation
         with suppress(LibraryError, UsageError):  # a store that is full ends no task: the value is in memory
             await self._runs.keep_value(self._run, name, data)

@@ -21,11 +21,9 @@ from alita_mcp.sandbox.bubblewrap.command import (
     DROP,
     OLDEST,
     Interpreter,
-    bwrap_command,
     command_without_privileges,
-    mounting_command,
     scratch_bytes,
-    waiting_command,
+    start_command,
 )
 from alita_mcp.sandbox.bubblewrap.process import start_confined_process
 from alita_mcp.sandbox.interface import Environment
@@ -84,10 +82,7 @@ class BubblewrapSandbox(IsolatedSandbox):
             return await self._find_scope(pid, limits) if prefix else cgroup
 
         try:
-            if packages and os.geteuid() == 0:
-                words = mounting_command(python, bwrap, limits, packages)
-            else:
-                words = waiting_command(bwrap_command(bwrap, python, limits, packages or ""))
+            words = start_command(python, bwrap, limits, packages or "")
             async with start_confined_process([*prefix, *words], confine) as transport:
                 yield transport, confinement
         finally:
@@ -101,7 +96,12 @@ class BubblewrapSandbox(IsolatedSandbox):
         Raises:
             SandboxUnavailable: no control group can be had, and weaker limits are not accepted.
         """
-        confinement = _confinement(limits)
+        # memory and processes are limited from outside and cannot be seen from inside: no /sys there
+        demands = Demands(
+            memory_bytes=None, processes=None, scratch_bytes=scratch_bytes(limits), scratch_files=None,
+            engine_filter=False,
+        )  # fmt: skip
+        confinement = Confinement(demands=demands)
         try:
             return confinement, self._cgroups.create(limits), []
         except CgroupMissing as problem:
@@ -122,18 +122,6 @@ class BubblewrapSandbox(IsolatedSandbox):
                     return group
                 await anyio.sleep(0.01)
         raise SandboxError("systemd applied no limits to the sandbox.", hint=DELEGATE)
-
-
-def _confinement(limits: Limits) -> Confinement:
-    """Memory and processes are limited from outside and cannot be seen from inside: no /sys there."""
-    demands = Demands(
-        memory_bytes=None,
-        processes=None,
-        scratch_bytes=scratch_bytes(limits),
-        scratch_files=None,
-        engine_filter=False,
-    )
-    return Confinement(demands=demands)
 
 
 def _find_tools() -> tuple[str, Interpreter]:
