@@ -21,7 +21,7 @@ from alita_mcp.verification.agreement import CANNOT_RUN, Prepared, prepare_draft
 from alita_mcp.verification.comparison import same_result
 from alita_mcp.verification.examples.suite import expectation_of, own_examples
 from alita_mcp.verification.findings import cut_arguments, fail_check
-from alita_mcp.verification.json_schema import validate_arguments
+from alita_mcp.verification.json_schema import check_arguments
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 MAX_NAMED = 20
@@ -99,7 +99,7 @@ async def _find_broken(
     fitting = []
     for example in examples:
         try:
-            validate_arguments(prepared.contract.input_schema, example.arguments)
+            check_arguments(prepared.contract.input_schema, example.arguments)
         except InvalidArguments as misfit:
             what = f"its arguments do not fit the new signature: {misfit.message}"
             case, expected = cut_arguments(example.arguments), expectation_of(example)

@@ -29,7 +29,7 @@ from alita_mcp.verification.code.function import check_name
 from alita_mcp.verification.examples.conditions import read_condition
 from alita_mcp.verification.examples.suite import fit_examples
 from alita_mcp.verification.findings import ContractError
-from alita_mcp.verification.json_schema import validate_arguments
+from alita_mcp.verification.json_schema import check_arguments
 
 MAX_ASSUMED = 5
 MAX_ASSUMED_LINE = 200
@@ -280,7 +280,7 @@ def _texts(raw: Any) -> list[str]:
 def fits(arguments: dict[str, JsonValue], contract: ToolContract) -> bool:
     """Whether a tool of this contract can be called with these arguments."""
     try:
-        validate_arguments(contract.input_schema, arguments)
+        check_arguments(contract.input_schema, arguments)
     except InvalidArguments:
         return False
     return True

@@ -181,8 +181,9 @@ def state_of(seen: Seen, name: str) -> dict[str, Any]:
 
 
 def names_damage(text: str, done: Damage) -> bool:
-    """Whether a message names a damaged path."""
-    return any(Path(each).name in text for each in done.touched)
+    """Whether a message names a damaged path; SQLite names the catalogue where its log is damaged."""
+    names = (Path(each).name.removesuffix("-wal").removesuffix("-shm") for each in done.touched)
+    return any(name in text for name in names)
 
 
 def find_problems(before: Seen, after: Seen, done: Damage) -> list[str]:
