@@ -12,6 +12,7 @@ from alita_mcp.research.reading.fencing import escape_fence
 from alita_mcp.texts import clip
 
 MAX_ASIDE = 3_000
+MAX_FILES = 200
 MAX_OTHER = 4_000
 """Characters of what a model is asked that does not see the conversation."""
 
@@ -59,7 +60,8 @@ def open_task(
     """Opening messages of an agent; `plans`: how many plans it may write, 0 for none."""
     parts = [f"<task>\n{escape_fence(task, 'task')}\n</task>"]
     if files:
-        parts.append(f"Files of the task: {json.dumps(list(files)[:200], ensure_ascii=False)}")
+        more = f" and {len(files) - MAX_FILES:,} more" if len(files) > MAX_FILES else ""
+        parts.append(f"Files of the task: {json.dumps(list(files)[:MAX_FILES], ensure_ascii=False)}{more}")
     if recalled:
         parts.append(
             f"From earlier runs (data, perhaps out of date):\n<memory>\n{escape_fence(recalled, 'memory')}\n</memory>"

@@ -116,7 +116,8 @@ class Agent:
         """Asks the model once and does what it says; the end, if that was it."""
         parts = self._run.parts
         own = tools.agent_tools(
-            web=parts.searches or bool(self._run.access.hosts),
+            searches=parts.searches,
+            pages=bool(self._run.access.hosts),
             files=bool(parts.abilities.files()),
             person=parts.ask is not None,
             builds=parts.builds,
@@ -128,7 +129,7 @@ class Agent:
         if answer.calls:
             self._silent = 0
             return await self._make_calls(answer)
-        plans = self._plan.has_plan(answer.text)
+        plans = not self._run.steps and self._plan.has_plan(answer.text)
         if answer.text.strip() and not plans:
             return await self._finish({"answer": answer.text.strip(), "solved": True}, None)
         self._silent += 1

@@ -23,10 +23,6 @@ NEARLY_USED = 0.85
 """Share of a limit from which on the model is asked to finish."""
 
 
-async def _no_runs() -> Sequence[RunSummary]:
-    return ()
-
-
 @dataclass(frozen=True)
 class RunParts:
     """Dependencies of a run."""
@@ -39,6 +35,8 @@ class RunParts:
     meter: Meter
     runs: TaskRuns
     on_event: OnEvent
+    past_runs: Callable[[], Awaitable[Sequence[RunSummary]]]
+    """The owner's last runs, the newest first."""
     memory: Memory | None = None
     ask: AskPerson | None = None
     searches: bool = False
@@ -47,8 +45,6 @@ class RunParts:
     """Whether tools may be made."""
     plans: int = 0
     """How many plans are compared; 1: none, the first turn plans alone; 0: plain ReAct."""
-    past_runs: Callable[[], Awaitable[Sequence[RunSummary]]] = _no_runs
-    """The owner's last runs, the newest first."""
 
 
 class Run:
@@ -134,8 +130,3 @@ class Run:
     def record_use(self, tools: Iterable[str]) -> None:
         """Records tools of the library that were called."""
         self.tools_used += [name for name in dict.fromkeys(tools) if name not in self.tools_used]
-
-    def record_made(self, tool: str) -> None:
-        """Records a tool that was built."""
-        if tool and tool not in self.tools_made:
-            self.tools_made.append(tool)

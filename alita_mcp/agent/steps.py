@@ -24,6 +24,8 @@ from alita_mcp.research.values import Document, Source
 
 PART_CHARACTERS = 6_000
 """Of a page or file that is read in parts."""
+PAGE = 3_000
+"""Characters or items of a value that are shown at once."""
 MAX_ALIKE = 2
 """How often the same call is made; one more is refused."""
 MAX_LOGGED = 2_000
@@ -52,7 +54,6 @@ class Steps:
             tools.RESEARCH: self._research,
             tools.READ_PAGE: self._read_page,
             tools.READ_FILE: self._read_file,
-            tools.LIST_FILES: self._list_files,
             tools.READ_VALUE: self._read_value,
             tools.ASK_PERSON: self._ask_person,
         }
@@ -71,10 +72,7 @@ class Steps:
             ok = outcome.ok
             self._run.access.has_private_data |= outcome.is_private
             if ok or outcome.value is not None:
-                observation = await self._run.observations.keep_value(
-                    number, outcome.value, sources=outcome.sources, is_data=ok and outcome.is_data,
-                    program=outcome.program,
-                )  # fmt: skip
+                observation = await self._run.observations.keep_value(number, outcome)
             if ok and observation is not None:
                 in_parts = call.name in (tools.READ_PAGE, tools.READ_FILE)
                 text = _part(observation, call.arguments) if in_parts else excerpt(observation)
@@ -145,8 +143,11 @@ class Steps:
             self._run.access.has_private_data = True
             return self._run.parts.abilities.file_text(name)
 
-        resolved: dict[str, Any] = resolve_references(arguments, self._run.observations.value, read_text)
+        resolved: dict[str, Any] = resolve_references(arguments, self._value_of, read_text)
         return resolved
+
+    def _value_of(self, name: str) -> Any:
+        return self._run.observations.find(name).value
 
     def offer(self, tool: FoundTool) -> None:
         """Offers a tool from the next turn on."""
@@ -209,7 +210,8 @@ class Steps:
         looks_up = not access.has_private_data and all(map(access.was_given, urls))
         request = request.model_copy(update={"looks_up": looks_up})
         result = await self._run.parts.abilities.build_tool(request)
-        self._run.record_made(result.made)
+        if result.made and result.made not in self._run.tools_made:
+            self._run.tools_made.append(result.made)
         name = result.made or (result.value or {}).get("tool", "")
         if name and (tool := await self._run.parts.abilities.find_tool(name)) is not None:
             self.offer(tool)
@@ -258,16 +260,12 @@ class Steps:
         value = {"title": page.title, "text": page.text, "links": [link.model_dump() for link in page.links]}
         return ActionResult(ok=True, value=value, sources=(source,))
 
-    async def _list_files(self, _said: dict[str, Any]) -> ActionResult:
-        files = list(self._run.parts.abilities.files())
-        return ActionResult(ok=True, value={"files": files}, is_data=False)
-
     async def _read_value(self, said: dict[str, Any]) -> ActionResult:
         reference = _require_text(said, "reference")
-        value = part_of(reference, self._run.observations.value)
-        page = self._run.observations.page(
-            value, _whole_number(said, "offset", 0), _whole_number(said, "length", 8_000)
-        )
+        value = part_of(reference, self._value_of)
+        offset, length = _whole_number(said, "offset", 0), _whole_number(said, "length", PAGE)
+        name, whole = ("items", value) if isinstance(value, list) else ("text", as_text(value))
+        page = {name: whole[offset : offset + length], "offset": offset, "of": len(whole)}
         return ActionResult(ok=True, value=page)
 
     async def _ask_person(self, said: dict[str, Any]) -> ActionResult:

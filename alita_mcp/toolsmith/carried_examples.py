@@ -7,7 +7,6 @@ so that the next update is held to them too; those that do not hold have to be n
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,11 +21,11 @@ from alita_mcp.verification.agreement import CANNOT_RUN, Prepared, prepare_draft
 from alita_mcp.verification.comparison import same_result
 from alita_mcp.verification.examples.suite import expectation_of, own_examples
 from alita_mcp.verification.findings import cut_arguments, fail_check
-from alita_mcp.verification.json_schema import validate_arguments
+from alita_mcp.verification.json_schema import check_arguments
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
-MAX_NAMED = 8_000
-"""How many characters a rejection may spend on the cases that changed."""
+MAX_NAMED = 20
+"""So many of the cases that changed are named in a rejection."""
 _NOT_RUN = fail_check("examples", "not run, because another one ran out of time", "")
 Arguments = dict[str, Any]
 
@@ -77,7 +76,7 @@ async def carry_over_examples(
     held_texts = set(map(canonical_example, held))
     new = [example for example in draft.examples if canonical_example(example) not in held_texts]
     whole = draft.model_copy(
-        update={"examples": (*held, *new), "recorded": _combine_records(draft, replaced, new)}
+        update={"examples": (*held, *new), "recorded": _combine_records(draft, replaced)}
     )
     shown = tuple(
         Broken(
@@ -100,7 +99,7 @@ async def _find_broken(
     fitting = []
     for example in examples:
         try:
-            validate_arguments(prepared.contract.input_schema, example.arguments)
+            check_arguments(prepared.contract.input_schema, example.arguments)
         except InvalidArguments as misfit:
             what = f"its arguments do not fit the new signature: {misfit.message}"
             case, expected = cut_arguments(example.arguments), expectation_of(example)
@@ -119,15 +118,9 @@ async def _find_broken(
 
 
 def _reject_broken(broken: Sequence[tuple[Example, Check]], version: str) -> Rejected:
-    """The first case that changed, and the arguments of all that there is room for, to be sent as `breaks`."""
+    """The first case that changed, and the arguments of several, to be sent as `breaks`."""
     ran = [(old, check) for old, check in broken if check is not _NOT_RUN]
     _, first = ran[0]
-    room, named = MAX_NAMED, list[Arguments]()
-    for old, _ in ran:
-        room -= len(json.dumps(old.arguments))
-        if room < 0:
-            break
-        named.append(old.arguments)
     count = "an example" if len(ran) == 1 else f"{len(ran)} examples"
     what = re.sub(r"^example \d+: ", "", first.message)
     return rejection(first).model_copy(
@@ -135,7 +128,7 @@ def _reject_broken(broken: Sequence[tuple[Example, Check]], version: str) -> Rej
             "stage": "examples",
             "reason": f"{count} of {version} would no longer hold, first: {what}",
             "fix": "Fix the code; if the change is meant, send the arguments listed here as `breaks`.",
-            "breaks": tuple(named),
+            "breaks": tuple(old.arguments for old, _ in ran[:MAX_NAMED]),
         }
     )
 
@@ -174,16 +167,15 @@ def is_decided_by(own: Sequence[Example], example: Example) -> bool:
     return any(each.check is None and has_arguments(each, example.arguments) for each in own)
 
 
-def _combine_records(draft: Draft, replaced: StoredVersion, new: Sequence[Example]) -> Recorded | None:
+def _combine_records(draft: Draft, replaced: StoredVersion) -> Recorded | None:
     """The record of an update that keeps the replaced version's examples: no new version confirms them."""
-    before = without_confirmed(own_examples(draft, draft.examples), replaced.report.recorded)
-    now = draft.recorded
-    if now is None:
-        return before
-    # an example that somebody vouched for in the version before is not merely recorded
-    marks = set(map(mark_of, new))
-    now = now.model_copy(update={"examples": tuple(mark for mark in now.examples if mark in marks)})
-    if before is None:
-        return now
-    runs = tuple(sorted({*before.runs, *now.runs}))
-    return Recorded(runs=runs, examples=tuple(dict.fromkeys((*before.examples, *now.examples))))
+    records = [each for each in (replaced.report.recorded, draft.recorded) if each is not None]
+    if not records:
+        return None
+    # what its caller sends, or somebody vouched for in the version before, is not merely recorded
+    before = replaced.report.recorded.examples if replaced.report.recorded else ()
+    own = set(map(mark_of, own_examples(draft, draft.examples)))
+    own |= set(map(mark_of, replaced.examples)) - {*before}
+    marks = dict.fromkeys(mark for each in records for mark in each.examples if mark not in own)
+    runs = sorted({run for each in records for run in each.runs})
+    return Recorded(runs=tuple(runs), examples=tuple(marks))

@@ -22,7 +22,7 @@ from alita_mcp.toolsmith.requests.modes import Mode
 from alita_mcp.toolsmith.requests.outcomes import Created, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import NO_TESTS, SynthesisRequest
 from alita_mcp.toolsmith.requests.template import describe_lacks
-from alita_mcp.toolsmith.writing.candidate_sampler import CandidateSampler
+from alita_mcp.toolsmith.writing.draws import draw_suites
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.selection import agreement_of_one
 from alita_mcp.unseen import HIDDEN
@@ -194,7 +194,7 @@ async def _run_blind_tests(
     )
     drawn = None
     with anyio.move_on_after(ASKED_S):
-        drawn = await CandidateSampler(models).draw_suites(told, range(suites), contract)
+        drawn = await draw_suites(models, told, range(suites), contract)
     if drawn is None:
         raise ModelError(f"The models did not write tests within {ASKED_S:g} s.")
     await on_stage("matrix")

@@ -7,22 +7,32 @@ survive, more suites are. A failing candidate is repaired at most twice.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
-from alita_mcp.errors import ModelError
+from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.toolsmith.context import Work
 from alita_mcp.toolsmith.failures import blames_tests
-from alita_mcp.toolsmith.requests.modes import REPAIRS
+from alita_mcp.toolsmith.requests.modes import REPAIRS, Width
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import grants_of
 from alita_mcp.toolsmith.requests.template import describe_lacks
-from alita_mcp.toolsmith.specification import Specification
+from alita_mcp.toolsmith.specification import MAX_REQUESTS, Specification
 from alita_mcp.toolsmith.track_record import mark_request, mark_shape
 from alita_mcp.toolsmith.writing import prompts
-from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode, CandidateSampler
+from alita_mcp.toolsmith.writing.draws import (
+    CandidateCode,
+    draw_all,
+    draw_both,
+    draw_candidate,
+    draw_specification,
+    draw_suites,
+    repair,
+)
 from alita_mcp.toolsmith.writing.lookup import add_notes
 from alita_mcp.toolsmith.writing.prompts import Brief
-from alita_mcp.toolsmith.writing.rounds import Rounds, specification_of
 from alita_mcp.toolsmith.writing.selection import (
     NoSelection,
     Round,
@@ -33,9 +43,19 @@ from alita_mcp.toolsmith.writing.selection import (
     judge,
     verifies,
 )
-from alita_mcp.values import Draft
-from alita_mcp.verification.agreement import FEWEST_TESTS, MAJORITY
+from alita_mcp.values import Draft, Example
+from alita_mcp.verification.agreement import (
+    FEWEST_TESTS,
+    MAJORITY,
+    Prepared,
+    extend_matrix,
+    prepare_draft,
+    run_row,
+)
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify
+
+T = TypeVar("T")
 
 
 class Pipeline:
@@ -43,7 +63,6 @@ class Pipeline:
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._sampler = CandidateSampler(work.models)
         self._web = work.context.advice.research if work.request.looks_up else None
         """Where a planner's open questions are looked up; without it none is asked for."""
 
@@ -68,7 +87,7 @@ class Pipeline:
         if not isinstance(specification, Specification):
             return specification
         brief = await add_notes(brief, specification, self._web, self._work.on_stage)
-        return await Writing(self._work, brief, self._sampler).run()
+        return await Writing(self._work, brief, specification).run()
 
     async def _specify(
         self, brief: Brief, taken: tuple[str, ...], again: int = 0
@@ -76,7 +95,7 @@ class Pipeline:
         """The specification under the name asked for, or a free one; if it is taken, the planner is asked once more."""
         name = self._work.request.name
         messages = prompts.specify(brief, name, taken, may_ask=self._web is not None)
-        specification = await self._sampler.draw_specification(messages, again)
+        specification = await draw_specification(self._work.models, messages, again)
         if name:
             return specification.under(name)
         follows = self._work.context.publisher.version_to_follow(specification.name, update=False)
@@ -97,23 +116,23 @@ class Basis:
 class Writing:
     """Writing of a tool that is specified, from the first candidates and suite to its outcome."""
 
-    def __init__(self, work: Work, brief: Brief, sampler: CandidateSampler) -> None:
+    def __init__(self, work: Work, brief: Brief, specification: Specification) -> None:
         self._work = work
         self._brief = brief
-        self._sampler = sampler
-        self._rounds = Rounds(work, brief, sampler)
+        self._specification = specification
+        self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
     async def run(self) -> Outcome:
         """The outcome; errors as `Pipeline.make`."""
         first, *wider = self._work.rounds
-        current = await self._rounds.widen(empty_round(), first)
+        current = await self._widen(empty_round(), first)
         choice = judge(current)
         ended: ModelError | None = None
         for width in wider:
             if isinstance(choice, Selection) and not choice.disputed:
                 break
             try:
-                current = await self._rounds.widen(current, width)
+                current = await self._widen(current, width)
             except ModelError as failure:
                 ended = failure
                 break
@@ -128,11 +147,125 @@ class Writing:
                 return choice.rejected
             repairs += 1
             try:
-                current = await self._rounds.repair_best(current, choice)
+                current = await self._repair_best(current, choice)
             except ModelError as failure:
                 return with_end_reason(choice.rejected, failure)
             choice = judge(current)
         return await self._prove_selected(current, choice, REPAIRS - repairs)
+
+    async def _widen(self, current: Round, width: Width) -> Round:
+        """The round with as many candidates and suites as `width` says; only new pairs are run.
+
+        Raises:
+            ModelError: the first round has no candidate or no suite, a later one nothing at all.
+            SandboxError: the sandbox failed.
+        """
+        on_stage = self._work.on_stage
+        failures: list[ModelError] = []
+
+        async def draw(drawn: Callable[[range], Awaitable[list[T]]], numbers: range) -> list[T]:
+            try:
+                return await drawn(numbers) if numbers else []
+            except BudgetSpent:
+                raise
+            except ModelError as failure:
+                failures.append(failure)
+                return []
+
+        missing_suites = range(current.asked.suites, width.suites)
+        if missing_suites:
+            await on_stage("tests")
+        missing_candidates = range(current.asked.candidates, width.candidates)
+        if missing_candidates:
+            await on_stage("code")
+        new_suites, new_candidates = await draw_both(
+            partial(draw, partial(draw_suites, self._work.models, self._brief), missing_suites),
+            partial(draw, self._draw_candidates, missing_candidates),
+        )
+        # a round may go without a part that could not be had only where it has some of it already
+        if failures and (not current.codes or not (new_suites or new_candidates)):
+            raise failures[0]
+
+        contract = self._specification.contract()
+        tests = [suite.tests_that_fit(contract) for suite in new_suites]
+        await on_stage("matrix")
+        prepared = [each for _, each in new_candidates]
+        matrix = await extend_matrix(current.matrix, prepared, tests, self._rehearsal)
+        own_rows = [
+            await run_row(each, self._work.request.tests, self._rehearsal)
+            for each in matrix.candidates[len(current.codes) :]
+        ]
+        return replace(
+            current,
+            codes=(*current.codes, *(candidate for candidate, _ in new_candidates)),
+            matrix=matrix,
+            held_out=(*current.held_out, *(row for _, row in own_rows)),
+            asked=width,
+        )
+
+    async def _draw_candidates(self, numbers: range) -> list[tuple[CandidateCode, Prepared]]:
+        """The candidates of these numbers; one that cannot be run is repaired, which shows its author no test."""
+
+        async def draw(place: int) -> tuple[CandidateCode, Prepared]:
+            candidate = await draw_candidate(self._work.models, self._brief, numbers[place])
+            await self._work.on_stage("static")
+            prepared = await self._prepare_candidate(candidate)
+            for _ in range(REPAIRS):
+                if prepared.failure is None:
+                    break
+                try:
+                    candidate = await repair(self._work.models, candidate, rejection(prepared.failure))
+                except ModelError:
+                    break
+                prepared = await self._prepare_candidate(candidate)
+            return candidate, prepared
+
+        return await draw_all(draw, len(numbers))
+
+    async def _repair_best(self, current: Round, choice: NoSelection) -> Round:
+        """The round with the most promising candidate repaired."""
+        await self._work.on_stage("repair")
+        number, matrix = choice.number, current.matrix
+        candidate = await repair(
+            self._work.models, current.codes[number], choice.rejected, shows_test=choice.shows_test
+        )
+        prepared, row = await run_row(await self._prepare_candidate(candidate), matrix.tests, self._rehearsal)
+        _, own_row = await run_row(prepared, self._work.request.tests, self._rehearsal)
+
+        def put(values: tuple[T, ...], value: T) -> tuple[T, ...]:
+            return (*values[:number], value, *values[number + 1 :])
+
+        return replace(
+            current,
+            codes=put(current.codes, candidate),
+            matrix=replace(matrix, candidates=put(matrix.candidates, prepared), rows=put(matrix.rows, row)),
+            held_out=put(current.held_out, own_row),
+            blind=False,
+        )
+
+    async def _prepare_candidate(self, candidate: CandidateCode) -> Prepared:
+        """A candidate that can be run, or why it cannot: a package or a gate."""
+        draft = self._make_draft(candidate, self._work.request.tests)
+        packages = () if self._work.request.packages else draft.packages
+        unfit = await self._work.context.packages.failure(packages)
+        if unfit is not None:
+            return Prepared(draft, failure=unfit)
+        return await prepare_draft(draft, self._rehearsal, self._work.on_stage)
+
+    def _make_draft(self, candidate: CandidateCode, examples: tuple[Example, ...]) -> Draft:
+        """The draft of a candidate with these examples."""
+        request, specification, written = self._work.request, self._specification, candidate.written
+        return Draft(
+            name=specification.name,
+            description=specification.description,
+            code=written.code,
+            examples=examples,
+            use_when=tuple(dict.fromkeys((*request.use_when, *specification.use_when)))[:MAX_REQUESTS],
+            packages=request.packages or written.packages,
+            grants=grants_of(request),
+            varies=tuple(sorted(set(request.varies))),
+            recorded=request.recorded,
+        )
 
     def _record_agreement(self, current: Round, choice: Selection | NoSelection) -> None:
         if self._work.rounds[0].candidates >= MAJORITY:  # one candidate cannot agree with another
@@ -154,8 +287,8 @@ class Writing:
             await self._work.on_stage("repair")
             shown = hide_examples(outcome, self._work.request.tests, candidate.written.code)
             try:
-                candidate = await self._sampler.repair(
-                    candidate, shown, shows_test=outcome.stage == "examples"
+                candidate = await repair(
+                    self._work.models, candidate, shown, shows_test=outcome.stage == "examples"
                 )
             except ModelError as failure:
                 return with_end_reason(outcome, failure)
@@ -170,7 +303,7 @@ class Writing:
             return False
         width = current.asked.model_copy(update={"suites": current.asked.suites + 1})
         try:
-            basis.round = await self._rounds.widen(current, width)
+            basis.round = await self._widen(current, width)
         except ModelError:
             return False
         choice = judge(basis.round)
@@ -182,7 +315,7 @@ class Writing:
     async def _submit(self, candidate: CandidateCode, basis: Basis) -> Outcome:
         """Takes a candidate through all gates and into the library; where its tests are thin, more are drawn."""
         work, request, context = self._work, self._work.request, self._work.context
-        draft = self._rounds.make_draft(candidate, (*request.tests, *basis.selection.kept))
+        draft = self._make_draft(candidate, (*request.tests, *basis.selection.kept))
 
         async def amend(proved: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
             # Tests are thin where mutants survive them, or where there are hardly any.
@@ -208,7 +341,7 @@ class Writing:
                 verdict.report, agreement, work.agreed_before, trust_by_caller, work.models.usage
             )
             origin = {
-                "written_from": specification_of(self._brief).as_written_from(self._brief.request),
+                "written_from": self._specification.as_written_from(self._brief.request),
                 "looked_up": self._brief.looked_up,
             }
             return proved, verdict.model_copy(update={"report": report.model_copy(update=origin)})

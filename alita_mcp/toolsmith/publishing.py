@@ -22,7 +22,7 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.carried_examples import CarriedExamples, carry_over_examples
-from alita_mcp.toolsmith.duplicates.duplicates import ProvedDraft, find_same
+from alita_mcp.toolsmith.duplicates.duplicates import find_same
 from alita_mcp.toolsmith.example_requests import learn_words
 from alita_mcp.toolsmith.package_check import PackageCheck
 from alita_mcp.toolsmith.requests.outcomes import (
@@ -135,7 +135,8 @@ class Publisher:
             words, owner = " ".join((draft.name, draft.description, *draft.use_when)), request.client.owner
             names = await library.similar(words, owner=owner)
             same = await find_same(
-                ProvedDraft(draft, verdict, report.trust),
+                draft,
+                verdict,
                 names,
                 library,
                 Rehearsal(self._sandbox, library.read),

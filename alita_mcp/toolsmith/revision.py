@@ -27,7 +27,7 @@ from alita_mcp.toolsmith.requests.request import SynthesisRequest, grants_of, va
 from alita_mcp.toolsmith.requests.template import describe_lacks
 from alita_mcp.toolsmith.specification import MAX_RULE, MAX_RULES, Specification, WrittenCode, fits, name_of
 from alita_mcp.toolsmith.writing import prompts
-from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode, CandidateSampler, draw_both
+from alita_mcp.toolsmith.writing.draws import CandidateCode, draw_both, draw_suites, repair
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.toolsmith.writing.selection import agreement_of_one
 from alita_mcp.values import Check, Draft, Example, StoredVersion, ToolContract, WrittenFrom
@@ -87,13 +87,9 @@ class Predecessor:
     def specification(self) -> Specification | None:
         """The specification; None where its signature is too long, or means nothing without the other code."""
         manifest = self.version.manifest
+        fields = {"name": manifest.name, "description": manifest.description, "signature": self.signature}
         try:
-            return Specification(
-                name=manifest.name,
-                description=manifest.description,
-                signature=self.signature,
-                rules=self.rules(),
-            )
+            return Specification(**fields, rules=self.rules())
         except ValidationError:
             return None
 
@@ -127,7 +123,6 @@ class Revision:
 
     def __init__(self, work: Work) -> None:
         self._work, self._request = work, work.request
-        self._sampler = CandidateSampler(work.models)
         self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
         self._showed_test = False
 
@@ -161,7 +156,7 @@ class Revision:
         )
         await self._work.on_stage("code")
         (suite,), (candidate, rules) = await draw_both(
-            partial(self._sampler.draw_suites, brief, range(1), base.contract),
+            partial(draw_suites, self._work.models, brief, range(1), base.contract),
             partial(self._write_code, base, brief),
         )
         # a blind test counts where neither the request nor an example that must hold decides
@@ -184,7 +179,7 @@ class Revision:
                 finding = finding.model_copy(update={"fix": fix, "breaks": ()})
             await self._work.on_stage("repair")
             try:
-                repaired = await self._sampler.repair(candidate, finding, shows_test=self._showed_test)
+                repaired = await repair(self._work.models, candidate, finding, shows_test=self._showed_test)
             except ModelError as failure:
                 return with_end_reason(outcome, failure)
             same = repaired.written == candidate.written

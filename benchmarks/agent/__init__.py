@@ -38,22 +38,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_model,
         help="for every role; default: as ALITA_MODEL… say, else recorded answers",
     )
-    parser.add_argument("--base-url", metavar="URL", help="of an OpenAI-compatible server")
     parser.add_argument("--sandbox", metavar="KIND", help="default: as ALITA_SANDBOX says")
     parser.add_argument(
         "--only", metavar="ARM", nargs="+", choices=arms.PLANS, default=list(arms.PLANS),
         help=f"of {', '.join(arms.PLANS)}; default: all",
     )  # fmt: skip
-    parser.add_argument(
-        "--level", metavar="N", type=int, nargs="+", default=[], help="only tasks of these levels"
-    )
     parser.add_argument("--id", metavar="ID", nargs="+", default=[], dest="ids", help="only these tasks")
-    parser.add_argument("--limit", metavar="N", type=_positive, help="only the first N tasks")
     parser.add_argument(
         "--max-steps", metavar="N", type=_positive, default=STEPS, help=f"of one task; default: {STEPS}"
-    )
-    parser.add_argument(
-        "--max-usd", metavar="X", type=float, help="of one task; default: as ALITA_TASK_USD says"
     )
 
 
@@ -64,7 +56,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         UsageError: the file holds no readable task.
         SandboxUnavailable: no sandbox isolates here.
     """
-    tasks = task_file.read_tasks(options.tasks, options.level, options.ids, options.limit)
+    tasks = task_file.read_tasks(options.tasks, options.ids)
     with site.served() as place:
         settings = settings_for(options, read_settings(), place.host)
         chosen = choose_model(settings)
@@ -89,10 +81,9 @@ async def measure(
     recorded: RecordedModel | None,
 ) -> dict[str, object]:
     """The figures of each arm, one arm after another."""
-    usd = settings.task_usd if options.max_usd is None else options.max_usd
     limits = settings.limits
     budget = TaskBudget(
-        steps=options.max_steps, tokens=limits.task_tokens, usd=usd, seconds=limits.task_seconds
+        steps=options.max_steps, tokens=limits.task_tokens, usd=settings.task_usd, seconds=limits.task_seconds
     )
     setup = arms.Setup(settings, budget, options.tasks.parent, url, recorded)
     found: dict[str, object] = {}
@@ -110,7 +101,7 @@ def settings_for(options: argparse.Namespace, settings: Settings, site_host: str
         "policy": "ask", "embedder": None, "grants_file": None, "workspace": None,
         "secrets_file": None, "web_allow": allowed,
     }  # fmt: skip
-    given = {"sandbox": options.sandbox, "model": options.model, "model_base_url": options.base_url}
+    given = {"sandbox": options.sandbox, "model": options.model}
     roles: dict[str, object] = {}
     if options.model:
         same = {"name": None, "base_url": None, "key_from": None}

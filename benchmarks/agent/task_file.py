@@ -42,10 +42,8 @@ class AgentTask(Value):
         return [files] if isinstance(files, str) and files else files or ()
 
 
-def read_tasks(
-    file: Path, levels: Sequence[int] = (), ids: Sequence[str] = (), limit: int | None = None
-) -> list[AgentTask]:
-    """The tasks of a file; only those of the named levels and ids where some are named.
+def read_tasks(file: Path, ids: Sequence[str] = ()) -> list[AgentTask]:
+    """The tasks of a file; only those of the named ids where some are named.
 
     Raises:
         UsageError: the file cannot be read, a line is no task, or no task is left.
@@ -55,9 +53,7 @@ def read_tasks(
     except (OSError, UnicodeDecodeError) as unreadable:
         raise UsageError(f"{str(file)!r} cannot be read: {unreadable}.") from unreadable
     tasks = [_task(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    wanted = [task for task in tasks if (not levels or task.level in levels) and (not ids or task.id in ids)][
-        :limit
-    ]
+    wanted = [task for task in tasks if not ids or task.id in ids]
     if not wanted:
         raise UsageError(f"{str(file)!r} holds no such task.", hint="Each line is one task as a JSON object.")
     return wanted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -35,13 +34,7 @@ def chosen(made: World) -> list[str]:
 
 def run_with(script: list[Completion], past: Sequence[RunSummary] = (), plans: int = 3) -> World:
     abilities = PlainAbilities(tools={"number_a": fails, "number_b": lambda **_: 7})
-    made = world(script, abilities, task="Find the number", plans=plans)
-
-    async def past_runs() -> Sequence[RunSummary]:
-        return past
-
-    made.run.parts = replace(made.run.parts, past_runs=past_runs)
-    return made
+    return world(script, abilities, task="Find the number", plans=plans, past=past)
 
 
 def ended(*actions: Taken, solved: bool = True) -> RunSummary:
@@ -101,6 +94,11 @@ async def test_an_answer_that_rests_on_nothing_counts_against_the_last_action() 
     made = run_with([*script[:2], Completion(text='{"claims": []}', model="s"), script[2]])
     await made.solve()
     assert chosen(made) == ["number_a"]
+
+
+async def test_an_answer_that_lists_tools_is_no_plan() -> None:
+    script = [call("number_b"), Completion(text="1. number_b: 7", model="s")]
+    assert (await run_with(script).solve()).answer == "1. number_b: 7"
 
 
 def plan(*actions: str, estimate: float = 0.5) -> Plan:

@@ -12,7 +12,7 @@ from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundT
 from alita_mcp.agent.interface import AskPerson, FinishedRun, Memory, Recalled, ToolProposal
 from alita_mcp.agent.run import Run, RunParts
 from alita_mcp.agent.solving import solve
-from alita_mcp.agent.values import Solution, TaskBudget, TaskEvent, TaskRequest
+from alita_mcp.agent.values import RunSummary, Solution, TaskBudget, TaskEvent, TaskRequest
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.interface import Completion, Message, ToolCall
@@ -199,6 +199,7 @@ def world(
     searches: bool = False,
     plans: int = 0,
     request: TaskRequest | None = None,
+    past: Sequence[RunSummary] = (),
     **budget: Any,
 ) -> World:
     """A run of one scripted model in all roles."""
@@ -214,8 +215,11 @@ def world(
     async def on_event(event: TaskEvent) -> None:
         json.dumps(event.model_dump(mode="json"))
 
+    async def past_runs() -> Sequence[RunSummary]:
+        return past
+
     parts = RunParts(
         abilities=abilities, models=models, implementer=ToolCallingModel(models.role("implementer")), meter=meter,
-        runs=runs, on_event=on_event, memory=memory, ask=ask, searches=searches, plans=plans,
+        runs=runs, on_event=on_event, past_runs=past_runs, memory=memory, ask=ask, searches=searches, plans=plans,
     )  # fmt: skip
     return World(model, abilities, runs, Run(RUN, request, parts))

@@ -51,8 +51,8 @@ ASKING_CODE: dict[str, Any] = {
 }
 OTHER_CODE = {**ASKING_CODE, "code": "1"}
 READING = (
-    "status", "list", "list --usage", "review", "search vowel share", "log", "log --gaps", "runs", f"runs {RUN}",
-    "memory", "tool environments", "tool diff vowel_share v1 v2", "tool export vowel_share",
+    "status", "list", "review", "search vowel share", "log", "log --gaps", "runs", f"runs {RUN}",
+    "memory", "tool diff vowel_share v1 v2", "tool export vowel_share",
     "show vowel_share v2 --source", *(f"show {name}" for name in CALLS),
 )  # fmt: skip
 """Commands that read, each with --json."""

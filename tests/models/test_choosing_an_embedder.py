@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,8 +16,6 @@ from alita_mcp.settings import Settings
 
 pytestmark = pytest.mark.extra("search")
 
-SECRET = "the customers of Acme are Ann and Bob"
-KEY = "sk-0123456789abcdef"
 WORDS = ["[UNK]", "[PAD]", "cat", "dog", "car"]
 
 
@@ -116,25 +112,3 @@ async def test_a_library_says_at_its_opening_which_embedder_cannot_be_loaded(
         with anyio.fail_after(60), pytest.raises(UsageError, match="ALITA_EMBEDDER"):
             async with open_library(Settings(home=home, embedder=wrong)):
                 pass
-
-
-def run(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-W", "error::ResourceWarning", "-c", code, *arguments],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
-@pytest.mark.process
-def test_without_the_extra_it_is_said_what_to_install() -> None:
-    done = run(
-        "import sys, anyio; sys.modules['model2vec'] = None\n"
-        "from alita_mcp.models.embedder_choice import choose_embedder\n"
-        "anyio.run(choose_embedder('model2vec/any').embed, ['a'])"
-    )
-    assert "needs the extra 'search'" in done.stderr
-    assert "ExtraMissing" in done.stderr

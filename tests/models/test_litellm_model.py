@@ -257,15 +257,6 @@ async def test_an_answer_that_ends_for_lack_of_room_says_so() -> None:
     assert (empty.text, empty.truncated) == ("", False)
 
 
-async def test_a_schema_is_given_to_the_server() -> None:
-    with openai_server({"n": 1}) as (url, asked):
-        completion = await model_at(url).complete(HELLO, schema=SCHEMA)
-    assert json.loads(completion.text) == {"n": 1}
-    wanted = asked.requests[0]["response_format"]
-    assert wanted["type"] == "json_schema"
-    assert wanted["json_schema"]["schema"] == SCHEMA
-
-
 async def test_a_server_without_schemas_is_asked_without_one_from_then_on() -> None:
     def old_server(request: Request) -> Reply:
         return Fails(400, message="unknown field") if request.schema else "plain"

@@ -97,13 +97,6 @@ def test_what_is_too_large_is_drawn_smaller() -> None:
     assert sizes(figures.take_figures(Image((4_000, 3_000), "F")))[0] <= pictures.SCALED_TO_BYTES
 
 
-def test_what_cannot_be_made_small_enough_is_left_out_with_a_note() -> None:
-    told = figures.take_figures(png() + bytes(figures.MAX_BYTES))
-    assert told["figures"] == []
-    assert told["value"].startswith("<bytes of a picture, 1,000,")
-    assert "is left out" in told["notes"][0]
-
-
 @pytest.mark.parametrize(
     "answer", [5, "text", b"no png", RuntimeError("no"), SystemExit(), KeyboardInterrupt()]
 )

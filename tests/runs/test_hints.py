@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from alita_mcp.library.bounded_folder import BoundedFolder
 from alita_mcp.runs.code_run import RecordedRun
 from alita_mcp.runs.history import hints as hints_module
 from alita_mcp.runs.history.hints import RunHints
@@ -29,24 +26,6 @@ def shouted(number: int, **facts: Any) -> RecordedRun:
 @pytest.fixture
 def hints() -> RunHints:
     return RunHints(RunStore(None))
-
-
-def test_the_third_run_says_what_varied_and_which_call_keeps_it(hints: RunHints) -> None:
-    runs = [shouted(number) for number in (1, 2, 3, 4)]
-    *before, line, after = [hints.add_run(run, "one") for run in runs]
-    assert before == ["", ""]
-    ids = json.dumps([run.id for run in runs[:3]])
-    assert line == (
-        "this program ran 3 times with different values of words, longest. To keep it as a tool "
-        f"`(words: list[str], longest: int) -> list[str]`, call `synthesize_tool` with a name and from_run {ids}"
-    )
-    assert after == ""
-
-
-def test_values_of_arguments_count_too(hints: RunHints) -> None:
-    runs = [ran("n * 2", n * 2, arguments={"n": n}) for n in (1, 2, 3)]
-    *_, line = [hints.add_run(run, "one") for run in runs]
-    assert "different values of n. " in line
 
 
 @pytest.mark.parametrize(
@@ -83,18 +62,6 @@ def test_a_program_of_which_a_tool_was_made_is_not_proposed() -> None:
     hints = RunHints(store)
     store.record_made(key_of(shouted(1).code))
     assert [hints.add_run(shouted(number), "one") for number in (1, 2, 3)] == [""] * 3
-
-
-def test_runs_that_are_kept_on_the_disk_count_for_the_next_process(tmp_path: Path) -> None:
-    folder = BoundedFolder(tmp_path, 100, 100_000)
-    before, after = RunHints(RunStore(folder)), RunHints(RunStore(folder))
-    first = [shouted(number) for number in (1, 2)]
-    for run in first:
-        before.add_run(run, "one")
-    assert after.add_run(shouted(4), "other") == ""
-    last = shouted(3)
-    line = after.add_run(last, "one")
-    assert re.findall("[0-9a-f]{32}", line) == [run.id for run in (*first, last)]
 
 
 def test_the_newest_runs_are_named_and_memory_of_hints_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,13 +35,6 @@ def test_a_picture_is_a_png_of_a_size_that_clients_show(data: bytes, problem: st
     )
 
 
-def test_svg_is_a_file_and_never_a_picture_of_the_answer() -> None:
-    svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
-    found = outputs_of([{"mime": "image/svg+xml", "data": svg}], [], [])
-    assert found.figures == ()
-    assert [(file.name, file.data) for file in found.files] == [("figure-1.svg", svg.encode())]
-
-
 def test_pictures_beyond_what_an_answer_holds_are_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outputs, "MAX_SHOWN_BYTES", len(png()) + 1)
     taken = {"name": "figure-2.png", "data": ""}

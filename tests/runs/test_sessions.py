@@ -92,24 +92,6 @@ async def client(
             yield Client(sessions, ScriptedInside(*programs or (echo,)))
 
 
-async def test_steps_of_one_name_run_in_one_worker_that_nobody_else_uses() -> None:
-    async with client() as one:
-        told = [await one.step(code) for code in ("a", "b")]
-
-        assert [(run.result, run.step, run.stdout, run.stderr) for run in told] == [
-            ("a", 1, "out", "err"), ("b", 2, "out", "err"),
-        ]  # fmt: skip
-        (job,) = one.inside.jobs
-        assert job.fresh
-        assert job.limits.memory_bytes == 256 << 20
-
-
-async def test_a_client_that_nothing_tells_from_others_has_no_sessions() -> None:
-    async with client() as one:
-        assert "a client that can be identified" in await one.refused(InvalidArguments, owner="")
-        assert one.inside.jobs == []
-
-
 @pytest.mark.parametrize("name", [" ", "a b", "../x", "-x", "x" * 65, "é", "a\n"])
 def test_names_of_sessions_are_plain(name: str) -> None:
     with pytest.raises(InvalidArguments, match="Invalid session name"):
@@ -326,14 +308,6 @@ async def test_a_program_that_breaks_the_protocol_ends_its_own_session(words: di
         assert run.status == "crashed"
         assert "a step broke the program that runs it. The session 'one' ended" in run.error
         assert (await one.step()).step == 2
-
-
-async def test_an_outcome_that_is_no_json_is_a_bad_result_of_that_step() -> None:
-    bad = {"piece": '{"value": {"kind": "json", "value": NaN}}', "more": False}
-    async with client(once_then(asking(bad))) as one:
-        await one.step()
-        run = await one.step()
-        assert (run.status, run.step) == ("bad_result", 2)
 
 
 async def test_output_is_bounded_whatever_the_program_inside_says() -> None:

@@ -79,11 +79,6 @@ async def outcome(result: RunResult | Exception) -> dict[str, Any]:
     return read
 
 
-async def test_what_a_call_gives_comes_in_pieces_that_fit_an_answer() -> None:
-    for value in ({"a": [1, None, "ü"]}, "\u2028" * 500_000, ["\\"] * 300_000):
-        assert await outcome(RunResult(status="ok", value=value)) == {"ok": value}
-
-
 async def test_failures_of_the_host_tell_no_more_than_their_words() -> None:
     busy = await outcome(SandboxBusy("64 calls wait.", hint="Call again."))
     assert busy == {"kinds": ["RuntimeError"], "message": "slugify: 64 calls wait. Call again."}
@@ -113,20 +108,6 @@ async def test_the_end_of_a_run_ends_its_calls() -> None:
         assert late.error == "took more than 30 s, including the time of tool calls (still running: slugify)"
         assert late.tools == ("slugify",)
     assert tools.cancelled == 8
-
-
-async def test_what_fails_during_a_run_leaves_as_it_is() -> None:
-    tools = OneTool(None)
-
-    async def fail() -> None:
-        async with open_tool_broker(tools) as broker:
-            await broker.answer("tools.start", START)
-            await broker.answer("tools.wait", {})
-            raise SandboxBusy("too many")
-
-    with pytest.raises(SandboxBusy):
-        await fail()
-    assert tools.cancelled == 1
 
 
 class Holding(ScriptedSandbox):

@@ -106,16 +106,6 @@ async def test_a_wrong_call_shows_how_the_tool_is_called(client: Client, call: s
     assert "add_numbers(a: int, b?: int) -> int" in said
 
 
-async def test_functions_tell_what_they_take(client: Client) -> None:
-    code = """
-from alita_tools import keyword_last as f
-[f.__name__, f.__doc__, f(b=3), f(5, 3)]
-"""
-    name, doc, *values = await result(client, code)
-    assert (name, values) == ("keyword_last", [-2, 2])
-    assert doc == "keyword_last(a?: int, b: int) -> int\n\nDoes what keyword_last says."
-
-
 async def test_an_unknown_tool_is_an_import_error_with_the_nearest_names(client: Client) -> None:
     said = await refused(client, "run_code", code="from alita_tools import add_number")
     assert "ImportError: There is no tool 'add_number'. Did you mean add_numbers?" in said
@@ -155,17 +145,6 @@ async def test_errors_of_tools_are_those_of_python_or_runtime_errors(
     kind, said = await result(client, code)
     assert kind == caught
     assert said.startswith(words)
-
-
-async def test_a_tool_that_does_not_end_is_a_timeout_of_its_own(client: Client) -> None:
-    code = """
-from alita_tools import never_ends
-try:
-    never_ends()
-except TimeoutError as problem:
-    result = str(problem)
-"""
-    assert "never_ends failed (timeout): took more than 2 s" in await result(client, code)
 
 
 async def test_a_tool_that_nobody_approved_says_what_to_do(client: Client, settings: Settings) -> None:

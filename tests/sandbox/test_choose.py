@@ -110,20 +110,13 @@ async def test_doctor_sees_all_back_ends_and_a_named_one(settings: Settings) -> 
     assert reports[-1].isolates
 
 
-async def test_nothing_is_touched_before_the_first_use(settings: Settings) -> None:
-    lazy = LazySandbox(with_sandbox(settings, f"{HERE}:Isolating"))
-
-    assert (lazy.kind, Isolating.made) == ("unchosen", [])
-    assert (await lazy.run(JOB)).value == "tool"
-    assert (lazy.kind, len(Isolating.made)) == ("isolating", 1)
-
-
 async def test_all_that_the_seam_has_is_passed_on(settings: Settings) -> None:
     async def silent(_line: str) -> None:
         return None
 
     lazy = LazySandbox(with_sandbox(settings, f"{HERE}:Isolating"))
 
+    assert (lazy.kind, Isolating.made) == ("unchosen", [])
     assert (await lazy.probe()).isolates
     assert (await lazy.resolve(("a",), silent)).requirements
     assert (await lazy.prepare(Lock(), silent)).digest

@@ -262,14 +262,6 @@ async def test_a_builders_result_is_not_trusted(
         await resolve(builder, "a")
 
 
-def test_the_default_index_is_pips_own_with_its_file_host(settings: Settings) -> None:
-    index = package_index(settings)
-
-    assert index.url.startswith("https://")
-    assert len(index.hosts) == 2
-    assert all(host.endswith(":443") for host in index.hosts)
-
-
 @each_case("url", ["packages", "ftp://packages.example.org", "https://", "https://h:port/", "file:///x"])
 def test_what_is_no_index_url_is_the_persons_mistake(settings: Settings, url: str) -> None:
     with pytest.raises(UsageError, match="ALITA_PACKAGE_INDEX"):

@@ -75,15 +75,6 @@ async def scene(**limits: float) -> AsyncIterator[Scene]:
         assert played.yard.starting == []
 
 
-async def test_a_worker_that_was_given_back_serves_the_next_call_of_its_key() -> None:
-    async with scene() as on:
-        first = await on.quick("a")
-        assert await on.quick("a") is first
-        assert first.calls == 2
-        assert on.pool.figures().reused == 1
-        assert on.pool.figures().idle == 1
-
-
 async def test_calls_of_one_key_run_at_once_up_to_its_limit_and_the_next_one_waits() -> None:
     async with scene(workers=8, per_key=2) as on:
         first, second, third = await on.calls("aaa")

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import anyio
 import psutil
 import pytest
 
@@ -221,12 +220,3 @@ async def test_a_start_that_fails_says_why_and_ends_though_the_input_stays_open(
         assert await peer.rest() == b""
         assert words in peer.stderr
         assert ("Traceback" in peer.stderr) == traceback
-
-
-async def test_many_requests_written_at_once_are_all_answered(tmp_path: Path) -> None:
-    async with started(STDIO, environment(), tmp_path) as peer:
-        await peer.initialize()
-        async with anyio.create_task_group() as tasks:
-            for number in range(100, 300):
-                tasks.start_soon(lambda n=number: peer.send("tools/list", id=n))
-        assert {(await peer.message())["id"] for _ in range(200)} == set(range(100, 300))

@@ -63,12 +63,6 @@ def test_lines_come_out_as_they_went_in_however_they_are_cut(
     assert anyio.run(through) == (expected if expected[-1] else expected[:-1])
 
 
-async def test_bytes_that_are_no_text_are_replaced_and_the_next_line_is_whole(pipe: tuple[int, int]) -> None:
-    os.write(pipe[1], b"\xff\xfe{\n\xc3\xa9\n")
-    os.close(pipe[1])
-    assert await lines_of(LineReader(pipe[0])) == ["\ufffd\ufffd{", "é"]
-
-
 async def test_a_regular_file_is_read_and_written_too(tmp_path: Path) -> None:
     with (tmp_path / "file").open("w+b") as file:
         file.write(b"one\ntwo\n")
@@ -77,17 +71,6 @@ async def test_a_regular_file_is_read_and_written_too(tmp_path: Path) -> None:
         assert await lines_of(reader) == ["one", "two"]
         await LineWriter(file.fileno(), reader).write("three\n")
     assert (tmp_path / "file").read_text() == "one\ntwo\nthree\n"
-
-
-async def test_no_line_is_delivered_after_the_end_was_asked_for(pipe: tuple[int, int]) -> None:
-    os.write(pipe[1], b"one\ntwo\n")
-    reader = LineReader(pipe[0])
-    lines = []
-    with anyio.fail_after(60):
-        async for line in reader:
-            lines.append(line)
-            reader.end()
-    assert lines == ["one"]
 
 
 async def test_somebody_who_reads_the_same_pipe_first_does_not_disturb(pipe: tuple[int, int]) -> None:

@@ -42,6 +42,20 @@ def test_an_outcome_is_told_in_short(outcome: Outcome, words: str) -> None:
     assert words in text
 
 
+def test_what_would_raise_the_trust_is_told_to_its_end() -> None:
+    advice = "Give at least three examples of your own" + " and more" * 60 + "; not for {'text': 'ß'}."
+    made = CREATED.model_copy(
+        update={"assumed": ASSUMED, "questions": ("Q" * 300,), "to_raise_trust": advice}
+    )
+    known = Exists(
+        tool="slugify", version=1, why="w" * 300, trust_before="provisional", to_raise_trust=advice
+    )
+    for outcome in (made, made.model_copy(update={"kept": "v1 stays current"}), known):
+        text = outcome_text(outcome.model_dump(mode="json"))
+        assert text.endswith(advice[1:])
+        assert len(text) <= LEAST + len(advice) + 30
+
+
 ASSUMED = ("empty input: ValueError", *(f"rule {number}: {'x' * 180}" for number in range(4)))
 SHORT = "Assumed (to change one, update the tool and say so): empty input: ValueError; rule 0: x"
 CREATED = Created(

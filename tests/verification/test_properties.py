@@ -9,7 +9,6 @@ import anyio
 import pytest
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
@@ -256,23 +255,6 @@ async def test_cancelling_ends_the_calls_and_the_program(wasm: WasmSandbox) -> N
     assert Endless.began == Endless.ended > 0
 
 
-@pytest.mark.bubblewrap
-async def test_tools_that_die_on_generated_input_leave_a_usable_sandbox(
-    bubblewrap: None, settings: Settings
-) -> None:
-    box = BubblewrapSandbox(settings)
-    try:
-        dying = tool("(x: int) -> int", "if x < -2:", "    os._exit(1)", "return 1", head="import os\n\n")
-        (check,) = await failures(dying, box)
-        assert check.hard
-        assert -10 < check.case["x"] < -2
-        hoarding = tool("(x: int) -> int", "return len(bytearray(1 << 40)) if x < -2 else 1")
-        assert [check.hard for check in await failures(hoarding, box)] == [False]
-        assert await failures(tool("(x: int) -> int", "return 1"), box) == []
-    finally:
-        await box.aclose()
-
-
 RECORD: Schema = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "size": {"type": "number"}},
@@ -336,8 +318,3 @@ def test_half_of_them_are_examples_with_one_argument_new() -> None:
     inputs = drawn(SCHEMA, [example])
     near = [each for each in inputs if sum(each.get(name) == value for name, value in example.items()) >= 4]
     assert len(near) > len(inputs) / 5
-
-
-@pytest.mark.parametrize("nothing", [{"type": "object", "properties": {}}])
-def test_a_schema_without_parameters_has_one_input(nothing: Schema) -> None:
-    assert {str(each) for each in drawn(nothing, [{}])} == {"{}"}

@@ -277,10 +277,6 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_names_are_read_too() -> None:
-    assert text_checks("the name", "see https://evil.invalid", 1_000, Grants())
-
-
 @pytest.mark.parametrize("row", rows(DATA / "honest_descriptions.jsonl"), ids=lambda row: row["text"][:30])
 def test_honest_descriptions_of_many_languages_pass(row: dict[str, str]) -> None:
     assert text_checks("the description", row["text"], 1_000, Grants()) == []

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from alita_mcp.agent.actions.abilities import ActionResult
 from alita_mcp.agent.interface import Program, TaskRuns
 from alita_mcp.errors import InvalidArguments, LibraryError, UsageError
 from alita_mcp.event_loop import is_large, off_loop
@@ -19,7 +20,6 @@ from alita_mcp.research.values import Source
 
 SHOWN_CHARACTERS = 4_000
 """Of one observation in the conversation."""
-PAGE_CHARACTERS = 8_000
 MAX_KEPT_BYTES = 128 << 20
 """Of one run together; a value beyond it is refused, not cut."""
 REFERENCE = "$ref"
@@ -57,20 +57,13 @@ class Observations:
     def __iter__(self) -> Iterator[Observation]:
         return iter(tuple(self._kept.values()))
 
-    async def keep_value(
-        self,
-        number: int,
-        value: Any,
-        *,
-        sources: tuple[Source, ...] = (),
-        is_data: bool = True,
-        program: Program | None = None,
-    ) -> Observation:
+    async def keep_value(self, number: int, result: ActionResult) -> Observation:
         """Stores the value that the step of that number gave.
 
         Raises:
             InvalidArguments: the run holds too much already, or the value is no JSON.
         """
+        value = result.value
         text = await off_loop(lambda: as_text(value), large=is_large(value))
         data = await off_loop(lambda: json.dumps(value, ensure_ascii=False).encode(), large=is_large(value))
         if self._bytes + len(data) > MAX_KEPT_BYTES:
@@ -80,9 +73,8 @@ class Observations:
             )
         self._bytes += len(data)
         name = f"o{number}"
-        observation = Observation(
-            name, f"alita://tasks/{self._run}/{name}", value, text, sources, is_data, program
-        )
+        uri, is_data = f"alita://tasks/{self._run}/{name}", result.ok and result.is_data
+        observation = Observation(name, uri, value, text, result.sources, is_data, result.program)
         self._kept[name] = observation
         with suppress(LibraryError, UsageError):  # a store that is full ends no task: the value is in memory
             await self._runs.keep_value(self._run, name, data)
@@ -91,10 +83,6 @@ class Observations:
     def adopt(self, observation: Observation) -> None:
         """Takes over a value of an earlier run under its own name."""
         self._kept[observation.reference] = observation
-
-    def value(self, name: str) -> Any:
-        """The whole value of that name; raises InvalidArguments."""
-        return self.find(name).value
 
     def find(self, name: str) -> Observation:
         """The observation of that name.
@@ -106,24 +94,6 @@ class Observations:
             known = ", ".join(list(self._kept)[-10:])
             raise InvalidArguments(f"There is no observation {name[:40]!r}. The last ones are {known}.")
         return self._kept[name]
-
-    def page(self, value: Any, offset: int, length: int) -> dict[str, Any]:
-        """A part of a value: items of a list, or characters of anything else, with the total."""
-        if isinstance(value, list):
-            part: list[Any] = []
-            used = 0
-            for item in value[offset:]:
-                used += len(json.dumps(item, ensure_ascii=False))
-                if part and (used > PAGE_CHARACTERS or len(part) >= length):
-                    break
-                part.append(item)
-            page: dict[str, Any] = {"items": part}
-            end, total = offset + len(part), len(value)
-        else:
-            text = as_text(value)
-            page = {"text": text[offset : offset + min(length, PAGE_CHARACTERS)]}
-            end, total = offset + len(page["text"]), len(text)
-        return {**page, "offset": offset, "next": end if end < total else None, "of": total}
 
 
 def as_text(value: Any) -> str:

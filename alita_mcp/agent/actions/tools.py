@@ -10,7 +10,7 @@ from alita_mcp.models.interface import ToolSpec
 
 SEARCH, RUN_CODE, BUILD = "search_capabilities", "run_code", "build_tool"
 RESEARCH, READ_PAGE = "research_web", "read_page"
-READ_FILE, LIST_FILES, READ_VALUE = "read_file", "list_files", "read_value"
+READ_FILE, READ_VALUE = "read_file", "read_value"
 ASK_PERSON, FINISH = "ask_person", "finish"
 MAX_OFFERED = 24
 """Tools of the library that are offered at once; the last found ones."""
@@ -69,7 +69,6 @@ _READ_FILE = _spec(
     READ_FILE, "Read the text of a file of the task (text, CSV, JSON, HTML, PDF); `part` 2, 3, … for the rest.",
     {"name": _TEXT, "part": _NUMBER}, ["name"],
 )  # fmt: skip
-_LIST_FILES = _spec(LIST_FILES, "List the files of the task.", {}, [])
 _READ_VALUE = _spec(
     READ_VALUE, "Page through a whole observation, or a part of it as in o3/rows: items of a list, else characters.",
     {"reference": _TEXT, "offset": _NUMBER, "length": _NUMBER}, ["reference"],
@@ -102,23 +101,26 @@ _FINISH = _spec(
     ["answer", "solved"],
 )
 _ALL = (
-    _SEARCH, _RUN_CODE, _BUILD, _RESEARCH, _READ_PAGE, _LIST_FILES, _READ_FILE, _READ_VALUE, _ASK_PERSON,
+    _SEARCH, _RUN_CODE, _BUILD, _RESEARCH, _READ_PAGE, _READ_FILE, _READ_VALUE, _ASK_PERSON,
     _FINISH,
 )  # fmt: skip
 AGENT_TOOLS = frozenset(spec.name for spec in _ALL)
 
 
-def agent_tools(*, web: bool, files: bool, person: bool, builds: bool) -> tuple[ToolSpec, ...]:
+def agent_tools(
+    *, searches: bool, pages: bool, files: bool, person: bool, builds: bool
+) -> tuple[ToolSpec, ...]:
     """The tools of a run, without those that could do nothing in it.
 
     Args:
-        web: Whether there is a search back end or a page that may be read.
+        searches: Whether there is a search back end.
+        pages: Whether there is a page that may be read.
         files: Whether the task has files.
         person: Whether the person can be asked.
         builds: Whether tools may be made.
     """
     needs = {
-        BUILD: builds, RESEARCH: web, READ_PAGE: web, LIST_FILES: files, READ_FILE: files, ASK_PERSON: person,
+        BUILD: builds, RESEARCH: searches, READ_PAGE: searches or pages, READ_FILE: files, ASK_PERSON: person,
     }  # fmt: skip
     return tuple(spec for spec in _ALL if needs.get(spec.name, True))
 

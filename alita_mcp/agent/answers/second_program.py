@@ -11,13 +11,15 @@ from alita_mcp.agent.answers.answer_check import excerpts
 from alita_mcp.agent.answers.grounding import is_observed
 from alita_mcp.agent.interface import Program
 from alita_mcp.agent.values import Claim
-from alita_mcp.errors import BudgetSpent, ModelError
+from alita_mcp.errors import ModelError
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.structured.typed_answers import ask_model
 from alita_mcp.values import Value
 
 MAX_SAID = 500
 """Characters of a value that says the answer on purpose; a longer one may hold a number by chance."""
+MAX_BESIDE = 60
+"""The same of what stands beside the answer in a value that no program computed."""
 ALIKE = 0.9
 COMPARED = 4_000
 """Characters of each program."""
@@ -40,7 +42,8 @@ def find_agreeing(
 ) -> Observation | None:
     """An observation that says the answer too, by another program or by no program at all."""
     for each in observations:
-        if each.reference in ("o0", computed.reference) or not each.is_data or len(each.text) > MAX_SAID:
+        most = MAX_SAID if each.program is not None else len(answer) + MAX_BESIDE
+        if each.reference in ("o0", computed.reference) or not each.is_data or len(each.text) > most:
             continue
         if is_observed(answer, [each.text]) and not _is_alike(each.program, computed.program):
             return each
@@ -57,11 +60,7 @@ async def write_second(
     task: str, answer: str, computed: Observation, observations: Sequence[Observation], files: Sequence[str],
     judge: LanguageModel,
 ) -> str:  # fmt: skip
-    """A program for a task by a model that sees neither the first one nor the answer; empty where it has none.
-
-    Raises:
-        BudgetSpent: the budget of the run is spent.
-    """
+    """A program for a task by a model that sees neither the first one nor the answer; empty where none is had."""
     blind = [
         each
         for each in observations
@@ -74,7 +73,5 @@ async def write_second(
     asked = prompts.ask_second_program(task, files, names, excerpts(task, blind))
     try:
         return (await ask_model(judge, asked, SecondProgram, temperature=0.0)).value.code.strip()
-    except BudgetSpent:
-        raise
-    except ModelError:
+    except ModelError:  # also where the budget is spent: the answer has passed its check already
         return ""

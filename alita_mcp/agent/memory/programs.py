@@ -54,17 +54,13 @@ class ProgramRun(Value):
 class KeptProgram(Value):
     """A program that answered one or more tasks."""
 
+    key: str
+    """Equal for programs that differ in literals, layout and comments alone, and take the same arguments."""
     code: str
     """Whole; each argument of a run is a variable of it."""
     packages: tuple[str, ...] = ()
     runs: tuple[ProgramRun, ...] = ()
     """The newest last."""
-
-    @property
-    def key(self) -> str:
-        """Equal for programs that differ in literals, layout and comments alone, and take the same arguments."""
-        found = program_of(self.code)
-        return json.dumps([found.key if found else self.code, sorted(self.runs[-1].arguments)])
 
     def similarity(self, task: str) -> float:
         """Similarity of a task to those that it answered, 0 to 1."""
@@ -128,7 +124,9 @@ def learn(finished: FinishedRun, known: Sequence[KeptProgram], files: Mapping[st
         run=finished.run, task=finished.task, arguments=program.arguments, output=program.result,
         files=read,
     )  # fmt: skip
-    new = KeptProgram(code=program.code, packages=program.packages, runs=(last,))
+    found = program_of(program.code)
+    key = json.dumps([found.key if found else program.code, sorted(program.arguments)])
+    new = KeptProgram(key=key, code=program.code, packages=program.packages, runs=(last,))
     same = next((each for each in known if each.key == new.key), None)
     if same is None:
         return new

@@ -236,7 +236,7 @@ class StoredMemory:
         return [each[1:] for each in scored if each[0] >= least]
 
     def _entries(self) -> Sequence[tuple[Path, MemoryEntry]]:
-        places = sorted((self._home / FOLDER).glob("*/*.json"))
+        places = filter(Path.is_file, sorted((self._home / FOLDER).glob("*/*.json")))
         return [(place, entry) for place in places if (entry := _read_entry(place))]
 
     def _write(self, value: Memorable, key: str, at: str, text: str) -> None:
@@ -255,10 +255,10 @@ class StoredMemory:
 
 
 def _read_entry(place: Path) -> MemoryEntry | None:
-    """A memory; None for one that is damaged, or gone meanwhile."""
+    """A memory; None for one that is damaged, cannot be read, or is gone meanwhile."""
     try:
         entry = MemoryEntry.model_validate_json(place.read_bytes())
         next(each for each, kind in _KINDS.items() if kind == entry.kind).model_validate(entry.value)
-    except (FileNotFoundError, ValidationError):
+    except (OSError, ValidationError):
         return None
     return entry

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from alita_mcp.cli.application import open_library
@@ -11,7 +10,7 @@ from alita_mcp.cli.parameters import Count, Version
 from alita_mcp.owners import USER
 
 if TYPE_CHECKING:
-    from alita_mcp.values import Manifest, Usage
+    from alita_mcp.values import Manifest
 
 ALL_ROWS = 1_000_000
 GAPS_FROM = 100_000
@@ -44,20 +43,13 @@ async def search(words: list[str], /, *, limit: Count = 5, output: Printer) -> N
     output.hint(f"{verdicts[answer.fit]} {answer.total} tools searched.")
 
 
-async def list_tools(*, usage: bool = False, output: Printer) -> None:
+async def list_tools(*, output: Printer) -> None:
     """List all tools.
-
-    Args:
-        usage: Show calls, and what models cost, instead of trust and state.
 
     Examples:
         alita list
         alita list --json
-        alita list --usage
     """
-    if usage:
-        await list_usage(output)
-        return
     async with open_library() as library:
         entries = list(library.tools.entries())
     values, rows = [], []
@@ -86,50 +78,6 @@ def not_here(manifest: Manifest) -> list[str]:
 
     found = lacks_of_sandbox(likely_kind(read_settings()), manifest.packages)
     return [f"not here: {reason}" for reason in found]
-
-
-async def list_usage(output: Output) -> None:
-    """Prints one line a tool, one for all that was asked of models in vain, and the sum."""
-    from alita_mcp.toolsmith.jobs.journal import usages_by_tool
-
-    async with open_library() as library:
-        rows = library.journal(ALL_ROWS)
-        spent = usages_by_tool([row.model_dump(mode="json") for row in rows if row.event == "synthesis"])
-        entries = list(library.tools.entries())
-    known = {entry.name for entry in entries}
-    in_vain = sum_up([usage for name, usages in spent.items() if name not in known for usage in usages])
-    total = sum_up([usage for usages in spent.values() for usage in usages])
-    tools, lines = [], []
-    for entry in entries:
-        spending = sum_up(spent.get(entry.name, []))
-        use = {"calls": entry.calls, "failures": entry.failures, "last_used": entry.last_used}
-        tools.append({"name": entry.name, **use, **spending})
-        lines.append((entry.name, f"{entry.calls} calls", *cost_cells(spending)))
-    lines += [("(no tool)", "", *cost_cells(in_vain)), ("(total)", "", *cost_cells(total))]
-    value = {"tools": tools, "without_a_tool": in_vain, "total": total}
-    output.print_result(value, columns(lines))
-
-
-def sum_up(usages: Sequence[Usage]) -> dict[str, Any]:
-    """Cost of several syntheses: calls, tokens, dollars and seconds of models."""
-    from alita_mcp.models.budget import sum_usages
-
-    usage = sum_usages(*usages)
-    return {
-        "syntheses": len(usages),
-        "model_calls": usage.calls,
-        "tokens": usage.prompt_tokens + usage.completion_tokens,
-        "cost_usd": usage.cost_usd if usages else 0.0,
-        "model_seconds": round(usage.seconds, 3),
-    }
-
-
-def cost_cells(spending: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Calls, tokens and cost of models; empty where there were none."""
-    if not spending["syntheses"]:
-        return ("", "", "")
-    cost = "price unknown" if spending["cost_usd"] is None else f"{spending['cost_usd']:.4f} USD"
-    return f"{spending['model_calls']} model calls", f"{spending['tokens']} tokens", cost
 
 
 async def show(

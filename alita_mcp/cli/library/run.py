@@ -9,14 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anyio
-
 from alita_mcp.cli.application import open_app
 from alita_mcp.cli.output import Printer
 from alita_mcp.cli.parameters import STDIN, Version
 from alita_mcp.errors import AlitaError, InvalidArguments, UsageError
-from alita_mcp.sandbox.runner.tool.pictures import PNG
-from alita_mcp.verification.images import decode_image
 
 if TYPE_CHECKING:
     from alita_mcp.values import Schema
@@ -44,6 +40,10 @@ async def run(
         alita run text_statistics text=@README.md
         alita run calculate '{"expression": "1/3 + 1/6"}'
     """
+    import anyio
+
+    from alita_mcp.verification.images import decode_image
+
     async with open_app() as app:
         stored = await app.library.read(name, version)
         values = read_arguments(arguments or (), stored.manifest.input_schema)
@@ -52,7 +52,7 @@ async def run(
             async with app.report_preparation(on_stage):
                 answer = await app.run_tool(name, values, version)
         data = decode_image(answer.result.value) if answer.is_image else b""
-        if out is not None and out.suffix == ".png" and data and not data.startswith(PNG):
+        if out is not None and out.suffix == ".png" and data and answer.result.value["format"] == "svg":
             data = await app.draw_svg(answer) or b""
             if not data:
                 hint = f"Name a file that ends in .svg: --out {out.with_suffix('.svg')}."

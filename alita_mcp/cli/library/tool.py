@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from alita_mcp.cli.application import open_library
 from alita_mcp.cli.library.approve import print_entry
 from alita_mcp.cli.library.synthesize import import_tool
-from alita_mcp.cli.output import Output, Printer, columns
+from alita_mcp.cli.output import Printer
 from alita_mcp.cli.parameters import Version
-from alita_mcp.errors import SandboxError
 from alita_mcp.unseen import spell_hidden
-
-if TYPE_CHECKING:
-    from alita_mcp.sandbox.packages.uses import Use
-
-SHOWN_PACKAGES = 6
-
 
 CHANGES = {
     "pin": "List a tool before all others.",
@@ -100,59 +92,6 @@ async def forget(name: str, words: list[str] | None = None, /, *, output: Printe
         output.note(f"{name} has no learned requests.")
 
 
-async def environments(*, prune: bool = False, output: Printer) -> int:
-    """List the packages that were built for tools.
-
-    Args:
-        prune: Drop all that were not used in the last 15 minutes; what is needed again is built again.
-
-    Examples:
-        alita tool environments
-        alita tool environments --prune
-    """
-    from alita_mcp.sandbox import stored_environments
-    from alita_mcp.settings import read_settings
-
-    settings = read_settings()
-    kept = stored_environments.environments_by_kind(settings)
-    if not prune:
-        print_environments(
-            "environments", [(kind, use) for kind, uses in kept.items() for use in uses], output
-        )
-        return 0
-    dropped: list[tuple[str, Use]] = []
-    status = 0
-    for kind in kept:
-        try:
-            dropped += [(kind, use) for use in await stored_environments.prune(settings, kind)]
-        except SandboxError as failed:
-            output.note(f"error: the environments of {kind} stay: {failed}")
-            status = SandboxError.exit_status
-    print_environments("dropped", dropped, output)
-    return status
-
-
-def print_environments(what: str, found: Sequence[tuple[str, Use]], output: Output) -> None:
-    """Prints environments with their sandbox, size, last use and packages, and their sum."""
-    values, rows, megabytes = [], [], 0.0
-    for kind, use in found:
-        packages = list(use.packages)
-        last_used = datetime.fromtimestamp(use.last_used, UTC).isoformat(timespec="seconds")
-        size = round(use.size_bytes / (1 << 20), 1)
-        megabytes += size
-        values.append({
-            "digest": use.digest, "sandbox": kind, "megabytes": size, "last_used": last_used,
-            "in_use": use.in_use, "packages": packages,
-        })  # fmt: skip
-        more = f" and {len(packages) - SHOWN_PACKAGES} more" if len(packages) > SHOWN_PACKAGES else ""
-        shown = ", ".join(packages[:SHOWN_PACKAGES]) + more
-        rows.append(
-            (use.digest[:12], kind, f"{size:.1f} MB", "in use" if use.in_use else last_used[:10], shown)
-        )
-    output.print_result({what: values}, columns(rows))
-    output.note(f"{len(values)} {what}, {megabytes:.1f} MB.")
-
-
 async def export(name: str, /, *, version: Version | None = None, output: Printer) -> None:
     """Write a tool to a folder that runs without alita.
 
@@ -184,7 +123,7 @@ async def reindex(*, output: Printer) -> None:
 
 ACTIONS: dict[str, Callable[..., Any]] = {
     **{action: change_command(action) for action in CHANGES},
-    "rollback": rollback, "diff": diff, "forget": forget, "environments": environments,
+    "rollback": rollback, "diff": diff, "forget": forget,
     "export": export, "import": import_tool, "reindex": reindex,
 }  # fmt: skip
 """The actions in the order of `alita tool --help`."""

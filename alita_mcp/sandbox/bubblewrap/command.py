@@ -72,19 +72,16 @@ def command_without_privileges(argv: list[str]) -> list[str]:
     return [*DROP, *argv] if os.geteuid() == 0 else argv
 
 
-def waiting_command(argv: list[str]) -> list[str]:
-    """Command that starts `argv` once a line arrives on stdin."""
-    return command_without_privileges(["/bin/sh", "-c", WAIT, "sh", *argv])
+def start_command(python: Interpreter, bwrap: str, limits: Limits, packages: str) -> list[str]:
+    """Command that becomes a confined supervisor once a line arrives on stdin, without root's privileges.
 
-
-def mounting_command(python: Interpreter, bwrap: str, limits: Limits, packages: str) -> list[str]:
-    """Command by which root shows a folder of its own to a sandbox of another user.
-
-    bubblewrap resolves paths as the user it runs as, who cannot look into root's home. So the folder is mounted over
-    a public place, in a mount namespace that only this command sees, before the privileges are dropped.
+    bubblewrap resolves paths as the user it runs as, who cannot look into root's home. So root mounts the folder of
+    packages over a public place, in a mount namespace that only this command sees, before the privileges are dropped.
     """
-    argv = bwrap_command(bwrap, python, limits, _MOUNT_POINT)
-    words = [packages, _MOUNT_POINT, *DROP, *argv]
+    if not packages or os.geteuid() != 0:
+        argv = bwrap_command(bwrap, python, limits, packages)
+        return command_without_privileges(["/bin/sh", "-c", WAIT, "sh", *argv])
+    words = [packages, _MOUNT_POINT, *DROP, *bwrap_command(bwrap, python, limits, _MOUNT_POINT)]
     return ["unshare", "--mount", "--", "/bin/sh", "-c", MOUNT_AND_WAIT, "sh", *words]
 
 

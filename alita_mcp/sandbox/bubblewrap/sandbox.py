@@ -9,9 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -23,11 +21,9 @@ from alita_mcp.sandbox.bubblewrap.command import (
     DROP,
     OLDEST,
     Interpreter,
-    bwrap_command,
     command_without_privileges,
-    mounting_command,
     scratch_bytes,
-    waiting_command,
+    start_command,
 )
 from alita_mcp.sandbox.bubblewrap.process import start_confined_process
 from alita_mcp.sandbox.interface import Environment
@@ -48,14 +44,6 @@ DELEGATE = (
 )
 _SETTLE_SECONDS = 10.0
 _ASK = "import sys; print(*sys.version_info[:2])"
-
-
-class ResourceScope(NamedTuple):
-    """Limits of one process: a control group made for it, a prefix of its command, or rlimits only."""
-
-    confinement: Confinement
-    cgroup: Cgroup | None = None
-    prefix: tuple[str, ...] = ()
 
 
 class BubblewrapSandbox(IsolatedSandbox):
@@ -86,44 +74,47 @@ class BubblewrapSandbox(IsolatedSandbox):
         packages = self._folders.find(environment.digest) if environment else ""
         if environment and packages != environment.location:
             raise SandboxError(f"The environment {environment.digest!r} no longer exists.")
-        scope = self._new_scope(limits)
-        try:
-            if packages and os.geteuid() == 0:
-                words = mounting_command(python, bwrap, limits, packages)
-            else:
-                words = waiting_command(bwrap_command(bwrap, python, limits, packages or ""))
-            confine = partial(self._confine, scope, limits)
-            async with start_confined_process([*scope.prefix, *words], confine) as transport:
-                yield transport, scope.confinement
-        finally:
-            if scope.cgroup is not None:
-                with anyio.CancelScope(shield=True):
-                    await scope.cgroup.remove()
+        confinement, cgroup, prefix = self._limit_resources(limits)
 
-    def _new_scope(self, limits: Limits) -> ResourceScope:
-        """Resource scope of one process.
+        async def confine(pid: int) -> Cgroup | None:
+            if cgroup is not None:
+                cgroup.admit(pid)
+            return await self._find_scope(pid, limits) if prefix else cgroup
+
+        try:
+            words = start_command(python, bwrap, limits, packages or "")
+            async with start_confined_process([*prefix, *words], confine) as transport:
+                yield transport, confinement
+        finally:
+            if cgroup is not None:
+                with anyio.CancelScope(shield=True):
+                    await cgroup.remove()
+
+    def _limit_resources(self, limits: Limits) -> tuple[Confinement, Cgroup | None, list[str]]:
+        """What limits one process: a control group made for it, a prefix of its command, or resource limits only.
 
         Raises:
             SandboxUnavailable: no control group can be had, and weaker limits are not accepted.
         """
+        # memory and processes are limited from outside and cannot be seen from inside: no /sys there
+        demands = Demands(
+            memory_bytes=None, processes=None, scratch_bytes=scratch_bytes(limits), scratch_files=None,
+            engine_filter=False,
+        )  # fmt: skip
+        confinement = Confinement(demands=demands)
         try:
-            return ResourceScope(_confinement(limits), self._cgroups.create(limits))
+            return confinement, self._cgroups.create(limits), []
         except CgroupMissing as problem:
             missing = problem
         if (words := self._cgroups.scope_command(limits)) is not None:
-            return ResourceScope(_confinement(limits), prefix=tuple(words))
+            return confinement, None, words
         if self.settings.allow_weak_limits:
             weak = {"data_bytes": limits.memory_bytes, "processes": limits.processes}
-            return ResourceScope(_confinement(limits).model_copy(update=weak))
+            return confinement.model_copy(update=weak), None, []
         raise SandboxUnavailable(f"The memory of a sandbox cannot be limited here: {missing}.", hint=DELEGATE)
 
-    async def _confine(self, scope: ResourceScope, limits: Limits, pid: int) -> Cgroup | None:
-        if scope.cgroup is not None:
-            scope.cgroup.admit(pid)
-            return scope.cgroup
-        if not scope.prefix:
-            return None
-        # systemd is trusted only once the kernel shows its limits on the process
+    async def _find_scope(self, pid: int, limits: Limits) -> Cgroup:
+        """The control group that systemd made, trusted only once the kernel shows its limits on the process."""
         with anyio.move_on_after(_SETTLE_SECONDS):
             while True:
                 group = self._cgroups.group_of(pid)
@@ -131,18 +122,6 @@ class BubblewrapSandbox(IsolatedSandbox):
                     return group
                 await anyio.sleep(0.01)
         raise SandboxError("systemd applied no limits to the sandbox.", hint=DELEGATE)
-
-
-def _confinement(limits: Limits) -> Confinement:
-    """Memory and processes are limited from outside and cannot be seen from inside: no /sys there."""
-    demands = Demands(
-        memory_bytes=None,
-        processes=None,
-        scratch_bytes=scratch_bytes(limits),
-        scratch_files=None,
-        engine_filter=False,
-    )
-    return Confinement(demands=demands)
 
 
 def _find_tools() -> tuple[str, Interpreter]:

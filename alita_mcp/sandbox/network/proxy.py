@@ -5,7 +5,6 @@ What it refuses, it refuses in words: the status line's reason is what libraries
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import ssl
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import anyio
 from anyio.abc import ByteStream
 
 from alita_mcp.sandbox.interface import EgressPolicy, EgressRefused
+from alita_mcp.sandbox.network.host_patterns import is_host_name
 from alita_mcp.sandbox.network.proxy_request import ProxyRequest
 
 PROXY = "http://127.0.0.1:3128"
@@ -75,7 +75,8 @@ async def _tunnel(
                 data += await client.receive()
     except (NotTls, EgressRefused, anyio.EndOfStream):
         return False
-    if name != ("" if _is_address(request.host) else request.host):
+    # clients name no server when they connect to an address (RFC 6066 §3)
+    if name != (request.host if is_host_name(request.host) else ""):
         return False
     copying = _Copying(client, upstream, clocks.idle_seconds)
     await copying.run(request, data)
@@ -118,15 +119,6 @@ def server_name(data: bytes) -> str | None:
 def _server_context() -> ssl.SSLContext:
     """One for all: a client that sends its hello byte by byte has it read as often."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-
-
-def _is_address(host: str) -> bool:
-    """Clients name no server when they connect to an address (RFC 6066 §3)."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 class _Copying:

@@ -18,7 +18,7 @@ from anyio.abc import ByteStream, TaskGroup
 
 from alita_mcp.errors import AlitaError, SandboxError
 from alita_mcp.event_loop import LARGE_BYTES, is_large, off_loop
-from alita_mcp.sandbox.interface import Broker, EgressPolicy, EgressRefused
+from alita_mcp.sandbox.interface import Broker, EgressRefused
 from alita_mcp.sandbox.network.egress_policies import NoHosts
 from alita_mcp.sandbox.network.proxy import serve
 from alita_mcp.sandbox.runner.tool.grants import ERRORS, lacks
@@ -150,7 +150,7 @@ class CallSession:
         self._asked = 0
         self._pending: dict[int, anyio.CancelScope] = {}
         self._outbox = Outbox(worker)
-        self._policy = _CountedEgressPolicy(self._broker.egress_policy or NoHosts(), self)
+        self._policy = self._broker.egress_policy or NoHosts()
         self._streams: dict[int, Stream] = {}
         self._http: HttpRequests | None = None
 
@@ -193,6 +193,13 @@ class CallSession:
             else:
                 found.take(frame)
 
+    async def open(self, host: str, port: int) -> ByteStream:
+        """Opens a connection by the policy of the broker, unless the call has asked too often; see the interface."""
+        if self.limit_reached:
+            await anyio.sleep(_PENALTY_SECONDS)
+            raise EgressRefused(429, self.limit_reached)
+        return await self._policy.open(host, port)
+
     def close(self) -> None:
         """Ends all requests and connections under way."""
         self._outbox.closed = True
@@ -201,7 +208,7 @@ class CallSession:
 
     async def _serve(self, number: int, stream: Stream) -> None:
         with stream.scope:
-            if not await serve(stream, self._policy):
+            if not await serve(stream, self):
                 await stream.aclose()
         if self._streams.get(number) is stream:
             del self._streams[number]
@@ -222,7 +229,7 @@ class CallSession:
         # imported for the first call that asks, in a thread: its HTTP client takes as long as many calls
         http = await to_thread.run_sync(import_module, "alita_mcp.sandbox.network.http_requests")
         if self._http is None:
-            self._http = http.HttpRequests(self._policy, self._tasks)
+            self._http = http.HttpRequests(self, self._tasks)
         read = partial(http.HttpQuestion.model_validate_json, payload)
         question = await off_loop(read, large=len(payload) > LARGE_BYTES)
         self._used += question.do == "send"
@@ -247,21 +254,6 @@ class _NoBroker:
     async def answer(self, service: str, _words: dict[str, Any]) -> Any:
         """Refuses; see the interface."""
         raise PermissionError(lacks(service))
-
-
-class _CountedEgressPolicy:
-    """Egress policy that refuses once the call has asked too often."""
-
-    def __init__(self, policy: EgressPolicy, session: CallSession) -> None:
-        self._policy = policy
-        self._session = session
-
-    async def open(self, host: str, port: int) -> ByteStream:
-        """Opens a connection by the wrapped policy; see the interface."""
-        if self._session.limit_reached:
-            await anyio.sleep(_PENALTY_SECONDS)
-            raise EgressRefused(429, self._session.limit_reached)
-        return await self._policy.open(host, port)
 
 
 def read_request(payload: bytes) -> tuple[str, dict[str, Any]]:

@@ -180,7 +180,7 @@ def form_read_by(client: str) -> Literal["structured", "text", ""]:
 
 
 def _cut(result: types.CallToolResult, document: bytes, uri: str, limit: int) -> types.CallToolResult:
-    """What is left out of a large result, its beginning, and a link to the whole; see decision 37.
+    """What is left out of a large result, its beginning, and a link to the whole.
 
     It has no structured part: a client that reads nothing else must not take a beginning for the whole. Pictures and
     links stay.

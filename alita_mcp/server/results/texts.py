@@ -41,19 +41,23 @@ def search_text(found: Fields) -> str:
 
 
 def outcome_text(outcome: Fields) -> str:
-    """Text of the outcome of a synthesis; every one but the last three is cut to `MAX_TEXT`."""
+    """Text of the outcome of a synthesis; most are cut to `MAX_TEXT`."""
     match outcome["status"]:
         case "created":
+            # what to do next is never cut
             text = _text_of_created(outcome)
+            rests_on = outcome.get("rests_on")
+            then = f"Verified: {rests_on}." if rests_on else f"Report: {outcome['report']}"
+            then = _how_to_verify(outcome) or then
+            return f"{clip(text.strip(), max(LEAST, MAX_TEXT - len(then)))} {then}"
         case "exists":
             version = f"{outcome['tool']} v{outcome['version']}"
             if outcome.get("trust_before"):
                 now = f"{version} is {outcome['trust']}, tests {outcome['tests']}: {outcome['why']}."
-                text = f"{now} {_how_to_call(outcome)}{_how_to_verify(outcome)}".strip()
-            else:
-                text = (
-                    f"Nothing new was published: {version} exists ({outcome['why']}). {_how_to_call(outcome)}"
-                )
+                then = _how_to_verify(outcome)
+                text = clip(f"{now} {_how_to_call(outcome)}".strip(), max(LEAST, MAX_TEXT - len(then)))
+                return f"{text} {then}".strip()
+            text = f"Nothing new was published: {version} exists ({outcome['why']}). {_how_to_call(outcome)}"
         case "working":
             stage = f"{outcome['stage']}, {outcome['elapsed_s']} s"
             text = f"Still working ({stage}): {outcome['next']} {outcome['job_id']!r}."
@@ -78,20 +82,15 @@ def outcome_text(outcome: Fields) -> str:
 
 
 def _text_of_created(outcome: Fields) -> str:
+    """What was published and what came of it, without what to do next."""
     version = f"{outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']})"
     if outcome.get("kept"):
         text = f"Kept {version}, but {outcome['kept']}. {_cases_given_up(outcome)}{_assumptions(outcome)}"
-        return text + (_questions(outcome) or _how_to_verify(outcome))
+        return text + _questions(outcome)
     text = f"{_cases_given_up(outcome)}Published {version}. {_how_to_call(outcome)}{_assumptions(outcome)}"
     differs = outcome.get("differs")
-    return text + (
-        _questions(outcome)
-        or (f"Compared with {', '.join(outcome['similar'])}: {differs[0]}." if differs else "")
-        or _how_to_verify(outcome)
-        or (
-            f"Verified: {outcome['rests_on']}." if outcome.get("rests_on") else f"Report: {outcome['report']}"
-        )
-    )
+    compared = f"Compared with {', '.join(outcome['similar'])}: {differs[0]}." if differs else ""
+    return text + (_questions(outcome) or compared)
 
 
 def _questions(outcome: Fields) -> str:
@@ -146,7 +145,9 @@ def card_text(card: Fields) -> str:
     )
     takes = f"Takes {as_json(manifest['input_schema'])}"
     rows = evidence_rows(VerificationReport.model_validate(report), card["sandboxes"])
-    evidence = [printable(f"- {label}: {value}", MAX_TEXT) for label, value in rows]
+    # what to do next is never cut
+    limits = {"to raise": 2 * MAX_TEXT}
+    evidence = [printable(f"- {label}: {value}", limits.get(label, MAX_TEXT)) for label, value in rows]
     text = "\n".join([clip(head + takes, MAX_TEXT), *evidence])
     if "unreviewed" in card:
         return f"{text}\n\n{card['unreviewed']}"

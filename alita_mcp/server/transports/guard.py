@@ -45,20 +45,17 @@ def refuse_open_server(
     Raises:
         UsageError: it is not.
     """
-    # 1. Another address, or a name that a proxy has: strangers would be served.
-    # 2. Pages of a site: whatever it serves could call every tool.
-    # 3. Forms: whoever connects could approve what they asked for.
-    if allowed_hosts or not is_loopback(host):
-        name = allowed_hosts[0] if allowed_hosts else host
+    # 1. Another address, a name that a proxy has, or pages of a site: strangers would be served.
+    # 2. Forms: whoever connects could approve what they asked for.
+    strangers = [*allowed_hosts, *[host] * (not is_loopback(host))]
+    for origin in allowed_origins:
+        name = read_host(origin.partition("://")[2]) or ""
+        strangers += [origin] * (not is_loopback(name.strip("[]")))
+    if strangers:
         raise UsageError(
-            f"Refusing to serve {name!r} without a token: other machines can reach it.",
+            f"Refusing to serve {strangers[0]!r} without a token: it is not this machine alone.",
             hint="Leave out --no-token.",
         )
-    for origin in allowed_origins:
-        if not is_loopback((read_host(origin.partition("://")[2]) or "").strip("[]")):
-            raise UsageError(
-                f"Refusing to serve the pages of {origin!r} without a token.", hint="Leave out --no-token."
-            )
     if settings.elicit:
         raise UsageError(
             "ALITA_ELICIT=true needs a token: without one, whoever connects could approve for you.",

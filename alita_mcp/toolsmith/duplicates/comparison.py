@@ -9,9 +9,9 @@ from typing import Any
 
 import anyio
 
-from alita_mcp.library.library import Library
+from alita_mcp.progress import ignore_stage
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion
+from alita_mcp.values import Draft, Example, Lock, Schema
 from alita_mcp.verification.comparison import same_result
 from alita_mcp.verification.examples.trials import describe_failure, run_jobs
 from alita_mcp.verification.findings import brief, encodable, json_key
@@ -139,27 +139,14 @@ async def prepare_tool(draft: Draft, lock: Lock | None, names: Names, rehearsal:
     Raises:
         SandboxError: the environment cannot be had here.
     """
-
-    async def silent(_line: str) -> None:
-        return None
-
     environment = None
     if lock is not None and lock.requirements:
-        environment = await rehearsal.sandbox.prepare(lock, silent)
+        environment = await rehearsal.sandbox.prepare(lock, ignore_stage)
     job = Job(
         code=draft.code, function=draft.name, arguments={}, environment=environment, limits=draft.limits,
         grants=draft.grants,
     )  # fmt: skip
     return ComparedTool(job, names, rehearsal)
-
-
-async def prepare_published_tool(
-    known: StoredVersion, names: Names, library: Library, rehearsal: Rehearsal
-) -> ComparedTool:
-    """A published tool with the packages that it has in this kind of sandbox; errors as `tool_of`."""
-    manifest = known.manifest
-    lock = library.tools.lock_in(manifest.name, manifest.version, rehearsal.sandbox.kind) or known.lock
-    return await prepare_tool(known.draft, lock, names, rehearsal)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import anyio
 
@@ -18,12 +17,11 @@ from alita_mcp.toolsmith.duplicates.comparison import (
     describe_renaming,
     inputs_for,
     parameter_map,
-    prepare_published_tool,
     prepare_tool,
     results_alike,
 )
 from alita_mcp.toolsmith.requests.outcomes import Exists, Lookalike
-from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion, Trust
+from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion
 from alita_mcp.verification.findings import brief
 from alita_mcp.verification.mutation.generated_inputs import constants_apart
 from alita_mcp.verification.properties.properties import ShownRange
@@ -36,20 +34,10 @@ LIKE_WORDS = 0.25
 """Share of common words from which on two tools are told apart in the answer."""
 
 
-@dataclass(frozen=True)
-class ProvedDraft:
-    """A draft that passed its gates, with its verdict and trust."""
-
-    draft: Draft
-    verdict: Verdict
-    trust: Trust
-    """The final trust, which agreement among candidates may lower."""
-
-
 async def find_same(
-    proved: ProvedDraft, names: Sequence[str], library: Library, rehearsal: Rehearsal
+    draft: Draft, verdict: Verdict, names: Sequence[str], library: Library, rehearsal: Rehearsal
 ) -> Exists | tuple[Lookalike, ...]:
-    """Runs a draft beside each of the tools called `names`; returns the first that behaves the same, or lookalikes.
+    """Runs a draft that passed its gates beside the tools called `names`: the first that is the same, or lookalikes.
 
     A tool that does the same on thinner evidence than the draft is a lookalike: it must not keep the better tool out.
     A tool that cannot be compared here (the sandbox lacks what it needs, or fails) counts as another one. Tools with
@@ -58,10 +46,10 @@ async def find_same(
     lookalikes: list[Lookalike] = []
     with anyio.move_on_after(MAX_SECONDS):
         for name in names:
-            if name == proved.draft.name:
+            if name == draft.name:
                 continue
             try:
-                found = await _compare_with(proved, await library.read(name), library, rehearsal)
+                found = await _compare_with(draft, verdict, await library.read(name), library, rehearsal)
             except AlitaError:
                 continue
             if isinstance(found, Exists):
@@ -71,10 +59,10 @@ async def find_same(
 
 
 async def _compare_with(
-    proved: ProvedDraft, known: StoredVersion, library: Library, rehearsal: Rehearsal
+    draft: Draft, verdict: Verdict, known: StoredVersion, library: Library, rehearsal: Rehearsal
 ) -> Exists | Lookalike | None:
     """The tool that is there, how one that sounds alike differs, or None."""
-    draft, manifest, contract = proved.draft, known.manifest, proved.verdict.contract
+    manifest, contract = known.manifest, verdict.contract
     if contract is None:
         raise AssertionError("an accepted verdict carries a contract")
     if draft.varies or manifest.varies:
@@ -86,14 +74,12 @@ async def _compare_with(
     sounds_alike = likeness(*words) >= LIKE_WORDS
     if names is None or not (draft.grants.is_pure or sounds_alike):
         return None  # the stand-ins of a rehearsal give many tools the same results
-    comparison = await _compare(
-        draft, proved.verdict.lock, contract.input_schema, known, names, library, rehearsal
-    )
+    comparison = await _compare(draft, verdict.lock, contract.input_schema, known, names, library, rehearsal)
     name, version = manifest.name, manifest.version
     if comparison.is_same:
         where = "" if draft.grants.is_pure else " in rehearsal"
         why = f"same results on {comparison.alike} inputs{where}{describe_renaming(names)}"
-        if not is_lower(manifest.trust, than=proved.trust):
+        if not is_lower(manifest.trust, than=verdict.report.trust):
             return Exists(tool=name, version=version, why=why)
         differs = (
             f"{name} gives the {why}, but is only {manifest.trust}: send this code again as {name} "
@@ -126,7 +112,10 @@ async def _compare(
     ]
     examples = [*draft.examples, *theirs]
     mine = await prepare_tool(draft, lock, {name: name for name in names}, rehearsal)
-    other = await prepare_published_tool(known, names, library, rehearsal)
+    # the other has the packages that it was locked to in this kind of sandbox
+    manifest = known.manifest
+    known_lock = library.tools.lock_in(manifest.name, manifest.version, rehearsal.sandbox.kind) or known.lock
+    other = await prepare_tool(known.draft, known_lock, names, rehearsal)
     comparison = Comparison(mine, other, ShownRange(examples, schema).covers)
     await comparison.compare_on([example.arguments for example in examples])
     if comparison.is_over:

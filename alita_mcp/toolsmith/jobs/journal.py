@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-from pydantic import ValidationError
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.models.roles import Models, Role
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Published
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
-from alita_mcp.values import Usage
 
 EVENT = "synthesis"
 JOURNALLED = {"status", "stage", "reason", "trust", "breaks", "kept"}
@@ -78,16 +75,3 @@ async def journal_synthesis(
         record.detail |= request.client.journal_detail
         with anyio.move_on_after(PATIENCE_S, shield=True):
             await library.record(EVENT, record.tool, record.detail, record.version)
-
-
-def usages_by_tool(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Usage]]:
-    """What each tool cost, from journal rows with `name` and `detail`; an empty name stands for no tool.
-
-    That includes attempts that were made under its name and published nothing.
-    """
-    found: defaultdict[str, list[Usage]] = defaultdict(list)
-    for row in rows:
-        if spent := (row.get("detail") or {}).get("usage"):
-            with suppress(ValidationError):
-                found[row.get("name") or ""].append(Usage.model_validate(spent))
-    return dict(found)

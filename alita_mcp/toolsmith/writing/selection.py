@@ -11,7 +11,7 @@ from alita_mcp.library.versions.files import mark_of
 from alita_mcp.toolsmith.failures import describe_hidden_failure, shows
 from alita_mcp.toolsmith.requests.modes import Width
 from alita_mcp.toolsmith.requests.outcomes import Rejected, rejection
-from alita_mcp.toolsmith.writing.candidate_sampler import CandidateCode
+from alita_mcp.toolsmith.writing.draws import CandidateCode
 from alita_mcp.values import Agreement, Check, DroppedTest, Example, Stage, Trust, Usage, VerificationReport
 from alita_mcp.verification.agreement import (
     ENOUGH,

@@ -226,6 +226,8 @@ async def test_what_is_damaged_is_passed_over_and_written_again(home: Path) -> N
     for place in (home / FOLDER / "program").iterdir():
         place.write_bytes(place.read_bytes()[:50])
     (home / FOLDER / "fact" / "link.json").symlink_to(home / "elsewhere")
+    (home / FOLDER / "fact" / "folder.json").mkdir()
+    os.mkfifo(home / FOLDER / "fact" / "pipe.json")
     assert await memory.recall(SUM) == Recalled()
     assert await counts(memory) == {"fact": 1}
     await memory.remember(summed())
