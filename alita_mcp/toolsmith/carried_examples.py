@@ -21,7 +21,7 @@ from alita_mcp.verification.agreement import CANNOT_RUN, Prepared, prepare_draft
 from alita_mcp.verification.comparison import same_result
 from alita_mcp.verification.examples.suite import expectation_of, own_examples
 from alita_mcp.verification.findings import cut_arguments, fail_check
-from alita_mcp.verification.json_schema import validate_arguments
+from alita_mcp.verification.json_schema import check_arguments
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 MAX_NAMED = 20
@@ -76,7 +76,7 @@ async def carry_over_examples(
     held_texts = set(map(canonical_example, held))
     new = [example for example in draft.examples if canonical_example(example) not in held_texts]
     whole = draft.model_copy(
-        update={"examples": (*held, *new), "recorded": _combine_records(draft, replaced, new)}
+        update={"examples": (*held, *new), "recorded": _combine_records(draft, replaced)}
     )
     shown = tuple(
         Broken(
@@ -99,7 +99,7 @@ async def _find_broken(
     fitting = []
     for example in examples:
         try:
-            validate_arguments(prepared.contract.input_schema, example.arguments)
+            check_arguments(prepared.contract.input_schema, example.arguments)
         except InvalidArguments as misfit:
             what = f"its arguments do not fit the new signature: {misfit.message}"
             case, expected = cut_arguments(example.arguments), expectation_of(example)
@@ -167,16 +167,15 @@ def is_decided_by(own: Sequence[Example], example: Example) -> bool:
     return any(each.check is None and has_arguments(each, example.arguments) for each in own)
 
 
-def _combine_records(draft: Draft, replaced: StoredVersion, new: Sequence[Example]) -> Recorded | None:
+def _combine_records(draft: Draft, replaced: StoredVersion) -> Recorded | None:
     """The record of an update that keeps the replaced version's examples: no new version confirms them."""
-    before = without_confirmed(own_examples(draft, draft.examples), replaced.report.recorded)
-    now = draft.recorded
-    if now is None:
-        return before
-    # an example that somebody vouched for in the version before is not merely recorded
-    marks = set(map(mark_of, new))
-    now = now.model_copy(update={"examples": tuple(mark for mark in now.examples if mark in marks)})
-    if before is None:
-        return now
-    runs = tuple(sorted({*before.runs, *now.runs}))
-    return Recorded(runs=runs, examples=tuple(dict.fromkeys((*before.examples, *now.examples))))
+    records = [each for each in (replaced.report.recorded, draft.recorded) if each is not None]
+    if not records:
+        return None
+    # what its caller sends, or somebody vouched for in the version before, is not merely recorded
+    before = replaced.report.recorded.examples if replaced.report.recorded else ()
+    own = set(map(mark_of, own_examples(draft, draft.examples)))
+    own |= set(map(mark_of, replaced.examples)) - {*before}
+    marks = dict.fromkeys(mark for each in records for mark in each.examples if mark not in own)
+    runs = sorted({run for each in records for run in each.runs})
+    return Recorded(runs=tuple(runs), examples=tuple(marks))

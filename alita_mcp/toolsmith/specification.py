@@ -29,16 +29,15 @@ from alita_mcp.verification.code.function import check_name
 from alita_mcp.verification.examples.conditions import read_condition
 from alita_mcp.verification.examples.suite import fit_examples
 from alita_mcp.verification.findings import ContractError
-from alita_mcp.verification.json_schema import validate_arguments
+from alita_mcp.verification.json_schema import check_arguments
 
 MAX_ASSUMED = 5
 MAX_ASSUMED_LINE = 200
 MAX_RULE = 500
 """Longest rule of a specification."""
 MAX_RULES = 30
-MAX_ENTRIES = 50
-"""So many that a planner wrote are looked at; of each so many characters."""
 MAX_READ = 1_000
+"""So many characters of a line that a planner wrote are looked at."""
 TELLING = 4
 """Fewer words than these may stand in any rule by chance."""
 _SIGN = re.compile(r"[^\w\s.,;:'\"`]")
@@ -48,7 +47,7 @@ _TAG = re.compile(r"<(?=[\s/]*[a-z!?])", re.IGNORECASE)
 def read_assumed(raw: Any) -> tuple[str, ...]:
     """Reads what a planner wrote as `assumed`, each entry as `name: what holds`, without what is no plain line."""
     found: dict[str, None] = {}
-    for entry in raw[:MAX_ENTRIES] if isinstance(raw, list | tuple) else ():
+    for entry in raw[: 2 * MAX_RULES] if isinstance(raw, list | tuple) else ():
         if not isinstance(entry, str):
             continue
         # a stranger's words on one line, without hidden characters and without what could open or close a tag
@@ -281,7 +280,7 @@ def _texts(raw: Any) -> list[str]:
 def fits(arguments: dict[str, JsonValue], contract: ToolContract) -> bool:
     """Whether a tool of this contract can be called with these arguments."""
     try:
-        validate_arguments(contract.input_schema, arguments)
+        check_arguments(contract.input_schema, arguments)
     except InvalidArguments:
         return False
     return True

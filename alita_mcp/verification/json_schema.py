@@ -44,15 +44,25 @@ def validate_arguments(schema: Schema, arguments: dict[str, Any]) -> dict[str, A
     Raises:
         InvalidArguments: they do not fit; the message lists up to five problems, each with its path.
     """
-    problems = _problems(schema, arguments, strict_integers=True)
-    if problems:
+    try:
+        check_arguments(schema, arguments)
+    except InvalidArguments:
         arguments = _as_meant(schema, arguments)
-        problems = _problems(schema, arguments, strict_integers=True)
+        check_arguments(schema, arguments)
+    return arguments
+
+
+def check_arguments(schema: Schema, arguments: dict[str, Any]) -> None:
+    """Checks arguments as a tool's code gets them.
+
+    Raises:
+        InvalidArguments: as `validate_arguments`.
+    """
+    problems = _problems(schema, arguments, strict_integers=True)
     if not problems and not is_unicode(arguments):
         problems = ["a text holds half of a surrogate pair, which is not Unicode"]
     if problems:
         raise InvalidArguments(encodable("; ".join(problems)) + ".", hint=SEE_SCHEMA)
-    return arguments
 
 
 def _as_meant(schema: Schema, value: Any) -> Any:

@@ -45,7 +45,7 @@ TOOLS = [name for name in CALLS if name != "filed"]
 RIGHT = {
     "vowel_share": ("0.29", "0.286"), "repeat_rows": ('["ab", "ab"]',), "reviewed": ("8",),
 }  # fmt: skip
-BOUNDED = ("runs", "code-runs", "tasks", "code_approvals")
+BOUNDED = ("runs", "code-runs", "tasks", "code_approvals", "memory")
 """Folders whose unfinished files go later: when there are too many or, of code that asks, after a minute."""
 REFUSALS = ("was deleted", "is disabled", "nobody approved")
 Model = dict[str, Any]
@@ -291,8 +291,8 @@ def check(home: Path, before: Model, acts: list[Act]) -> tuple[Model, list[str]]
             )
     known = {path for places in find_kinds(home).values() for path in places}
     for path in home.rglob("*"):
-        # what an unfinished publishing left whole, and what the next change of the memory removes
-        if path.relative_to(home).parts[0] in ("set-aside", "memory.sqlite3-journal"):
+        # what an unfinished publishing left whole
+        if path.relative_to(home).parts[0] == "set-aside":
             continue
         is_unfinished = path.suffix in (".part", ".new") and path.relative_to(home).parts[0] in BOUNDED
         if (path not in known and not is_unfinished) or path.name[0] == "." or path.parent.name == "owners":

@@ -209,6 +209,10 @@ async def test_arguments_are_checked_before_anything_runs() -> None:
     assert check.message.startswith("example 2: arguments do not fit the signature")
     assert "did you mean 'text'" in check.message
     assert check.case == {"txt": "a"}
+    for meant in ({"text": None}, {"text": "a", "times": "2"}, {"text": "a", "times": None}):
+        assert (
+            "do not fit" in (await unrun(SHOUT_EXAMPLES[0], {"arguments": meant, "expected": "A!"})).message
+        )
 
 
 async def test_an_expected_value_that_the_function_never_returns_is_found_before_anything_runs() -> None:

@@ -100,7 +100,6 @@ class Jobs:
         self._tasks = tasks
         self._at_once = at_once
         self._slots = anyio.CapacityLimiter(at_once)
-        self._parking = anyio.CapacityLimiter(MAX_PARKED)
         self._jobs: dict[str, Job[Any]] = {}
 
     def start(
@@ -134,7 +133,7 @@ class Jobs:
                 f"Busy: {self._at_once} syntheses are running and {MAX_QUEUED} are waiting.",
                 hint="Try again when one has ended.",
             )
-        slots = self._parking if parked else self._slots
+        slots = None if parked else self._slots
         return self._begin(Job[T](key=key, owner=owner, person=person, parked=parked), work, slots)
 
     def find_by_key(

@@ -21,7 +21,12 @@ from alita_mcp.verification.findings import (
     fail_check,
     is_unicode,
 )
-from alita_mcp.verification.json_schema import validate_arguments, validate_result, wrap_result
+from alita_mcp.verification.json_schema import (
+    check_arguments,
+    validate_arguments,
+    validate_result,
+    wrap_result,
+)
 
 MAX_EXAMPLES = 100
 MIN_FOR_VERIFIED = 3
@@ -138,7 +143,7 @@ def _problem(
 ) -> Check | None:
     where, case = f"example {number}", cut_arguments(example.arguments)
     try:
-        validate_arguments(contract.input_schema, example.arguments)
+        check_arguments(contract.input_schema, example.arguments)
     except InvalidArguments as wrong:
         fix = "Name and type the arguments like the function's parameters, or change the function."
         message = f"{where}: arguments do not fit the signature: {wrong.message}"

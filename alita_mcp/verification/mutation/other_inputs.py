@@ -18,7 +18,7 @@ from alita_mcp.verification.comparison import bare_kinds_of, same_result
 from alita_mcp.verification.examples.examples import Trial
 from alita_mcp.verification.examples.trials import RehearsedDraft
 from alita_mcp.verification.findings import json_key
-from alita_mcp.verification.json_schema import validate_arguments
+from alita_mcp.verification.json_schema import check_arguments
 from alita_mcp.verification.mutation.generated_inputs import constants_in, dictionary_inputs, mutate_inputs
 
 Arguments = dict[str, Any]
@@ -63,7 +63,7 @@ class OtherInputs:
         made += dictionary_inputs(schema, constants_in(draft.code), seed, DICTIONARY // share)
         for each in made:
             with suppress(InvalidArguments):
-                validate_arguments(schema, each)
+                check_arguments(schema, each)
                 inputs[json_key(each)] = each
         draw = random.Random(seed)  # noqa: S311 - nothing here is secret
         self._inputs = draw.sample(list(inputs.values()), len(inputs))

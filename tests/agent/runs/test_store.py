@@ -307,6 +307,18 @@ async def test_a_disk_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path)
     assert await runs.events(RUN) == []
 
 
+async def test_events_of_an_earlier_version_name_the_agent_that_took_a_step(
+    runs: StoredRuns, folder: Path
+) -> None:
+    await a_run(runs)
+    place = folder / RUN / "events.jsonl"
+    place.write_text(place.read_text().replace('"number":', '"agent":"1","number":'))
+    assert len(await runs.events(RUN)) == 2
+    solution = await runs.solution(RUN)
+    assert solution is not None
+    assert solution.steps[0].observation == "42"
+
+
 async def test_a_run_of_an_earlier_version_is_the_users_and_a_person_sees_all(folder: Path) -> None:
     """What an owner reaches of another: tests/server/test_owners.py."""
     runs = StoredRuns(folder)
