@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from alita_mcp.errors import LibraryError
+from alita_mcp.machine import unusable
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -46,7 +47,7 @@ def hold_lock(path: Path, timeout_s: float) -> Iterator[None]:
     """Holds a lock file while the block runs.
 
     Raises:
-        LibraryError: another process did not release it in time.
+        LibraryError: another process did not release it in time, or it is no file that can be locked.
     """
     from filelock import Timeout
 
@@ -56,6 +57,8 @@ def hold_lock(path: Path, timeout_s: float) -> Iterator[None]:
         raise LibraryError(
             f"{path} has been locked by another process for {timeout_s:g} s.", hint="Try again in a moment."
         ) from busy
+    except OSError as error:
+        raise unusable(path, error) from error
     with lock:
         yield
 

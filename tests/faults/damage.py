@@ -181,9 +181,9 @@ def state_of(seen: Seen, name: str) -> dict[str, Any]:
 
 
 def names_damage(text: str, done: Damage) -> bool:
-    """Whether a message names a damaged path; SQLite names the catalogue where its log is damaged."""
-    names = (Path(each).name.removesuffix("-wal").removesuffix("-shm") for each in done.touched)
-    return any(name in text for name in names)
+    """Whether a message names a damaged path, or the setting that leads to it."""
+    names = [Path(each).name for each in done.touched]
+    return any(name in text for name in names) or ("secrets.json" in names and "ALITA_SECRETS_FILE" in text)
 
 
 def find_problems(before: Seen, after: Seen, done: Damage) -> list[str]:
@@ -279,6 +279,8 @@ def find_lost_files(pristine: Path, home: Path, done: Damage) -> list[str]:
         ):
             continue
         is_same = (home / name).is_file() and (home / name).read_bytes() == each.read_bytes()
-        if not is_same and not (each.name == DECISIONS_FILE and (home / name).is_file()):
+        # decisions follow the catalogue, and a tool whose evidence was lost with it is proved again
+        renewed = ("manifest.json", "report.json") if done.touches("library.sqlite3") else ()
+        if not is_same and not (each.name in (DECISIONS_FILE, *renewed) and (home / name).is_file()):
             problems.append(f"{name} was whole and is lost or changed")
     return problems

@@ -143,6 +143,18 @@ async def test_a_home_that_is_a_file_is_an_error_with_a_hint(tmp_path: Path) -> 
     assert (tmp_path / "home").read_text() == "mine"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="named pipes")
+@pytest.mark.parametrize("name", ["library.lock", "library.sqlite3-shm"])
+async def test_what_is_no_file_of_a_library_is_named(home: Path, name: str) -> None:
+    async with opened(home):
+        pass
+    (home / name).unlink(missing_ok=True)
+    os.mkfifo(home / name)
+    with pytest.raises(LibraryError, match=name):
+        async with opened(home):
+            pass
+
+
 async def test_a_home_whose_tools_are_gone_quarantines_nothing(home: Path) -> None:
     async with opened(home) as library:
         await library.publish(accepted(), expected_version=0)

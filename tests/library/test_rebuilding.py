@@ -113,6 +113,18 @@ async def test_a_catalogue_that_is_older_keeps_what_it_knows_and_gives_back_no_g
         assert not library.entry("granted_tool").approved
 
 
+async def test_an_older_catalogue_is_noticed_though_the_record_of_the_home_is_lost(home: Path) -> None:
+    async with opened(home) as library:
+        await library.publish(accepted(), expected_version=0)
+    shutil.copy(home / "library.sqlite3", home / "copy")
+    async with opened(home) as library:
+        await library.disable("slugify")
+    bring_back(home)
+    (home / "home.json").unlink()
+    async with opened(home) as library:
+        assert library.entry("slugify").state == "disabled"
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("decision", ["disable", "delete", "pin"])
 @pytest.mark.parametrize("step", DECISION_STEPS)

@@ -190,6 +190,8 @@ REFUSED = {
     "library tools": ([ran("from alita_tools import a\na(1)", 1)], "tools of the library"),
     "no result": ([ran("a = 1"), ran("a = 2")], "printed nothing"),
     "a repr": ([ran("a", "<x>", result_kind="repr", arguments={"a": 1})], "not JSON"),
+    "a part": ([ran("a", "<x>", result_kind="cut", arguments={"a": 1})], "too large"),
+    "cut output": ([ran("a", None, stdout="x" * 70_000, arguments={"a": 1})], "more than is kept"),
     "two results": ([ran(f"n = {n}\nn", result) for n, result in ((1, 1), (1, 2), (2, 2))], "different results"),
     "many": ([ran(f"({', '.join(str(n + m) for m in range(0, 44, 2))})", 1) for n in (1, 2)], "at most 20"),
 }  # fmt: skip

@@ -92,7 +92,7 @@ async def test_what_a_step_makes_the_next_one_finds(sandbox: Sandbox) -> None:
         assert await step.result("open('kept.txt').read() * n") == "xxxxxxx"
         failed = await step("n = 8\nprint('so far')\n1 / 0")
         assert (failed.status, failed.error_type, failed.stdout) == ("error", "ZeroDivisionError", "so far\n")
-        assert 'File "script.py", line 3' in failed.trace
+        assert 'File "script-5.py", line 3' in failed.trace
         assert await step.result("n") == 8
         assert (await step("n", "two")).error_type == "NameError"
 
@@ -134,7 +134,7 @@ async def test_a_flood_ends_its_step_and_not_the_session(sandbox: Sandbox) -> No
         flood = await step(
             "while True:\n    try:\n        print('x' * 1000)\n    except Exception:\n        pass"
         )
-        assert (flood.error_type, len(flood.stdout)) == ("OutputFlood", 64 << 10)
+        assert (flood.error_type, flood.stdout[64 << 10 :][:3]) == ("OutputFlood", "… (")
         assert await step.result("kept") == 1
         assert (await step("print('y')")).stdout == "y\n"
 

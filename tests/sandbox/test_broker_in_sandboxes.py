@@ -63,7 +63,7 @@ def library_files() -> dict[str, bytes]:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    return {path.name: path.read_text() for path in folder.iterdir()}
+    return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}  # not the home
 
 
 class BrokerContract:

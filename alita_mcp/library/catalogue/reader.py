@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sqlite3
 import threading
 from collections import OrderedDict
@@ -240,9 +241,17 @@ def translate_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         if is_of_the_disk(error):
-            raise unusable(path, error) from error
+            raise unusable(_find_unusable(path), error) from error
         hint = "Another process holds it; try again." if "locked" in str(error) else HINT
         raise LibraryError(f"The catalogue {path} cannot be used: {error}.", hint=hint) from error
+
+
+def _find_unusable(path: Path) -> Path:
+    """The file of SQLite that is none, or not this user's to read and write: the database, its log or its index."""
+    for place in (path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-shm", "-journal")):
+        if os.path.lexists(place) and not (place.is_file() and os.access(place, os.R_OK | os.W_OK)):
+            return place
+    return path
 
 
 @contextmanager

@@ -334,8 +334,11 @@ class Store:
         # 1. The catalogue was just made: the home is new, or the catalogue is lost.
         # 2. It is older than what lies beside the tools: somebody brought back a copy, or its log is lost.
         # 3. It is as new, as after every end of a process, however it died.
-        kept, last = read_home_number(self.home) or 0, self.reader.changes().standing
+        kept, last = read_home_number(self.home), self.reader.changes().standing
         is_new = not self.catalogue.journal(1, "created")
+        if kept is None:  # the home's record is lost, too
+            beside = look_through(self.files.root, self.catalogue.list_known_versions(), -1).decisions
+            kept = max((each.number for each in beside), default=0)
         if not is_new and kept <= last:
             return
         for claim in self.catalogue.claims():

@@ -30,7 +30,7 @@ def main(_source: int, options: dict[str, Any]) -> None:
         install_filter()
         os.umask(0o077)
         loop = Loop()
-        tool = WarmTool(loop, options)
+        tool = WarmTool(loop, options, attestation)
 
         def on_child_signal(_events: int) -> None:
             try:
@@ -45,7 +45,6 @@ def main(_source: int, options: dict[str, Any]) -> None:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(signalled, warn_on_full_buffer=False)
         loop.watch(wake, on_child_signal)
-        tool.attest(attestation)
         loop.run()
     except BaseException as problem:
         sys.stderr.write(f"supervisor: {type(problem).__name__}: {problem}"[:2000])

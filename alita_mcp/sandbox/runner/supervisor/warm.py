@@ -33,7 +33,7 @@ _CLEAN = json.dumps({"clean": True}).encode()
 class WarmTool:
     """A tool that is loaded and runs one call at a time; the next call's child is forked ahead."""
 
-    def __init__(self, loop: Loop, options: dict[str, Any]) -> None:
+    def __init__(self, loop: Loop, options: dict[str, Any], attestation: dict[str, object]) -> None:
         self._loop = loop
         self._link = HostLink(loop, bytes.fromhex(options["token"]), self._on_frame)
         self._reaper = Reaper()
@@ -52,21 +52,19 @@ class WarmTool:
         """Counted as the first call's."""
         self._serves_once = False
         """Whether the next call would share something with this one."""
+        self._has_served = self._is_lost = False
         self._deadline = 0.0
         self._oom_before: int | None = None
         """How often the kernel had killed for want of memory when the last order came."""
         self._output = Output(0, 0)
         self._asked = 0
         self._unanswered = 0
+        self._link.send_json(Kind.HELLO, attestation)
 
     @property
     def _files(self) -> int:
         limit: int = self._order["options"]["limits"]["scratch_files"]
         return limit
-
-    def attest(self, attestation: dict[str, object]) -> None:
-        """Says hello."""
-        self._link.send_json(Kind.HELLO, attestation)
 
     def _on_frame(self, frame: Frame) -> None:
         if frame.kind == Kind.PAYLOAD:
@@ -102,8 +100,11 @@ class WarmTool:
         if self._tunnel is not None:
             self._tunnel.admits = True
         self._deadline = time.monotonic() + self._order["wall_seconds"] - self._load_seconds
-        self._watch()
-        self._begin()
+        if self._is_lost:
+            self._on_zygote_lost()
+        else:
+            self._watch()
+            self._begin()
 
     def on_child_signal(self) -> None:
         """A process died or was stopped."""
@@ -144,15 +145,19 @@ class WarmTool:
         self._link.send_json(Kind.LOADED, {"status": "ok", "seconds": self._load_seconds})
 
     def _on_zygote_lost(self) -> None:
-        # 1. Between two calls: the host takes another sandbox for the next one.
-        # 2. While a child of it works: that one may end in peace.
-        # 3. While a call waits for its child: it has failed.
-        if not self._running:
-            self._die()
-        elif self._arguments is not None:
+        # 1. While a child of it works: that one may end in peace.
+        # 2. While a call waits for its child: it has failed.
+        # 3. Between two calls: the host takes another sandbox for the next one.
+        # 4. Before the first call: that is the import's fault, and would be in every sandbox, so the call hears of it.
+        if self._running and self._arguments is not None:
             message = "the process that imported the module died"
             ended = {"status": "crashed", "signal": int(signal.SIGKILL), "message": message}
             self._finish({"status": "memory"} if self._lacks_memory() else ended)
+        elif not self._running and self._has_served:
+            self._die()
+        elif not self._running:
+            self._is_lost = True
+            self._loop.quiet()
 
     def _prepare(self, zygote: Zygote) -> None:
         largest = max(self._order["result_bytes"] + HEADER_BYTES, MAX_PAYLOAD)
@@ -275,6 +280,7 @@ class WarmTool:
         self._reaper.forget_all_but(zygote.pid)
         self._prepare(zygote)
         self._wipe_scratch()
+        self._has_served = True
         self._link.send(Kind.CLEAN, 0, _CLEAN)
 
     def _wipe_scratch(self) -> None:

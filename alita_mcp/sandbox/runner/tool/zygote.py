@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import gc
 import json
 import os
@@ -52,8 +51,9 @@ def main(source: int, options: dict[str, Any]) -> None:
 
         # 2. Its import.
         os.environ.update(dict.fromkeys(_SINGLE, "1"))
-        compiled = functools.partial(compile, code, failures.FILE, "exec", dont_inherit=True)
-        function, failed = calling.import_tool(code, options["function"], lambda _module: compiled())
+        function, failed = calling.import_tool(
+            code, options["function"], lambda _module: compile(code, failures.FILE, "exec", dont_inherit=True)
+        )
         child.caller.flush()
         if failed:
             _say(control, failed)
