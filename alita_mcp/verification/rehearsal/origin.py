@@ -129,13 +129,12 @@ class OriginStream(ByteStream):
 
     async def send(self, item: bytes) -> None:
         """Takes more bytes of the request; what follows it is dropped."""
-        if not self._answered.is_set() and (response := self._take(item)) is not None:
-            self._response = response
-            self._answered.set()
+        if item:
+            self._take(item)
 
     async def send_eof(self) -> None:
         """Marks the end of the request, complete or not."""
-        await self.send(b"")
+        self._take(b"")
 
     async def receive(self, max_bytes: int = 65_536) -> bytes:
         """The next bytes of the response, once the request is there.
@@ -153,16 +152,22 @@ class OriginStream(ByteStream):
         """Closes the connection."""
         await self.send_eof()
 
-    def _take(self, data: bytes) -> bytes | None:
+    def _take(self, data: bytes) -> None:
+        if not self._answered.is_set() and (response := self._answer(data)) is not None:
+            self._response = response
+            self._answered.set()
+
+    def _answer(self, data: bytes) -> bytes | None:
         # The request is (1) not whole yet, (2) too large, (3) answered, or (4) not HTTP.
         with suppress(h11.RemoteProtocolError, ValueError):
             self._connection.receive_data(data)
             while (event := self._connection.next_event()) is not h11.NEED_DATA:
                 if isinstance(event, h11.Request):
                     self._head = event
-                elif isinstance(event, h11.Data) and len(self._body) <= MAX_REQUEST:
-                    self._body += event.data
                 elif isinstance(event, h11.Data):
+                    self._body += event.data
+                    if len(self._body) <= MAX_REQUEST:
+                        continue
                     return _encode_response(StandInResponse(b"too large\n", status=413), "GET")
                 elif self._head is not None and isinstance(event, h11.EndOfMessage):
                     return _response_bytes(self._head, bytes(self._body))
