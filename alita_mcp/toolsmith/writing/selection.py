@@ -79,7 +79,8 @@ def judge(current: Round) -> Selection | NoSelection:
     """Selects the majority's candidate, else one that passes nearly all tests, or says why there is none."""
     matrix = current.matrix
     barred = current.own_example_failures
-    decision = accept(matrix.as_matrix(barred))
+    unbarred = [None if number in barred else row for number, row in enumerate(matrix.rows)]
+    decision = accept(unbarred, matrix.suites)
     if decision.chosen is not None:
         row = matrix.rows[decision.chosen]
         contradicting = [
