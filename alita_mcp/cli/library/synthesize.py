@@ -29,7 +29,7 @@ EXIT_STATUSES = {
 """Those of the outcomes that are not failures."""
 DETAILS = {
     "to_raise_trust": "to raise", "rests_on": "rests on", "case": "case", "expected": "expected", "got": "got",
-    "trace": "|", "breaks": "breaks", "kept": "kept", "assumed": "assumed", "differs": "not", "questions": "question",
+    "trace": "|", "breaks": "breaks", "kept": "kept", "assumed": "assumed", "differs": "not",
     "fix": "fix",
 }  # fmt: skip
 """What an outcome may say besides, in this order → its label."""

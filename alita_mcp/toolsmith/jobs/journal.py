@@ -36,10 +36,8 @@ class SynthesisRecord:
 
     def set_outcome(self, outcome: Outcome) -> None:
         """Keeps what the journal says of an outcome."""
-        self.detail = outcome.model_dump(mode="json", include=JOURNALLED)
-        for optional in ("breaks", "kept"):
-            if not self.detail.get(optional):
-                self.detail.pop(optional, None)
+        detail = outcome.model_dump(mode="json", include=JOURNALLED)
+        self.detail = {key: value for key, value in detail.items() if value or key not in ("breaks", "kept")}
         if isinstance(outcome, Published | Exists):
             self.tool = outcome.tool
         if isinstance(outcome, Published):
