@@ -19,7 +19,7 @@ Fields = Mapping[str, Any]
 ASSUMED = 160
 """So many characters say in a text what was assumed; the structured result holds all of it."""
 LEAST = 200
-"""So many characters say what was made or waits for approval, and what is asked, however long what follows is."""
+"""So many characters say what was made or waits for approval, however long what follows is."""
 _VISIBLE = {
     "now": "it appears in your tool list as soon as you refresh it",
     "after reconnect": "it appears in your tool list after you reconnect",
