@@ -53,7 +53,7 @@ async def run(
                 answer = await app.run_tool(name, values, version)
         data = decode_image(answer.result.value) if answer.is_image else b""
         if out is not None and out.suffix == ".png" and data and answer.result.value["format"] == "svg":
-            data = await app.draw_svg(answer) or b""
+            data = await app.calls.draw_svg(answer) or b""
             if not data:
                 hint = f"Name a file that ends in .svg: --out {out.with_suffix('.svg')}."
                 raise UsageError(f"Nothing here draws the SVG that {name} returned.", hint=hint)
