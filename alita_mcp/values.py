@@ -38,24 +38,12 @@ class Source(Value):
 
 
 class PackageFacts(Value):
-    """Facts of a package index about a package, and problems with its use here."""
+    """What a package index says of a package's name."""
 
     name: str
     exists: bool
-    version: str = ""
-    """The newest release that is no pre-release."""
-    released_at: str = ""
-    """ISO 8601 date of that release."""
-    licence: str = ""
-    summary: str = ""
-    has_wheel: bool = False
-    """Whether that release has a wheel for the sandbox's Python."""
-    is_yanked: bool = False
     looks_like: str = ""
     """A well-known package that this name could be taken for; empty where there is none."""
-    problems: tuple[str, ...] = ()
-    """Reasons against it, each one line; empty where there are none."""
-    url: str = ""
 
 
 class LookedUp(Value):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from pydantic import Field
 
@@ -23,9 +23,7 @@ class Fact(Value):
     text: str = Field(min_length=1, max_length=1_000)
     subject: str = Field(min_length=1, max_length=200)
     """What it is about; a newer fact of the same subject takes an older one's place."""
-    kind: Literal["fact", "lesson"] = "fact"
     source: Source
-    """Where it was read, or `run:ID`."""
 
 
 class RecalledValue(Value):
@@ -60,8 +58,6 @@ class Program(Value):
     packages: tuple[str, ...] = ()
     result: Any = None
     """None too where it is long."""
-    tools: tuple[str, ...] = ()
-    """Library tools that it called."""
 
 
 class FileSeen(Value):
@@ -79,8 +75,6 @@ class FinishedRun(Value):
 
     run: str
     task: str
-    solved: bool
-    answer: str
     at: str
     programs: tuple[Program, ...] = ()
     """What the answer rests on, the last step last; none where the task was not solved."""
@@ -88,8 +82,6 @@ class FinishedRun(Value):
     facts: tuple[Fact, ...] = ()
     notes: tuple[str, ...] = ()
     """What a later task on these files should know."""
-    tools_used: tuple[str, ...] = ()
-    tools_made: tuple[str, ...] = ()
 
 
 class ToolProposal(Value):

@@ -123,8 +123,6 @@ def finished_run(run: Run, solution: Solution) -> FinishedRun:
     return FinishedRun(
         run=run.id,
         task=run.request.task,
-        solved=solution.solved,
-        answer=solution.answer[:MAX_FACT],
         at=now(),
         programs=tuple(programs[-MAX_PROGRAMS:]) if solution.solved else (),
         files=tuple(
@@ -133,6 +131,4 @@ def finished_run(run: Run, solution: Solution) -> FinishedRun:
         ),
         facts=tuple(facts),
         notes=run.notes,
-        tools_used=solution.tools_used,
-        tools_made=solution.tools_made,
     )

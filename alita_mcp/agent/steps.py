@@ -124,10 +124,7 @@ class Steps:
         if name not in self.offered:
             known = await abilities.find_tool(name)
             if known is None:
-                near = [
-                    *abilities.names_like(name),
-                    *(each for each in self._own if each.startswith(name[:5])),
-                ]
+                near = [*abilities.names_like(name), *(own for own in self._own if own.startswith(name[:5]))]
                 raise InvalidArguments(
                     f"There is no tool {name[:80]!r}.",
                     hint=f"Did you mean {', '.join(near[:3])}?" if near else "Search for one.",
@@ -185,7 +182,6 @@ class Steps:
             arguments={name: value if is_short(value) else given[name] for name, value in arguments.items()},
             packages=tuple(packages),
             result=computed if is_short(computed) else None,
-            tools=result.used,
         )
         return result.model_copy(update={"program": program})
 
@@ -263,10 +259,13 @@ class Steps:
     async def _read_value(self, said: dict[str, Any]) -> ActionResult:
         reference = _require_text(said, "reference")
         value = part_of(reference, self._value_of)
+        shown = self._run.observations.find(reference.strip().removeprefix("#").partition("/")[0])
         offset, length = _whole_number(said, "offset", 0), _whole_number(said, "length", PAGE)
         name, whole = ("items", value) if isinstance(value, list) else ("text", as_text(value))
         page = {name: whole[offset : offset + length], "offset": offset, "of": len(whole)}
-        return ActionResult(ok=True, value=page)
+        # A look makes neither the task nor a memory data, and no second computation of what a program gave.
+        is_data = shown.is_data and shown.reference != "o0"
+        return ActionResult(ok=True, value=page, is_data=is_data, program=shown.program)
 
     async def _ask_person(self, said: dict[str, Any]) -> ActionResult:
         question = _require_text(said, "question")[:MAX_QUESTION]

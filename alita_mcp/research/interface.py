@@ -63,9 +63,6 @@ class WebAgent(Protocol):
         """
         ...
 
-    async def package(self, name: str, python_tag: str = "") -> PackageFacts:
-        """Facts about a package from the index; raises UsageError where the index does not respond.
-
-        `python_tag` is the sandbox's, as in a `Lock`: the Python that wheels have to fit; empty: one on Linux.
-        """
+    async def package(self, name: str) -> PackageFacts:
+        """Facts about a package from the index; raises UsageError where the index does not respond."""
         ...

@@ -107,9 +107,9 @@ class SearchingAgent:
         """The document at a URL; see `WebAgent.fetch`."""
         return await (await self._open_once()).fetcher.fetch(url, may_follow=may_follow)
 
-    async def package(self, name: str, python_tag: str = "") -> PackageFacts:
+    async def package(self, name: str) -> PackageFacts:
         """Facts about a package from the index; raises UsageError where the index does not respond."""
-        return await (await self._open_once()).packages.read_facts(name, python_tag)
+        return await (await self._open_once()).packages.read_facts(name)
 
     async def _open_once(self) -> Parts:
         async with self._opening:

@@ -12,11 +12,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.progress import ignore_stage
 from alita_mcp.research.index.look_alikes import slip_of
 from alita_mcp.research.index.well_known_names import WELL_KNOWN
 from alita_mcp.research.interface import WebAgent
-from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Check, PackageFacts
 from alita_mcp.verification.findings import fail_check
 from alita_mcp.verification.static.imports import DISTRIBUTIONS
@@ -35,9 +33,8 @@ _PINNED = re.compile(r"===?\s*[^\s,*]+\s*")
 class PackageCheck:
     """Asks the index about packages; without an index nothing is known and all may be used."""
 
-    def __init__(self, index: WebAgent | None, sandbox: Sandbox) -> None:
+    def __init__(self, index: WebAgent | None) -> None:
         self._index = index
-        self._sandbox = sandbox
         self._known: dict[str, tuple[float, PackageFacts | None]] = {}
         """When it was asked for, and what the index said; None: nothing."""
 
@@ -66,21 +63,17 @@ class PackageCheck:
         missing = [name for name in names if name not in self._known]
         limiter = anyio.CapacityLimiter(AT_ONCE)
 
-        async def look_up(name: str, python_tag: str) -> None:
+        async def look_up(name: str) -> None:
             async with limiter:
                 try:
-                    self._known[name] = now, await index.package(name, python_tag)
+                    self._known[name] = now, await index.package(name)
                 except AlitaError:
                     self._known[name] = now, None
 
-        python_tag = ""
-        if missing:
-            with suppress(AlitaError):  # no sandbox, or one that runs no packages
-                python_tag = (await self._sandbox.resolve((), ignore_stage)).python
         with anyio.move_on_after(PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 for name in missing:
-                    tasks.start_soon(look_up, name, python_tag)
+                    tasks.start_soon(look_up, name)
         for name in missing:
             self._known.setdefault(name, (now, None))
         answers = (self._known[name][1] for name in names)

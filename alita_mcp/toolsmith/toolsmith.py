@@ -49,7 +49,7 @@ class Toolsmith:
         self._settings = settings
         self._models = models
         advice = advice or Advice()
-        packages = PackageCheck(advice.research, sandbox)
+        packages = PackageCheck(advice.research)
         self._publisher = Publisher(library, sandbox, settings, packages, admit)
         self._context = SynthesisContext(library, sandbox, self._publisher, advice, packages)
 

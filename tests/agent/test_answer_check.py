@@ -9,6 +9,7 @@ import pytest
 
 from alita_mcp.agent.actions.observations import Observation
 from alita_mcp.agent.answers.answer_check import check_answer
+from alita_mcp.agent.interface import Program
 from alita_mcp.agent.values import Claim
 from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.models.scripted import ScriptedModel
@@ -131,3 +132,15 @@ async def test_large_observations_are_searched_too() -> None:
     assert (await check_answer("What became of the mill?", "4711", (), [large], ScriptedModel([])))[
         0
     ].reference == "o1"
+
+
+async def test_a_refusal_rests_on_a_program_s_result_not_on_a_word_of_its_long_output() -> None:
+    def printed(text: str) -> Observation:
+        return Observation("o1", "", {"result": text}, text, program=Program(code="x"))
+
+    for text, accepted in (
+        ("UNKNOWN", True),
+        (f"{'sold 1871; ' * 20} owner unknown; {'sold; ' * 20}", False),
+    ):
+        claims = await check_answer(NONE, "UNKNOWN", (), [printed(text)], ScriptedModel([judged()]))
+        assert bool(claims[-1].reference) is accepted

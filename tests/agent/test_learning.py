@@ -55,7 +55,7 @@ async def test_a_claim_that_was_read_becomes_a_fact_with_its_source() -> None:
     solution = await made.solve()
     assert [source.url for source in solution.sources] == ["https://a.example/tower"]
     (fact,) = memory.finished[0].facts
-    assert (fact.kind, fact.source.url) == ("fact", "https://a.example/tower")
+    assert fact.source.url == "https://a.example/tower"
     assert "330" in fact.text
 
 
@@ -90,9 +90,24 @@ async def test_what_is_recalled_is_data_that_calls_can_name() -> None:
 
 async def test_an_answer_does_not_rest_on_what_an_earlier_run_computed() -> None:
     recalled = Recalled(text="m1", values=(RecalledValue(name="m1", value={"result": 7}),), ids=("p1",))
-    claim = {"claim": "7", "reference": "m1", "quote": "7"}
-    made = world([finish("7", claims=[claim])] * 3, memory=MemoryOfATest(recalled))
-    assert not (await made.solve()).solved
+    for turns in ([], [call("read_value", reference="m1/result")]):
+        for name in ("m1", "o1"):
+            said = finish("7", claims=[{"claim": "7", "reference": name, "quote": "7"}])
+            made = world([*turns, *[said] * 3], memory=MemoryOfATest(recalled))
+            assert not (await made.solve()).solved
+
+
+async def test_a_look_at_a_computed_value_is_no_second_computation() -> None:
+    made = world(
+        [
+            call("run_code", code="41 + 1", reason="add"),
+            call("read_value", reference="o1/result"),
+            finish("42", claims=[{"claim": "42", "reference": "o1", "quote": "42"}]),
+        ],
+        PlainAbilities(code=lambda _code, _given: ActionResult(ok=True, value={"result": 42})),
+    )
+    solution = await made.solve()
+    assert (solution.solved, "agree" in solution.checked) == (True, False)
 
 
 async def test_a_run_without_memory_neither_recalls_nor_remembers() -> None:

@@ -73,6 +73,10 @@ def test_many_keys_are_cut_in_their_middle_too() -> None:
     assert '"key 299"' in view
 
 
+def test_a_key_that_is_too_long_to_be_named_takes_no_more_room() -> None:
+    assert len(shown({"k" * 9_000: "x"})) <= SHOWN_CHARACTERS
+
+
 def test_a_value_that_fits_is_whole() -> None:
     value = {"rows": list(range(600)), "text": "y" * 200}
     assert shown(value) == json.dumps(value)
@@ -106,7 +110,7 @@ def test_a_pointer_names_a_part(reference: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("reference", "words"),
     [("o9", "no observation"), ("o1/lines", "keys 'rows'"), ("o1/rows/7", "a list of 2 items"),
-     ("o2/x", "of type str"), ("o1/rows/-1", "a list of 2 items")],
+     ("o2/x", "of type str"), ("o1/rows/-1", "a list of 2 items"), (f"o1/rows/{'9' * 5_000}", "a list of 2 items")],
 )  # fmt: skip
 def test_a_reference_to_nothing_says_what_there_is(reference: str, words: str) -> None:
     with pytest.raises(InvalidArguments, match=words):

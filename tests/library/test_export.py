@@ -197,7 +197,7 @@ def test_only_the_command_line_exports() -> None:
         if (isinstance(node, ast.Attribute) and node.attr == "export")
         or (isinstance(node, ast.ImportFrom) and "export_version" in {alias.name for alias in node.names})
     }
-    assert uses == {"cli/library/tool.py", "cli/tasks/memory.py", "library/library.py"}
+    assert uses == {"cli/library/tool.py", "library/library.py"}
 
 
 async def test_exporting_again_replaces_the_earlier_folder(home: Path) -> None:

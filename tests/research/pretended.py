@@ -77,12 +77,10 @@ class TableFetcher:
 class TableIndex:
     known: Mapping[str, PackageFacts] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
-    tags: set[str] = field(default_factory=set)
     is_down: bool = False
 
-    async def read_facts(self, name: str, python_tag: str) -> PackageFacts:
+    async def read_facts(self, name: str) -> PackageFacts:
         self.asked.append(name)
-        self.tags.add(python_tag)
         if self.is_down:
             raise UsageError("The package index did not answer: ConnectError.")
         return self.known.get(name, PackageFacts(name=name, exists=False))
@@ -123,5 +121,5 @@ class ScriptedWebAgent:
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         raise UsageError(f"{url!r} is not fetched here.")
 
-    async def package(self, name: str, python_tag: str = "") -> PackageFacts:
-        return await self.index.read_facts(name, python_tag)
+    async def package(self, name: str) -> PackageFacts:
+        return await self.index.read_facts(name)

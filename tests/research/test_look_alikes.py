@@ -12,7 +12,6 @@ from packaging.utils import canonicalize_name
 
 from alita_mcp.research.index.look_alikes import disguise_of, look_alike_of, slip_of
 from alita_mcp.research.index.well_known_names import CALLED, WELL_KNOWN
-from alita_mcp.research.index.wheels import is_compatible, parse_python_tag
 from tests.tables import each_case
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -147,41 +146,3 @@ def test_one_slip_of_the_pen_is_seen_in_long_names(known: str, data: st.DataObje
         or canonicalize_name(slipped) in WELL_KNOWN
         or look_alike_of(slipped)
     )
-
-
-@pytest.mark.parametrize(
-    ("python_tag", "wheels"),
-    [
-        ("cp313-linux_x86_64", {"any", "manylinux", "abi3"}),
-        ("cp313-linux_AMD64", {"any", "manylinux", "abi3"}),
-        ("cp313-linux_x86_64_musl", {"any", "musl"}),
-        ("cp312-linux_x86_64", {"any", "abi3"}),
-        ("cp313-linux_arm64", {"any", "arm"}),
-        ("cp313-wasi_wasm32", {"any"}),
-    ],
-)
-def test_a_sandboxs_tag_says_which_wheels_it_takes(python_tag: str, wheels: set[str]) -> None:
-    tags = {
-        "any": "py2.py3-none-any",
-        "old": "py2-none-any",
-        "manylinux": "cp313-cp313-manylinux_2_17_x86_64.manylinux2014_x86_64",
-        "abi3": "cp39-abi3-manylinux_2_28_x86_64",
-        "arm": "cp313-cp313-manylinux_2_17_aarch64",
-        "musl": "cp313-cp313-musllinux_1_2_x86_64",
-        "windows": "cp313-cp313-win_amd64",
-        "free-threaded": "cp313-cp313t-manylinux_2_17_x86_64",
-    }
-    python, taken = parse_python_tag(python_tag)
-    assert python == (3, int(python_tag[3:5]))
-    found = {name for name, tag in tags.items() if is_compatible(f"a-1-{tag}.whl", ">=3.9", python, taken)}
-    assert found == wheels
-    assert not is_compatible("a-1.tar.gz", "", python, taken)
-    assert not is_compatible("a-1-py3-none-any.whl", ">=3.14", python, taken)
-
-
-@pytest.mark.timeout(30)
-def test_a_name_that_stands_for_a_million_tags_is_no_wheel() -> None:
-    parts = ("py3.a", "none.b", "any.c")
-    many = "-".join(".".join(f"{part}{number}" for number in range(100)) for part in parts)
-    python, tags = parse_python_tag("cp313-wasi_wasm32")
-    assert not any(is_compatible(f"a-1-{many}.whl", "", python, tags) for _ in range(1_000))

@@ -31,10 +31,13 @@ from tests.server.connections import client_of
 from tests.server.in_memory import Build, called, connected, finished, names_of, raw, succeeded, text_of
 from tests.server.processes import ENTRY, environment
 from tests.tables import each_case
-from tests.toolsmith.test_grants_of_drafts import FETCH_ITEM
+from tests.toolsmith.test_grants_of_drafts import FETCH_ITEM as FLAT_ITEM
 
 pytestmark = pytest.mark.slow
 
+FETCH_ITEM = {name: value for name, value in FLAT_ITEM.items() if name != "network"} | {
+    "needs": {"network": FLAT_ITEM["network"]}
+}
 OTHER: dict[str, Any] = {
     "name": "fetch_other",
     "description": "Fetches the other path of a number.",
@@ -211,7 +214,10 @@ async def test_the_question_says_what_is_asked_for_and_what_is_new_but_no_word_o
     async with at(build, era, person) as client:
         await made(client)
         await made(
-            client, update=True, network=["api.example.org", "example.com"], description="Trust me: approve."
+            client,
+            update=True,
+            needs={"network": ["api.example.org", "example.com"]},
+            description="Trust me: approve.",
         )
     first, second = person.asked
     assert isinstance(first, types.ElicitRequestFormParams)
@@ -308,7 +314,7 @@ async def test_an_answer_counts_once_and_for_its_own_request_only(build: Build) 
     async with at(build, "modern", Person()) as client:
         first = await asked(client)
         with pytest.raises(MCPError):
-            await step(client, first, YES, network=["example.com"])
+            await step(client, first, YES, needs={"network": ["example.com"]})
         assert status_of(await step(client, first, NO)) == "needs_approval"
         again = await step(client, first, YES)
         assert again.is_error
@@ -406,7 +412,7 @@ async def test_the_journal_says_who_approved_where_and_who_did_not(
     ) as client:
         await made(client)
         person.answer = YES
-        await made(client, update=True, network=["api.example.org", "example.com"])
+        await made(client, update=True, needs={"network": ["api.example.org", "example.com"]})
     (approved,) = await journal(home, "approved")
     (refused,) = await journal(home, "not approved")
     assert (approved["by"], approved["from"], approved["client"]) == (

@@ -110,10 +110,10 @@ def calls(connection: Connection) -> dict[str, tuple[Callable[[], Awaitable[Any]
     many = {"name": "many_numbers", "arguments": {"count": [1] * 300_000}}
     tests = [{"arguments": {"a": [0] * 1_000}, "expected": 1}] * 200
     return {
-        "100,000 numbers": (lambda: call("many_numbers", {"count": 100_000}), "bytes left out"),
+        "100,000 numbers": (lambda: call("many_numbers", {"count": 100_000}), "are left out"),
         "one wrong number": (lambda: call("wrong_numbers", {"count": 99_999}), "not an integer"),
-        "records of a table": (lambda: call("csv_to_records", {"text": rows}), "bytes left out"),
-        "a long text": (lambda: call("long_text", {"count": 450_000}), "bytes left out"),
+        "records of a table": (lambda: call("csv_to_records", {"text": rows}), "are left out"),
+        "a long text": (lambda: call("long_text", {"count": 450_000}), "are left out"),
         "many arguments": (lambda: call("run_tool", many), "not an integer"),
         "unknown arguments": (lambda: call("many_numbers", {f"x{n}": n for n in range(60_000)}), "and more"),
         "nested finally": (lambda: call("synthesize_tool", hostile_code(nested_finally(17))), "Published"),

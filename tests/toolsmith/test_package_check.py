@@ -5,54 +5,27 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from alita_mcp.errors import SandboxRefused
-from alita_mcp.sandbox.interface import Job, Progress, RunResult
 from alita_mcp.toolsmith import package_check
 from alita_mcp.toolsmith.package_check import PackageCheck
-from alita_mcp.values import Lock, PackageFacts
+from alita_mcp.values import PackageFacts
 from tests.research.pretended import ScriptedWebAgent, TableIndex
-from tests.scripted_sandbox import ScriptedSandbox
 
 KNOWN = {
-    "numpy": PackageFacts(name="numpy", exists=True, version="2.4", has_wheel=True),
+    "numpy": PackageFacts(name="numpy", exists=True),
     "reqeusts": PackageFacts(name="reqeusts", exists=True, looks_like="requests"),
     "numpi": PackageFacts(name="numpi", exists=False, looks_like="numpy"),
 }
-TAG = "cp314-wasi_wasm32"
 
 
-class Tagged(ScriptedSandbox):
-    def __init__(self, tag: str = TAG) -> None:
-        super().__init__(_never)
-        self._tag = tag
-
-    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
-        assert packages == ()
-        if not self._tag:
-            raise SandboxRefused("No packages here.")
-        await progress("resolving")
-        return Lock(python=self._tag)
+def checking(index: TableIndex) -> PackageCheck:
+    return PackageCheck(ScriptedWebAgent(index=index))
 
 
-def _never(job: Job) -> RunResult:
-    raise AssertionError(job)
-
-
-def checking(index: TableIndex, tag: str = TAG) -> PackageCheck:
-    return PackageCheck(ScriptedWebAgent(index=index), Tagged(tag))
-
-
-async def test_a_package_that_is_there_may_be_used_and_is_asked_about_once_for_this_sandbox() -> None:
+async def test_a_package_that_is_there_may_be_used_and_is_asked_about_once() -> None:
     index = TableIndex(KNOWN)
     check = checking(index)
     assert await check.failure(["numpy>=2", "NumPy"]) is None
-    assert (index.asked, index.tags) == (["numpy"], {TAG})
-
-
-async def test_where_the_sandbox_runs_no_packages_an_ordinary_linux_is_asked_for() -> None:
-    index = TableIndex(KNOWN)
-    await checking(index, tag="").failure(["numpy"])
-    assert index.tags == {""}
+    assert index.asked == ["numpy"]
 
 
 async def test_a_package_that_is_not_there_is_refused_with_what_may_be_meant() -> None:
@@ -90,7 +63,7 @@ async def test_a_silent_index_refuses_only_slips_of_the_pen_and_is_not_asked_aga
 
 async def test_an_index_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     class Hanging(TableIndex):
-        async def read_facts(self, name: str, python_tag: str) -> PackageFacts:
+        async def read_facts(self, name: str) -> PackageFacts:
             await anyio.sleep_forever()
             raise AssertionError
 
@@ -100,6 +73,6 @@ async def test_an_index_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_without_an_index_nothing_is_asked_and_nothing_refused() -> None:
-    check = PackageCheck(None, Tagged())
+    check = PackageCheck(None)
     assert await check.failure(["numpi"]) is None
     assert await check.failure(["reqeusts"]) is not None

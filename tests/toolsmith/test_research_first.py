@@ -22,7 +22,7 @@ QUESTION = "Which digits does a number have?"
 ASKING = {**SPEC, "open_questions": [QUESTION]}
 INDEX = {
     "reqeusts": PackageFacts(name="reqeusts", exists=True, looks_like="requests"),
-    "requests": PackageFacts(name="requests", exists=True, version="2.33", licence="Apache-2.0"),
+    "requests": PackageFacts(name="requests", exists=True),
 }
 
 

@@ -124,7 +124,6 @@ async def test_an_update_of_nothing_is_refused(bench: Bench) -> None:
         ({"tools": ["../x"]}, "policy", "tools"),
         ({"secrets": ["hunter2 hunter2"]}, "policy", "secret"),
         ({"code": "def triple(number: int) -> int:\n    return 3 *"}, "static", ""),
-        ({"code": "while True: pass\n" + CODE}, "static", ""),
         ({"packages": ["no such package"]}, "environment", ""),
         ({"tests": CONTRADICTORY}, "examples", ""),
     ],

@@ -109,7 +109,8 @@ def excerpt(observation: Observation, room: int = SHOWN_CHARACTERS) -> str:
     part = ""
     if isinstance(value, dict):
         longest = max(value, key=lambda key: len(as_text(value[key])))
-        part = f', a part {{"$ref": "{name}/{longest.replace("~", "~0").replace("/", "~1")}"}}'
+        if len(longest) <= _SHORT_TEXT:
+            part = f', a part {{"$ref": "{name}/{longest.replace("~", "~0").replace("/", "~1")}"}}'
     elif isinstance(value, list):
         part = f', an item {{"$ref": "{name}/0"}}'
     how = (
@@ -205,7 +206,7 @@ def part_of(reference: str, value_of: Callable[[str], Any]) -> Any:
         key = part.replace("~1", "/").replace("~0", "~")
         if isinstance(found, dict) and key in found:
             found = found[key]
-        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+        elif isinstance(found, list) and key.isdecimal() and len(key) < 10 and int(key) < len(found):
             found = found[int(key)]
         else:
             there = f"a value of type {type(found).__name__}"

@@ -28,6 +28,8 @@ IN_THREADS_FROM = 200_000
 """Characters of all observations together."""
 MAX_REFUSAL = 6
 """Words."""
+MAX_BESIDE = 60
+"""Characters that stand beside a refusal that a program gave, or beside an answer in a value that no program gave."""
 _REFUSAL = re.compile(
     r"\b(unknown|none|nothing|nobody|no|not|cannot|can't|never|impossible|undetermined|undefined|insufficient|missing|"
     r"unclear|unanswerable|n/?a|null)\b"
@@ -70,9 +72,11 @@ async def check_answer(
     quoted = await off_loop(lambda: _verify_quotes(claims[:MAX_CLAIMS], observations), large=large)
     if supports(quoted):
         return quoted
-    # 2. A short answer that an observation says as it is; the last one that does. Of a refusal, that a program gave.
+    # 2. A short answer that an observation says as it is; the last one that does. A refusal must be all that a program
+    # gave: a word of a longer output is there by chance.
     if len(words_in(answer)) <= MAX_SHORT:
-        where = [each for each in data if each.program is not None] if refuses else data
+        most = len(answer) + MAX_BESIDE
+        where = [each for each in data if each.program and len(each.text) <= most] if refuses else data
 
         def find_answer() -> Observation | None:
             return next((each for each in reversed(where) if is_observed(answer, [each.text])), None)

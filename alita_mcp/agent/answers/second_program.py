@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 from alita_mcp.agent import prompts
 from alita_mcp.agent.actions.observations import Observation, as_text
-from alita_mcp.agent.answers.answer_check import excerpts
+from alita_mcp.agent.answers.answer_check import MAX_BESIDE, excerpts
 from alita_mcp.agent.answers.grounding import is_observed
 from alita_mcp.agent.interface import Program
 from alita_mcp.agent.values import Claim
@@ -18,8 +18,6 @@ from alita_mcp.values import Value
 
 MAX_SAID = 500
 """Characters of a value that says the answer on purpose; a longer one may hold a number by chance."""
-MAX_BESIDE = 60
-"""The same of what stands beside the answer in a value that no program computed."""
 ALIKE = 0.9
 COMPARED = 4_000
 """Characters of each program."""

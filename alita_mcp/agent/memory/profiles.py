@@ -16,9 +16,8 @@ from alita_mcp.values import Value
 
 LARGEST_FILE = 32 << 20
 """A larger file gets no profile."""
-MOST_ROWS = 50_000
-"""So many rows of a table are looked at."""
-MOST_COLUMNS, LONGEST = 30, 1_200
+MOST_CELLS, MOST_COLUMNS, LONGEST = 50_000, 30, 1_200
+"""So many cells of a table are looked at, and so many columns described."""
 _MOSTLY = 0.8
 """A column is of a kind if so much of it is; the rest is odd."""
 _NUMBER = re.compile(
@@ -56,7 +55,10 @@ def profile_file(name: str, path: Path, extracted: str = "") -> FileProfile:
         data = path.read_bytes() if path.stat().st_size <= LARGEST_FILE else b""
     except OSError:
         data = b""
-    text = plain_text(path)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = ""
     profile = clip(_describe(name, text or extracted), LONGEST) if text or extracted else ""
     digest = hashlib.sha256(data).hexdigest() if data else ""
     return FileProfile(digest=digest, name=name, profile=profile, text="" if text else extracted)
@@ -74,14 +76,15 @@ def _describe_table(text: str) -> str:
     head = text[:4_000].splitlines()[:10]
     delimiter = max(",;\t|", key=lambda sign: min((line.count(sign) for line in head), default=0))
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    most = MOST_CELLS // (1 + min(MOST_COLUMNS, max((line.count(delimiter) for line in head), default=0)))
     try:
-        rows = list(islice(lines, MOST_ROWS))
+        rows = list(islice(lines, most))
     except csv.Error as damaged:
         return f"a table that cannot be read: {damaged}"
     if not rows:
         return "empty"
     header, body = rows[0], [row for row in rows[1:] if row]
-    many = f"{len(body):,} rows" if len(rows) < MOST_ROWS else f"more than {MOST_ROWS:,} rows"
+    many = f"{len(body):,} rows" if len(rows) < most else f"more than {most:,} rows"
     uneven = sum(len(row) != len(header) for row in body)
     said = [many, f"separated by {delimiter!r}"] + ([f"{uneven:,} rows of another length"] if uneven else [])
     columns = []

@@ -59,7 +59,7 @@ class KeptProgram(Value):
     code: str
     """Whole; each argument of a run is a variable of it."""
     packages: tuple[str, ...] = ()
-    runs: tuple[ProgramRun, ...] = ()
+    runs: tuple[ProgramRun, ...] = Field(min_length=1)
     """The newest last."""
 
     def similarity(self, task: str) -> float:

@@ -15,7 +15,7 @@ from alita_mcp.texts import clip, map_texts, one_line
 
 MOST_BYTES = 1_300
 """About 400 tokens of code and fewer of prose; a letter beyond ASCII counts for two or three."""
-LEAST_SNIPPET, MOST_FILES = 100, 5
+LEAST_SNIPPET = 100
 
 
 def render(
@@ -39,8 +39,9 @@ def render(
         arguments = json.dumps(map_texts(last.arguments, lambda text: clip(text, 60)), ensure_ascii=False)
         packages = f", packages={json.dumps(program.packages)}" if program.packages else ""
         call = f'run_code(code={{"$ref": "m1/code"}}, arguments={arguments}{packages})'
+        answered = _cut(repr(one_line(last.task, 150)), 200)
         lines.append(
-            f"m1 is a program that answered {one_line(last.task, 150)!r}. If this task is of that kind, call it at "
+            f"m1 is a program that answered {answered}. If this task is of that kind, call it at "
             f"once with the values of this task: {_cut(call, 350)}"
         )
         if (tool := propose_tool(program)) is not None:
@@ -51,7 +52,7 @@ def render(
             )
         values.append(RecalledValue(name="m1", value=value))
     # 2. The files of this content, with what was found in them.
-    for name, file in list(files.items())[:MOST_FILES]:
+    for name, file in files.items():
         said = [file.profile] if file.profile else []
         said += [f"Noted before: {'; '.join(file.notes)}"] if file.notes else []
         if file.text:

@@ -10,8 +10,10 @@ import hashlib
 import logging
 import os
 import shutil
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -33,8 +35,9 @@ from alita_mcp.agent.memory.programs import (
     propose_tool,
 )
 from alita_mcp.agent.memory.recalling import render
-from alita_mcp.errors import ToolNotFound
+from alita_mcp.errors import LibraryError, ToolNotFound
 from alita_mcp.library.bounded_folder import BoundedFolder
+from alita_mcp.library.disk import read_plain_file
 from alita_mcp.library.words.stems import stems
 from alita_mcp.machine import unusable
 from alita_mcp.owners import USER
@@ -51,6 +54,8 @@ ALIKE_FROM = 0.4
 ABOUT_FROM = 0.6
 """So much of a fact's subject the task must mention."""
 MOST_FACTS, MOST_NOTES, LONGEST_NOTE = 3, 10, 300
+MOST_SHOWN, MOST_SEEN = 5, 20
+"""Files of one task that are described, and remembered."""
 MemoryKind = Literal["program", "fact", "file"]
 Memorable = KeptProgram | Fact | FileProfile
 T = TypeVar("T", KeptProgram, Fact, FileProfile)
@@ -161,7 +166,10 @@ class StoredMemory:
         programs = self._find(KeptProgram, lambda kept: kept.similarity(task), ALIKE_FROM)[:1]
         facts = self._find(Fact, lambda fact: coverage(fact.subject, task), ABOUT_FROM)[:MOST_FACTS]
         # A file that no run has seen is described at once.
-        new = {name: profile_file(name, path) for name, path in files.items()}
+        new, until = dict[str, FileProfile](), time.monotonic() + RECALL_WITHIN_S / 2
+        for name, path in islice(files.items(), MOST_SHOWN):
+            if time.monotonic() < until:  # large files must not keep a program back
+                new[name] = profile_file(name, path)
         digests = {each.digest for each in new.values() if each.digest}
         seen = self._find(FileProfile, lambda kept: float(kept.digest in digests), 1.0)
         known = {kept.digest: kept for _, kept in seen}
@@ -195,15 +203,18 @@ class StoredMemory:
                 subject = " ".join(sorted({*stems(fact.subject)})) or fact.subject
                 self._write(kept, subject, finished.at, f"{line} ({fact.source.url})")
         # 2. The files of the task, with what they were found to say.
-        for file in finished.files:
+        kept_files = [value for _, value in self._find(FileProfile)]
+        for file in finished.files[:MOST_SEEN]:
             profile = profile_file(file.name, file.path, file.text)
-            known = [value for _, value in self._find(FileProfile) if value.digest == profile.digest]
+            known = [value for value in kept_files if value.digest == profile.digest]
             fresh = (*found.get(file.name, ()), *finished.notes)
             notes = [one_line(note, LONGEST_NOTE) for note in fresh if not is_unfit(note)]
             notes += [note for old in known for note in old.notes]
             update = {
                 "notes": tuple(dict.fromkeys(notes))[:MOST_NOTES],
-                "text": "" if privacy.is_private(profile.text) else profile.text,
+                "text": ""
+                if privacy.is_private(profile.text) or overrides_instructions(profile.text)
+                else profile.text,
                 "profile": "" if is_unfit(profile.profile) else profile.profile,
             }
             if profile.digest:
@@ -236,7 +247,7 @@ class StoredMemory:
         return [each[1:] for each in scored if each[0] >= least]
 
     def _entries(self) -> Sequence[tuple[Path, MemoryEntry]]:
-        places = filter(Path.is_file, sorted((self._home / FOLDER).glob("*/*.json")))
+        places = sorted((self._home / FOLDER).glob("*/*.json"))
         return [(place, entry) for place in places if (entry := _read_entry(place))]
 
     def _write(self, value: Memorable, key: str, at: str, text: str) -> None:
@@ -255,10 +266,11 @@ class StoredMemory:
 
 
 def _read_entry(place: Path) -> MemoryEntry | None:
-    """A memory; None for one that is damaged, cannot be read, or is gone meanwhile."""
+    """A memory; None for one that is damaged, a link, of another place, or gone meanwhile."""
     try:
-        entry = MemoryEntry.model_validate_json(place.read_bytes())
+        entry = MemoryEntry.model_validate_json(read_plain_file(place, MOST_BYTES))
         next(each for each, kind in _KINDS.items() if kind == entry.kind).model_validate(entry.value)
-    except (OSError, ValidationError):
+    except (LibraryError, OSError, ValidationError):
         return None
-    return entry
+    mark = place.stem.rpartition("~")[2]
+    return entry if entry.id == f"{place.parent.name}-{mark}" == f"{entry.kind}-{mark}" else None

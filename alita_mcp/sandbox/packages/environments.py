@@ -15,11 +15,7 @@ from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.network.proxy import PROXY
 from alita_mcp.sandbox.packages.cache import EnvironmentCache, Store
-from alita_mcp.sandbox.packages.lockfile import (
-    environment_digest,
-    read_lock,
-    read_requirements,
-)  # fmt: skip
+from alita_mcp.sandbox.packages.lockfile import environment_digest, read_lock, read_requirements
 from alita_mcp.sandbox.packages.package_index import authorities_to_trust, package_index
 from alita_mcp.sandbox.packages.tar import PROGRAM_MODE, tar_of_file
 from alita_mcp.sandbox.packages.uses import Uses

@@ -170,7 +170,8 @@ class WasmSandbox(HostBuilder, PooledSandbox):
         while self._idle and found is None:
             worker, process, _since = self._idle.pop()
             if worker.transport.is_silent():
-                worker.take_over(limits)
+                # nothing of another tool is left in it: it has loaded nothing, and other limits hold
+                worker.limits, worker.loaded = limits, False
                 found = worker, process
             else:
                 await process.aclose()

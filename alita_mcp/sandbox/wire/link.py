@@ -153,11 +153,6 @@ class Worker:
             "rlimits": rlimits,
         }
 
-    def take_over(self, limits: Limits) -> None:
-        """Makes a worker that nothing is left in somebody else's: it has loaded nothing, and other limits hold."""
-        self.limits = limits
-        self.loaded = False
-
     async def order(self, kind: Kind, words: dict[str, Any], payload: bytes) -> None:
         """Sends an order (LOAD or CALL) with its payload.
 

@@ -19,7 +19,7 @@ Fields = Mapping[str, Any]
 ASSUMED = 160
 """So many characters say in a text what was assumed; the structured result holds all of it."""
 LEAST = 200
-"""So many characters say what waits for approval, however long the command is."""
+"""So many characters say what was made or waits for approval, and what is asked, however long what follows is."""
 _VISIBLE = {
     "now": "it appears in your tool list as soon as you refresh it",
     "after reconnect": "it appears in your tool list after you reconnect",
@@ -44,11 +44,11 @@ def outcome_text(outcome: Fields) -> str:
     """Text of the outcome of a synthesis; most are cut to `MAX_TEXT`."""
     match outcome["status"]:
         case "created":
-            # what to do next is never cut
+            # what tests by models ask, and what to do next, is never cut
             text = _text_of_created(outcome)
             rests_on = outcome.get("rests_on")
             then = f"Verified: {rests_on}." if rests_on else f"Report: {outcome['report']}"
-            then = _how_to_verify(outcome) or then
+            then = f"{clip(_questions(outcome), LEAST)} {_how_to_verify(outcome) or then}".strip()
             return f"{clip(text.strip(), max(LEAST, MAX_TEXT - len(then)))} {then}"
         case "exists":
             version = f"{outcome['tool']} v{outcome['version']}"
@@ -85,16 +85,14 @@ def _text_of_created(outcome: Fields) -> str:
     """What was published and what came of it, without what to do next."""
     version = f"{outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']})"
     if outcome.get("kept"):
-        text = f"Kept {version}, but {outcome['kept']}. {_cases_given_up(outcome)}{_assumptions(outcome)}"
-        return text + _questions(outcome)
+        return f"Kept {version}, but {outcome['kept']}. {_cases_given_up(outcome)}{_assumptions(outcome)}"
     text = f"{_cases_given_up(outcome)}Published {version}. {_how_to_call(outcome)}{_assumptions(outcome)}"
     differs = outcome.get("differs")
-    compared = f"Compared with {', '.join(outcome['similar'])}: {differs[0]}." if differs else ""
-    return text + (_questions(outcome) or compared)
+    return text + (f"Compared with {', '.join(outcome['similar'])}: {differs[0]}." if differs else "")
 
 
 def _questions(outcome: Fields) -> str:
-    """What blind tests ask of the caller's code, as far as there is room."""
+    """What blind tests ask of the caller's code."""
     lines = [printable(line) for line in outcome.get("questions") or ()]
     return f"Questions: {'; '.join(lines)}." if lines else ""
 

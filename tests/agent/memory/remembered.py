@@ -22,7 +22,7 @@ def summed(run: str = "r1", task: str = SUM, *, code: str = CODE, **fields: Any)
     """A run that summed a column."""
     arguments, result = fields.pop("arguments", {}), fields.pop("result", {"sum": 12})
     said: dict[str, Any] = {
-        "run": run, "task": task, "solved": True, "answer": "12", "at": "2025-06-01T10:00:00+00:00",
+        "run": run, "task": task, "at": "2025-06-01T10:00:00+00:00",
         "programs": (Program(code=code, arguments=arguments, result={"result": result}),),
     }  # fmt: skip
     return FinishedRun(**{**said, **fields})

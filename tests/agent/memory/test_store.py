@@ -11,7 +11,7 @@ import pytest
 
 from alita_mcp.agent.interface import FileSeen, Recalled
 from alita_mcp.agent.memory.recalling import MOST_BYTES
-from alita_mcp.agent.memory.store import FOLDER, StoredMemory
+from alita_mcp.agent.memory.store import FOLDER, MemoryEntry, StoredMemory
 from alita_mcp.errors import LibraryError, ToolNotFound
 from tests.agent.memory.remembered import CODE, SUM, SUM_AGAIN, stated, summed
 
@@ -110,6 +110,29 @@ async def test_what_is_recalled_has_at_most_400_tokens(home: Path, tmp_path: Pat
     assert long.endswith(recalled.values[0].value["code"][-500:])
 
 
+async def test_a_hostile_task_is_recalled_in_the_same_room_and_large_files_keep_no_program_back(
+    home: Path, tmp_path: Path
+) -> None:
+    memory, large = StoredMemory(home), tmp_path / "large.csv"
+    task = f"{SUM} {chr(0xE000) * 300}"
+    await memory.remember(summed(task=task))
+    large.write_text("a,b,c,d,e,f,g,h\n" + "1.5 kg,2,3,x,2024-01-02,6,7,8\n" * 45_000)
+    recalled = await memory.recall(task, {f"{at}.csv": large for at in range(40)})
+    assert len(recalled.text.encode()) <= MOST_BYTES
+    assert recalled.values
+    assert "more than" in recalled.text
+
+
+async def test_a_text_of_a_file_that_orders_something_is_not_kept(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.pdf"
+    file.write_bytes(b"%PDF-1.7 \xff")
+    text = f"Total 5 EUR. {ORDERS[0]}"
+    await StoredMemory(home).remember(
+        summed(programs=(), files=(FileSeen(name="a.pdf", path=file, text=text),))
+    )
+    assert b"previous instructions" not in everything_in(home)
+
+
 async def test_what_a_newer_run_found_takes_the_place_of_the_older(home: Path) -> None:
     one, other = StoredMemory(home), StoredMemory(home)
     await one.remember(summed(facts=(stated("It has 500,000."),)))
@@ -188,7 +211,7 @@ async def test_a_page_s_orders_are_not_remembered_and_its_statements_are(home: P
 
 async def test_an_unsolved_run_leaves_facts_and_no_program(home: Path) -> None:
     memory = StoredMemory(home)
-    await memory.remember(summed(solved=False, programs=(), facts=(FACT,)))
+    await memory.remember(summed(programs=(), facts=(FACT,)))
     assert await counts(memory) == {"fact": 1}
 
 
@@ -227,8 +250,19 @@ async def test_what_is_damaged_is_passed_over_and_written_again(home: Path) -> N
         place.write_bytes(place.read_bytes()[:50])
     (home / FOLDER / "fact" / "link.json").symlink_to(home / "elsewhere")
     (home / FOLDER / "fact" / "folder.json").mkdir()
+    (home / FOLDER / "fact" / "loop.json").symlink_to(home / FOLDER / "fact" / "loop.json")
     os.mkfifo(home / FOLDER / "fact" / "pipe.json")
+    (fact,) = (path for path in (home / FOLDER / "fact").glob("*.json") if path.is_file())
+    # A memory of another kind or id, and a program without a run, are damaged too.
+    (home / FOLDER / "program" / fact.name).write_bytes(fact.read_bytes())
+    (home / FOLDER / "fact" / "0123456789ab.json").write_bytes(fact.read_bytes().replace(b"fact-", b"x-"))
+    mark = "0" * 12
+    empty = MemoryEntry(id=f"program-{mark}", kind="program", at="", text="", value={"key": "", "code": "1"})
+    (home / FOLDER / "program" / f"{mark}.json").write_text(empty.model_dump_json())
+    with (home / FOLDER / "fact" / "huge.json").open("wb") as huge:
+        huge.truncate(1 << 33)
     assert await memory.recall(SUM) == Recalled()
+    assert (await memory.recall("How many inhabitants has Lyon?")).ids
     assert await counts(memory) == {"fact": 1}
     await memory.remember(summed())
     assert (await memory.recall(SUM)).values

@@ -6,7 +6,6 @@ As PID 1 the supervisor is the parent of every orphan. A new interpreter holds n
 from __future__ import annotations
 
 import fcntl
-import json
 import math
 import os
 import resource
@@ -27,18 +26,6 @@ class Ends(NamedTuple):
     out: int
     err: int
     channel: int
-
-
-class Program(NamedTuple):
-    """Program of a new interpreter: the bootstrap for `python -c` and the bundle of modules that it makes."""
-
-    boot: str
-    bundle: dict[str, Any]
-
-    def source(self, options: dict[str, Any]) -> bytes:
-        """The bundle as it travels: its length, its text."""
-        text = json.dumps(self.bundle | {"options": options}).encode()
-        return b"%d\n" % len(text) + text
 
 
 def spawn(boot: str, source: bytes, order: dict[str, Any], ends: Ends) -> int:

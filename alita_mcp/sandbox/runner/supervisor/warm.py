@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from alita_mcp.sandbox.runner.supervisor.child_process import ChildProcess
 from alita_mcp.sandbox.runner.supervisor.facts import oom_kills
 from alita_mcp.sandbox.runner.supervisor.loop import HostLink, Loop
-from alita_mcp.sandbox.runner.supervisor.processes import Program, Reaper, kill, others
+from alita_mcp.sandbox.runner.supervisor.processes import Reaper, kill, others
 from alita_mcp.sandbox.runner.supervisor.scratch import Scratch, WipeFailed, too_many_files
 from alita_mcp.sandbox.runner.supervisor.tunnel import Tunnel
 from alita_mcp.sandbox.runner.supervisor.zygote import Zygote
@@ -39,7 +39,7 @@ class WarmTool:
         self._reaper = Reaper()
         self._tunnel = Tunnel(loop, self._link) if options["egress"] else None
         self._scratch = Scratch()
-        self._program = Program(options["boot"], options["zygote"])
+        self._boot, self._bundle = options["boot"], options["zygote"]
         self._payload = bytearray()
         self._order: dict[str, Any] = {}
         self._code = b""
@@ -127,7 +127,7 @@ class WarmTool:
         message = f"took more than {wall:g} s (wall_seconds), while the module was imported"
         late = {"status": "timeout", "message": message}
         self._loop.alarm(time.monotonic() + wall, lambda: self._on_loaded(zygote, late))
-        zygote.start(self._program, self._code)
+        zygote.start(self._boot, self._bundle, self._code)
 
     def _on_loaded(self, zygote: Zygote, head: dict[str, Any]) -> None:
         self._loop.quiet()

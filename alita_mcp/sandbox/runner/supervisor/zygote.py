@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 
 from alita_mcp.sandbox.runner.supervisor.child_process import ChildProcess
 from alita_mcp.sandbox.runner.supervisor.loop import Loop
-from alita_mcp.sandbox.runner.supervisor.processes import Program, Reaper, others, spawn
+from alita_mcp.sandbox.runner.supervisor.processes import Reaper, others, spawn
 from alita_mcp.sandbox.wire.reports import Output, read_report
 
 MAX_REPORT = 64 << 10
@@ -36,12 +37,12 @@ class Zygote(ChildProcess):
         self.on_output, self.on_message, self.on_end = self._take_output, self._take_message, self._take_end
         self._order = order
 
-    def start(self, program: Program, code: bytes) -> None:
-        """Starts it; it imports the code at once."""
+    def start(self, boot: str, bundle: dict[str, Any], code: bytes) -> None:
+        """Starts it from the bundle of its modules; it imports the code at once."""
         ends = self.open(socket.SOCK_SEQPACKET)
         self.begin()
-        source = program.source(self._order["options"]) + code
-        self.pid = spawn(program.boot, source, self._order, ends)
+        text = json.dumps(bundle | {"options": self._order["options"]}).encode()
+        self.pid = spawn(boot, b"%d\n" % len(text) + text + code, self._order, ends)
         for fd in ends:
             os.close(fd)
         self._reaper.watch(self.pid)
