@@ -19,6 +19,7 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from alita_mcp import __version__
 from alita_mcp.server.client.announcer import Announcer, subscribe, unsubscribe
 from alita_mcp.server.instructions import INSTRUCTIONS
+from alita_mcp.server.results.failures import error_result
 from alita_mcp.server.shared_app import OpenApp, SharedApp
 from alita_mcp.server.tasks import Tasks
 
@@ -97,7 +98,7 @@ def build_server(
 
     announcer = Announcer()
     shared = SharedApp(open_app or open_real_app, announcer)
-    tasks = Tasks(lambda: shared.tasks)
+    tasks = Tasks(lambda: shared.tasks, error_result)
 
     def late(
         method: Callable[[Parts], Callable[[Context, P], Awaitable[R]]],

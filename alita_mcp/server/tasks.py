@@ -16,7 +16,6 @@ from mcp.shared.exceptions import MCPError
 from alita_mcp.errors import UsageError
 from alita_mcp.owners import choose_surplus
 from alita_mcp.server.client.identity import is_modern, maker_of
-from alita_mcp.server.results.failures import error_result
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -105,8 +104,11 @@ Work = Callable[[Task], "Awaitable[types.CallToolResult]"]
 class Tasks:
     """The tasks of one server; they end with it."""
 
-    def __init__(self, group: Callable[[], TaskGroup]) -> None:
+    def __init__(
+        self, group: Callable[[], TaskGroup], error_result: Callable[[Exception], types.CallToolResult]
+    ) -> None:
         self._group = group
+        self._error_result = error_result
         self._tasks: dict[str, Task] = {}
 
     def install(self, server: Server[Any]) -> None:
@@ -162,7 +164,7 @@ class Tasks:
                     try:
                         result = await work(task)
                     except Exception as raised:  # noqa: BLE001 - the outermost edge of a tool that became a task
-                        result = error_result(raised)
+                        result = self._error_result(raised)
                     task.outcome = {
                         "result": result.model_dump(by_alias=True, mode="json", exclude_none=True)
                     }
