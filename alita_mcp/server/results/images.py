@@ -26,11 +26,10 @@ async def image_result(call: ToolCall, run: ToolRunResult, meta: dict[str, Any])
         SandboxError: the sandbox failed while it drew an SVG.
     """
     image, fields = decode_image(run.result.value), dict(run.structured_content or {})
-    name = run.manifest.name
+    name, key = run.manifest.name, secrets.token_hex(16)
     is_png = fields["format"] == "png"
     png = image if is_png else await call.app.calls.draw_svg(run)
     files = {f"{name}.{fields['format']}": image} | ({f"{name}.png": png} if png else {})
-    key = secrets.token_hex(16)
     lines = [f"Image: {fields['format']}, {fields['width']} x {fields['height']} pixels"]
     try:
         await anyio.to_thread.run_sync(call.app.library.runs_of(call.identity.owner).keep_files, key, files)
