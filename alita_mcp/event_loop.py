@@ -1,4 +1,4 @@
-"""Responsiveness of the event loop: work on large values in threads, rare collections, a probe of the loop's delay."""
+"""Responsiveness of the event loop: large values in threads, rare collections, a warning when the loop is blocked."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ LARGE_BYTES = 32 << 10
 """JSON of so many bytes may be a large value."""
 GARBAGE_OBJECTS = 20_000
 """Python's 700 are a few requests: collecting took a sixth of a busy server's time."""
+WARN_FROM_S = 0.5
+WARN_EVERY_S = 60.0
 _CHARACTERS = 256
 """Characters of text that count as one part."""
 
@@ -54,24 +56,13 @@ def collect_garbage_rarely() -> None:
     gc.set_threshold(GARBAGE_OBJECTS)
 
 
-class LoopLag:
-    """How long the event loop was blocked, by code or by a busy machine."""
-
-    WARN_FROM_S = 0.5
-    WARN_EVERY_S = 60.0
-
-    def __init__(self) -> None:
-        self.worst_s = 0.0
-        """The longest delay so far, in seconds."""
-        self._warned_at = -self.WARN_EVERY_S
-
-    async def watch(self, every_s: float = 0.25) -> None:
-        """Measures until it is cancelled; a delay of half a second or more is logged, at most once a minute."""
-        while True:
-            due = anyio.current_time() + every_s
-            await anyio.sleep(every_s)
-            now = anyio.current_time()
-            self.worst_s = max(self.worst_s, now - due)
-            if now - due >= self.WARN_FROM_S and now - self._warned_at >= self.WARN_EVERY_S:
-                self._warned_at = now
-                log.warning("The event loop was blocked for %.1f s, or the machine was busy.", now - due)
+async def watch_event_loop(every_s: float = 0.25) -> None:
+    """Logs when the event loop was blocked for half a second or more, at most once a minute; until it is cancelled."""
+    warned_at = -WARN_EVERY_S
+    while True:
+        due = anyio.current_time() + every_s
+        await anyio.sleep(every_s)
+        now = anyio.current_time()
+        if now - due >= WARN_FROM_S and now - warned_at >= WARN_EVERY_S:
+            warned_at = now
+            log.warning("The event loop was blocked for %.1f s, or the machine was busy.", now - due)

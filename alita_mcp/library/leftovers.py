@@ -17,6 +17,7 @@ LEFTOVERS = {
     "tasks/*/exchanges": "answers of models",
     "code-runs/*.sqlite3*": "shapes of programs that ran",
     "code-runs/hash.key": "shapes of programs that ran",
+    "code-runs/*.made": "programs that became tools",
 }
 """Pattern below the home → what it was. Anything else that alita does not know belongs to somebody else."""
 

@@ -18,7 +18,7 @@ from alita_mcp.runs.history.annotations import NoFunctionError
 from alita_mcp.runs.history.function import RunFunction, function_of
 from alita_mcp.toolsmith.carried_examples import is_decided_by, make_record
 from alita_mcp.toolsmith.context import SynthesisContext
-from alita_mcp.toolsmith.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
+from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected
 from alita_mcp.toolsmith.requests.request import (
     NEEDS_SHAPE,
     SynthesisRequest,
@@ -108,11 +108,7 @@ class FromRuns:
             found = await anyio.to_thread.run_sync(function_of, runs, request.name, request.description)
         except NoFunctionError as none:
             return Rejected(stage="static", reason=f"from_run: {none.message}.", fix=_BY_HAND)
-        outcome = await self._submit(request, runs, found, on_stage)
-        only_named_so = isinstance(outcome, Exists) and outcome.tool == request.name
-        if isinstance(outcome, Created | NeedsApproval | Exists) and not only_named_so:
-            await anyio.to_thread.run_sync(store.record_made, found.key)
-        return outcome
+        return await self._submit(request, runs, found, on_stage)
 
     async def _submit(
         self,

@@ -8,7 +8,8 @@ import json
 import math
 import sys
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from alita_mcp.sandbox.interface import RunResult
@@ -141,7 +142,6 @@ CONTEXT = 60
 AROUND = 600
 """A check shows so much of a large value, in characters."""
 MAX_WHERE = 60
-_Path = list[str | int]
 
 
 class Difference(NamedTuple):
@@ -160,31 +160,26 @@ def difference(expected: Any, got: Any, width: int, before: int = CONTEXT) -> Di
     A part begins at most `before` characters ahead of the difference. Numbers within the tolerance of examples
     differ only where nothing else does. Invisible characters are spelled out.
     """
-    path = _path(expected, got, exact=False)
-    path = _path(expected, got, exact=True) if path is None else path
-    shared = path or []
-    if shared:  # the last step may lead to what only one of them has
-        *parents, last = shared
-        for parent in (_at(expected, parents), _at(got, parents)):
-            if not (last in parent if isinstance(parent, dict) else int(last) < len(parent)):
-                shared = parents
+    found = _first_difference(expected, got, exact=False) or _first_difference(expected, got, exact=True)
+    path, *ends = found or ([], None, None)
     ones, others = _json_text(expected), _json_text(got)
-    one, other = _position(expected, shared), _position(got, shared)
-    common = _common(ones[one:], others[other:])
+    if max(len(ones), len(others)) > width:  # numbers that compare alike hide nothing behind them
+        rounded = _json_text(_round(expected)), _json_text(_round(got))
+        ones, others = rounded if rounded[0] != rounded[1] else (ones, others)
+    common = _common(ones, others)
     before = min(before, width // 2)
-    parts = _window(ones, one + common, before, width), _window(others, other + common, before, width)
+    parts = _window(ones, common, before, width), _window(others, common, before, width)
     steps = (
         f"[{step}]"
         if isinstance(step, int)
         else f".{step}"
         if step.isidentifier()
         else f"[{_json_text(step)}]"
-        for step in path or ()
+        for step in path
     )
     where = _visible("result" + "".join(steps)) if path else ""
     where = where if len(where) <= MAX_WHERE else "…" + where[1 - MAX_WHERE :]
     if any(part.startswith("…") for part in parts):
-        ends = _at(expected, shared), _at(got, shared)
         place = _common(*ends) if all(isinstance(end, str) for end in ends) else 0
         where = ", ".join(filter(None, (where, f"character {place + 1}" if place else "")))
     return Difference(where, *parts)
@@ -206,41 +201,21 @@ def cut_pair(expected: Any, got: Any) -> tuple[Any, Any]:
     return cut(expected, found.expected, sizes[0]), cut(got, found.got, sizes[1])
 
 
-def _path(expected: Any, got: Any, *, exact: bool) -> _Path | None:
-    """The way to the first part that differs, or that only one of them has; None where all is the same."""
+def _first_difference(expected: Any, got: Any, *, exact: bool) -> tuple[list[str | int], Any, Any] | None:
+    """The way to the first part that differs, and both parts; `...` is one that is missing. None: all is the same."""
+    parts: Iterable[tuple[str | int, tuple[Any, Any]]]
     if isinstance(expected, list | tuple) and isinstance(got, list | tuple):
-        for index, pair in enumerate(zip(expected, got, strict=False)):
-            if (rest := _path(*pair, exact=exact)) is not None:
-                return [index, *rest]
-        return None if len(expected) == len(got) else [min(len(expected), len(got))]
-    if isinstance(expected, dict) and isinstance(got, dict):
-        for key in sorted(expected.keys() | got.keys()):
-            if key not in expected or key not in got:
-                return [key]
-            if (rest := _path(expected[key], got[key], exact=exact)) is not None:
-                return [key, *rest]
-        return None
-    return None if same_result(expected, got, exact) else []
-
-
-def _at(value: Any, path: _Path) -> Any:
-    for step in path:
-        value = value[step]
-    return value
-
-
-def _position(value: Any, path: _Path) -> int:
-    """Where in the text of a value the text of a part of it begins."""
-    position = 0
-    for step in path:
-        if isinstance(value, dict):
-            before: Any = {key: part for key, part in value.items() if key < step}
-            position += len(_json_text(step)) + len(": ")
-        else:
-            before = value[:step]
-        position += len(_json_text(before)) - 1 + (len(", ") if before else 0)
-        value = value[step]
-    return position
+        parts = enumerate(zip_longest(expected, got, fillvalue=...))
+    elif isinstance(expected, dict) and isinstance(got, dict):
+        keys = sorted(expected.keys() | got.keys())
+        parts = ((key, (expected.get(key, ...), got.get(key, ...))) for key in keys)
+    else:
+        return None if same_result(expected, got, exact) else ([], expected, got)
+    for step, pair in parts:
+        if (found := _first_difference(*pair, exact=exact)) is not None:
+            path, *ends = found
+            return [step, *path], ends[0], ends[1]
+    return None
 
 
 def _json_text(value: Any) -> str:

@@ -63,7 +63,7 @@ def test_the_demo_holds_on_a_bare_machine_and_leaves_nothing_behind(bare: dict[s
         "list_changed",
         '{"result": true}',
         'case {"year": 1900}, expected 28, got 29',
-        "no request reached the address",
+        "the file's content is nowhere in the answer",
         "fit: possible, check_iban",
         f"All {STEPS} steps held",
     ):
@@ -114,7 +114,7 @@ async def test_the_demo_fails_where_a_step_does_not_do_what_it_says(
     assert [step["ok"] for step in scene.steps] == [True, True, False]
 
 
-def test_the_hostile_tools_would_pass_if_nothing_stopped_them(tmp_path: Path) -> None:
+def test_the_hostile_tool_would_pass_if_nothing_stopped_it(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("k" * 32, encoding="utf-8")
     (tmp_path / "note").write_text("buy milk", encoding="utf-8")
     space: dict[str, Any] = {}

@@ -69,7 +69,7 @@ def test_every_command_has_help_with_examples_that_it_takes(words: list[str], al
     [
         ("serach x", 'Did you mean "search"?'),
         ("tool pni x", 'Did you mean "pin"?'),
-        ("log --gap", "Did you mean --gaps?"),
+        ("log --limi", "Did you mean --limit?"),
         ("--jsn list", "Did you mean --json?"),
         ("install cursr", 'Did you mean "cursor"?'),
         ("frobnicate", 'Unknown command "frobnicate".'),
@@ -138,7 +138,7 @@ def test_completion_is_installed_for_a_shell(
     said = alita("--install-completion", "--shell", shell, "--output", str(script))
     assert said.status == 0
     text = script.read_text(encoding="utf-8")
-    for word in ("synthesize", "rollback", "gaps", "json", "claude-desktop"):
+    for word in ("synthesize", "rollback", "limit", "json", "claude-desktop"):
         assert word in text
     started = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ""}[shell]
     assert not started or str(tmp_path) in (tmp_path / started).read_text(encoding="utf-8")

@@ -51,7 +51,7 @@ ASKING_CODE: dict[str, Any] = {
 }
 OTHER_CODE = {**ASKING_CODE, "code": "1"}
 READING = (
-    "status", "list", "review", "search vowel share", "log", "log --gaps", "runs", f"runs {RUN}",
+    "status", "list", "review", "search vowel share", "log", "runs", f"runs {RUN}",
     "memory", "tool diff vowel_share v1 v2", "tool export vowel_share",
     "show vowel_share v2 --source", *(f"show {name}" for name in CALLS),
 )  # fmt: skip

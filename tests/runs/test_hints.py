@@ -11,7 +11,7 @@ from alita_mcp.runs.code_run import RecordedRun
 from alita_mcp.runs.history import hints as hints_module
 from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.history.store import RunStore
-from tests.runs.runs import key_of, ran
+from tests.runs.runs import ran
 
 PROGRAM = "words = {words!r}\nlongest = {longest}\n[word.upper() for word in words if len(word) <= longest]\n"
 
@@ -55,13 +55,6 @@ def test_each_client_is_told_of_its_own_runs_alone(hints: RunHints) -> None:
     assert hints.add_run(shouted(4), "one") != ""
     assert hints.add_run(shouted(5), "other") == ""
     assert hints.add_run(shouted(6), "other") != ""
-
-
-def test_a_program_of_which_a_tool_was_made_is_not_proposed() -> None:
-    store = RunStore(None)
-    hints = RunHints(store)
-    store.record_made(key_of(shouted(1).code))
-    assert [hints.add_run(shouted(number), "one") for number in (1, 2, 3)] == [""] * 3
 
 
 def test_the_newest_runs_are_named_and_memory_of_hints_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

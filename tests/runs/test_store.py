@@ -55,7 +55,6 @@ async def test_kept_runs_are_there_for_the_next_process_and_for_their_owner_alon
     users = run.model_copy(update={"id": "f" * 32})
     before.add_run(run, KEY, "token:0123456789abcdef")
     before.add_run(users, KEY, USER)
-    before.record_made("a" * 32)
     store = await opened(tmp_path, keep=True)
     for owner, own, others in (("token:0123456789abcdef", run, users), (USER, users, run)):
         assert store.find_run(own.id, owner) == own
@@ -63,7 +62,6 @@ async def test_kept_runs_are_there_for_the_next_process_and_for_their_owner_alon
         with pytest.raises(ToolNotFound, match="There is no run"):
             store.find_run(others.id, owner)
     assert store.same_program(KEY, "token:other") == []
-    assert (store.was_made("a" * 32), store.was_made(KEY)) == (True, False)
     if os.name != "nt":
         places = [tmp_path / "code-runs", *(tmp_path / "code-runs").iterdir()]
         assert {place.stat().st_mode & 0o077 for place in places} == {0}
@@ -139,6 +137,4 @@ def test_damaged_files_and_a_disk_that_refuses_hold_nothing_up(tmp_path: Path) -
     (tmp_path / "file").write_text("")
     refusing = RunStore(BoundedFolder(tmp_path / "file", 3, 100_000))
     refusing.add_run(run, KEY, USER)
-    refusing.record_made(KEY)
     assert refusing.find_run(run.id, USER) is run
-    assert refusing.was_made(KEY)

@@ -54,10 +54,6 @@ class KeptRuns:
             for prices, percent in calls
         ]
 
-    def made(self, code: str = DISCOUNT) -> bool:
-        """Whether a tool was made of runs of the code."""
-        return self.store.was_made(key_of(code))
-
 
 def key_of(code: str) -> str:
     program = program_of(code)

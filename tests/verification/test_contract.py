@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from alita_mcp.values import ToolContract
-from alita_mcp.verification.code.contract import ContractError, read_contract
+from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.code.source import MAX_CODE_BYTES, MAX_WORDS
+from alita_mcp.verification.findings import ContractError
 from tests.verification.drafts import SHOUT
 
 

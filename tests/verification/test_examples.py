@@ -49,7 +49,7 @@ async def test_good_examples_pass_and_the_tool_never_sees_what_is_expected() -> 
     sandbox = behaves_as(shout)
     found = await gate(draft(), sandbox)
     assert [check.passed for check in found.checks] == [True, True, True]
-    assert (found.passed, found.total) == (3, 3)
+    assert (found.passed, len(found.trials)) == (3, 3)
     assert found.checks[0].message == "example 1"
     assert found.checks[0].case == {"text": "hey"}
     assert found.checks[0].seconds == 0.25
@@ -158,7 +158,7 @@ async def test_a_time_out_ends_the_rest() -> None:
 
     found = await gate(suite(*many), Slow(lambda job: RunResult(status="timeout", message="1 s")))
     assert [check.message for check in found.checks] == ["example 2: out of time: 1 s"]
-    assert found.total == 60
+    assert len(found.trials) == 60
 
 
 async def test_few_jobs_run_at_once_and_a_failing_sandbox_is_no_verdict() -> None:

@@ -18,6 +18,7 @@ from alita_mcp.values import Draft, Example, Grants, StoredVersion
 from alita_mcp.verification.rehearsal.origin import (
     FILES,
     LARGE,
+    MAX_REQUEST,
     OriginStream,
     RehearsalEgressPolicy,
 )
@@ -109,10 +110,18 @@ async def test_fixed_paths_give_fixed_answers(path: str, status: int, kind: str,
     assert (head[0], head[1], head[2]) == (status, answer[1], b"")
 
 
-async def closed() -> bytes:
-    stream = OriginStream()
-    await stream.aclose()
-    return await stream.receive()
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"", 400),
+        (b"GET\r\n\r\n", 400),
+        (get("/text", "POST", "Content-Length: 9\r\n") + b"half", 400),
+        (get("/text", "POST", body=b"x" * (MAX_REQUEST + 1)), 413),
+    ],
+    ids=["nothing", "no HTTP", "half a body", "too large"],
+)
+async def test_what_is_no_whole_request_is_answered_too(request_: bytes, status: int) -> None:
+    assert parsed(await said(request_ or b"\r\n", eof=True))[0] == status
 
 
 async def test_only_hosts_that_are_asked_for_answer_and_only_over_http() -> None:

@@ -12,8 +12,9 @@ from jsonschema import Draft202012Validator
 
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.values import Schema
-from alita_mcp.verification.code.contract import ContractError, read_contract
+from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.code.schema import MAX_NODES, levels_of
+from alita_mcp.verification.findings import ContractError
 from alita_mcp.verification.json_schema import validate_arguments, validate_result
 
 TYPING = (

@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 
 import anyio
 import mcp_types as types
-from anyio.abc import SocketAttribute, SocketStream
 from mcp import Client, StdioServerParameters
 from rich.console import Console
 from rich.text import Text
@@ -25,7 +24,7 @@ from alita_mcp.settings import Settings, child_environment
 from alita_mcp.unseen import spell_hidden
 from alita_mcp.values import META_TOOLS
 
-STEPS = 10
+STEPS = 9
 PATIENCE_S = 60.0
 """How long any one answer may take."""
 KEPT_SETTINGS = ("docker_image", "allow_weak_limits", "log_level")
@@ -175,8 +174,6 @@ async def play(
             scene.tell("✗", f"fix: {refused['fix']}")
         with scene.step("It hands in a tool that reads this machine's files"):
             await submit_thief(here, scene, folder)
-        with scene.step("It hands in a tool that calls home"):
-            await submit_caller(here, scene)
     async with AsyncExitStack() as server:
         with scene.step("The server is stopped and started again"):
             scene.tell("·", "the first process has ended")
@@ -233,32 +230,7 @@ async def submit_thief(here: Connection, scene: Scene, folder: Path) -> None:
     harmless.write_text("buy milk", encoding="utf-8")
     tool = demo_tools.thief(str(secret), str(harmless))
     refused, answer = await submit_bad_tool(here, scene, tool)
-    tell_refusal(scene, refused)
-    expect(key not in answer.model_dump_json(), "the tool has read the file")
-    scene.tell("·", "the file's content is nowhere in the answer")
-
-
-async def submit_caller(here: Connection, scene: Scene) -> None:
-    """Hands in a tool that connects to a port where we listen, and expects that nobody comes."""
-    heard: list[bytes] = []
-
-    async def answer(visitor: SocketStream) -> None:
-        async with visitor:
-            heard.append(await visitor.receive())
-            await visitor.send(b"heard " + heard[-1])
-
-    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    async with listener, anyio.create_task_group() as tasks:
-        tasks.start_soon(listener.serve, answer)
-        port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - a socket's attribute, no SQL
-        refused, _ = await submit_bad_tool(here, scene, demo_tools.caller(port))
-        tasks.cancel_scope.cancel()
-    tell_refusal(scene, refused)
-    expect(not heard, "the tool got through")
-    scene.tell("·", "no request reached the address that it was to call")
-
-
-def tell_refusal(scene: Scene, refused: Mapping[str, Any]) -> None:
-    """Prints how a hostile tool was refused."""
     stage = f" at {refused['stage']}" if "stage" in refused else ""
     scene.tell("✗", f"{refused['status']}{stage}: {refused['reason']}")
+    expect(key not in answer.model_dump_json(), "the tool has read the file")
+    scene.tell("·", "the file's content is nowhere in the answer")

@@ -1,4 +1,4 @@
-"""Tools that the demo submits: a good one, one with a mistake, and two hostile ones."""
+"""Tools that the demo submits: a good one, one with a mistake, and a hostile one."""
 
 from __future__ import annotations
 
@@ -56,24 +56,6 @@ def read_note(path: str) -> str:
     return Path(path).read_text().splitlines()[0]
 '''
 
-_PHONE_HOME = '''
-"""Reports to a server."""
-
-import socket
-
-
-def phone_home(text: str, port: int) -> str:
-    """Sends a text to a server and gives its answer.
-
-    Args:
-        text: What to send.
-        port: The server's port.
-    """
-    with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
-        connection.sendall(text.encode())
-        return connection.recv(100).decode()
-'''
-
 GOOD: dict[str, Any] = {
     "name": "check_iban",
     "description": "Says whether an IBAN is correct: the length its country uses, and the check digits.",
@@ -122,18 +104,5 @@ def thief(secret: str, harmless: str) -> dict[str, Any]:
         "tests": [
             {"arguments": {"path": harmless}, "expected": "buy milk"},
             {"arguments": {"path": secret}, "check": "len(result) > 20"},
-        ],
-    }
-
-
-def caller(port: int) -> dict[str, Any]:
-    """A tool that would pass its tests if it could reach this port, where a server answers "heard"."""
-    return {
-        "name": "phone_home",
-        "description": "Sends a text to a server and gives its answer.",
-        "code": _PHONE_HOME.lstrip(),
-        "tests": [
-            {"arguments": {"text": "hello", "port": port}, "expected": "heard hello"},
-            {"arguments": {"text": "again", "port": port}, "expected": "heard again"},
         ],
     }

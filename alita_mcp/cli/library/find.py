@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from alita_mcp.cli.application import open_library
-from alita_mcp.cli.output import Output, Printer, columns, compact_json, list_code
+from alita_mcp.cli.output import Printer, columns, compact_json, list_code
 from alita_mcp.cli.parameters import Count, Version
 from alita_mcp.owners import USER
 
@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from alita_mcp.values import Manifest
 
 ALL_ROWS = 1_000_000
-GAPS_FROM = 100_000
-"""The newest searches in vain that gaps are found in."""
-GAPS_CHECKED = 3
-"""For each gap to show, this many are searched again, because a tool may serve some of them by now."""
 
 
 async def search(words: list[str], /, *, limit: Count = 5, output: Printer) -> None:
@@ -132,22 +128,17 @@ async def show(
         output.hint(f"{name} is {reason}.")
 
 
-async def log(name: str | None = None, /, *, limit: Count = 30, gaps: bool = False, output: Printer) -> None:
+async def log(name: str | None = None, /, *, limit: Count = 30, output: Printer) -> None:
     """Show the journal, newest last.
 
     Args:
         name: Only what happened to this tool.
-        limit: Show at most this many events or gaps.
-        gaps: Show what was searched for and not found, the most wanted first.
+        limit: Show at most this many events.
 
     Examples:
         alita log
         alita log calculate --limit 5
-        alita log --gaps
     """
-    if gaps:
-        await list_gaps(limit, output)
-        return
     async with open_library() as library:
         rows = library.journal(limit if name is None else ALL_ROWS)
     if name is not None:
@@ -160,28 +151,3 @@ async def log(name: str | None = None, /, *, limit: Count = 30, gaps: bool = Fal
         time = row.time[:19].replace("T", " ")
         lines.append((time, row.event, subject, compact_json(detail) if detail else ""))
     output.print_result(rows, columns(lines))
-
-
-async def list_gaps(limit: int, output: Output) -> None:
-    """Prints needs that no tool serves, the most wanted first; then those that one serves by now."""
-    import anyio.to_thread
-
-    from alita_mcp.library.catalogue.use import FOUND_NOTHING
-    from alita_mcp.library.journal.gaps import find_gaps
-
-    async with open_library() as library:
-        rows = await anyio.to_thread.run_sync(library.journal, GAPS_FROM, FOUND_NOTHING)
-        gaps = (await anyio.to_thread.run_sync(find_gaps, rows))[: GAPS_CHECKED * limit]
-        for place, gap in enumerate(gaps):
-            found = await library.search(gap.need, 1, USER)
-            gaps[place] = gap.model_copy(
-                update={"now": found.results[0].name if found.fit == "match" else ""}
-            )
-    gaps = sorted(gaps, key=lambda gap: bool(gap.now))[:limit]
-    lines = []
-    for gap in gaps:
-        others = f"also: {'; '.join(gap.others)}" if gap.others else ""
-        lines.append((f"{gap.times}x", gap.last[:10], gap.need, f"now: {gap.now}" if gap.now else others))
-    output.print_result(gaps, columns(lines))
-    unserved = sum(not gap.now for gap in gaps)
-    output.hint(f"{unserved} needs without a tool." if gaps else "No search was in vain.")

@@ -40,8 +40,6 @@ async def doctor(
     import anyio.to_thread
 
     from alita_mcp.cli.setup.prepare import find_embedded
-    from alita_mcp.event_loop import LoopLag
-    from alita_mcp.library.background import background
     from alita_mcp.sandbox.choose import probe_all
     from alita_mcp.settings import find_retired_settings, read_settings
 
@@ -50,15 +48,11 @@ async def doctor(
         from alita_mcp.cli.setup.claims import try_all_claims
 
         return await try_all_claims("".join(sandbox), settings, output)
-    lag = LoopLag()
     with output.progress("doctor") as on_stage:
-        async with background() as tasks:
-            tasks.start_soon(lag.watch, 0.02)
-            await on_stage("sandboxes")
-            reports = await probe_all(settings, on_stage)
-            await on_stage("library")
-            library = await check_library(settings, clean=clean)
-            tasks.cancel_scope.cancel()
+        await on_stage("sandboxes")
+        reports = await probe_all(settings, on_stage)
+        await on_stage("library")
+        library = await check_library(settings, clean=clean)
         await on_stage("extras")
         extras = await anyio.to_thread.run_sync(check_extras)
     # Tools run in the first kind that isolates, of those that the setting allows; one from elsewhere is probed first.
@@ -79,7 +73,6 @@ async def doctor(
         "model": settings.model,
         "retired_settings": find_retired_settings(),
         "open_files": lack_of_descriptors(settings.max_workers, HTTP_CLIENTS),
-        "event_loop": {"worst_lag_s": round(lag.worst_s, 3)},
     }
     output.print_result(findings, "\n".join(describe_findings(findings, reports)))
     if chosen is None:
@@ -194,6 +187,4 @@ def describe_findings(findings: dict[str, Any], reports: tuple[ProbeReport, ...]
     lines += [
         f"✗ {sentence}" for sentence in (*findings["retired_settings"], findings["open_files"]) if sentence
     ]
-    lag = findings["event_loop"]["worst_lag_s"]
-    lines.append(f"  the event loop was blocked for at most {lag * 1000:.0f} ms during these checks")
     return lines

@@ -35,8 +35,6 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 class RunFunction(Value):
     """A function that does what several runs did, and what these runs were as calls of it."""
 
-    key: str
-    """Of the program."""
     code: str
     signature: str
     """Parameters and result, as in `(prices: list[float], rate: float) -> list[float]`."""
@@ -146,7 +144,6 @@ def _function(
     code = "\n\n\n".join(filter(None, whole)) + "\n"
     symbol_table(code)
     return RunFunction(
-        key=program.key,
         code=code,
         signature=f"({listed}) -> {re.sub('_[A-Z][A-Za-z0-9_]*', 'dict', returns)}",
         varied=tuple(each.name for each in parameters if len({*map(json.dumps, each.values)}) > 1),

@@ -37,7 +37,7 @@ class RunHints:
         key = program.key if program else ""
         self._runs.add_run(run, key, owner)
         # Runs count that ended well and depend on no earlier step; each owner gets one hint about a program.
-        if not key or not run.ok or run.session or (owner, key) in self._hinted or self._runs.was_made(key):
+        if not key or not run.ok or run.session or (owner, key) in self._hinted:
             return ""
         alike = [each for each in self._runs.same_program(key, owner) if each.ok and not each.session]
         different = {_inputs_of(each): each for each in alike}
@@ -49,13 +49,11 @@ class RunHints:
         except NoFunctionError:
             return ""
         with self._lock:
-            is_first = (owner, key) not in self._hinted
-            if found.varied and is_first:
-                self._hinted[owner, key] = None
-                if len(self._hinted) > MAX_HINTED:
-                    self._hinted.popitem(last=False)
-        if not found.varied or not is_first:
-            return ""
+            if not found.varied or (owner, key) in self._hinted:
+                return ""
+            self._hinted[owner, key] = None
+            if len(self._hinted) > MAX_HINTED:
+                self._hinted.popitem(last=False)
         ids = json.dumps([each.id for each in shown])
         return (
             f"this program ran {len(different)} times with different values of {', '.join(found.varied)}. To keep it "

@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from alita_mcp.errors import ToolNotFound
 from alita_mcp.library.bounded_folder import BoundedFolder
-from alita_mcp.owners import USER, choose_surplus
+from alita_mcp.owners import choose_surplus
 from alita_mcp.runs.code_run import RUN_ID, RecordedRun
 from alita_mcp.settings import Settings
 
@@ -47,7 +47,6 @@ class RunStore:
         self._kept = kept
         self._lock = threading.Lock()
         self._runs: OrderedDict[str, _Remembered] = OrderedDict()
-        self._made: set[str] = set()
 
     def add_run(self, run: RecordedRun, key: str, owner: str) -> None:
         """Remembers a run of an owner; `key` is that of its program."""
@@ -62,7 +61,10 @@ class RunStore:
             for surplus in choose_surplus(known, owner, MAX_RUNS, MAX_BYTES):
                 del self._runs[surplus]
         if self._kept and text and size <= LARGEST_BYTES and not run.holds_secret:
-            self._write_kept(f"{key}-{run.id}.json", text.encode(), owner)
+            try:
+                self._kept.write_file(f"{key}-{run.id}.json", text.encode(), owner)
+            except OSError as failure:  # no run fails for the sake of its record
+                _log.warning("Cannot keep runs in %s: %s", self._kept.folder, failure)
 
     def same_program(self, key: str, owner: str) -> list[RecordedRun]:
         """Newest runs of an owner of one program, the newest last, of this process and on the disk."""
@@ -89,17 +91,6 @@ class RunStore:
             hint += " Runs last as long as the server that ran them; ALITA_KEEP_VALUES=true keeps them on the disk."
         raise ToolNotFound(f"There is no run {run_id[:40]!r}.", hint=hint)
 
-    def record_made(self, key: str) -> None:
-        """Remembers that a tool was made of runs of a program, so that it is not proposed again."""
-        self._made.add(key)
-        self._write_kept(f"{key}.made", b"", USER)
-
-    def was_made(self, key: str) -> bool:
-        """Whether a tool was made of runs of this program."""
-        return key in self._made or (
-            self._kept is not None and self._kept.find(f"{key}.made", USER) is not None
-        )
-
     def _read_kept(self, pattern: str, owner: str) -> list[RecordedRun]:
         """An owner's runs on the disk, the newest ones; what cannot be read is passed over."""
         if self._kept is None:
@@ -109,13 +100,6 @@ class RunStore:
             with suppress(OSError, ValueError, RecursionError):
                 found.append(RecordedRun.model_validate(json.loads(place.read_bytes())))
         return found
-
-    def _write_kept(self, name: str, content: bytes, owner: str) -> None:
-        if self._kept:
-            try:
-                self._kept.write_file(name, content, owner)
-            except OSError as failure:  # no run fails for the sake of its record
-                _log.warning("Cannot keep runs in %s: %s", self._kept.folder, failure)
 
 
 async def open_run_store(settings: Settings, *, serves: bool = False) -> RunStore:

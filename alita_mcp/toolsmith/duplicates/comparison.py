@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ from alita_mcp.verification.comparison import same_result
 from alita_mcp.verification.examples.trials import describe_failure, run_jobs
 from alita_mcp.verification.findings import brief, encodable, json_key
 from alita_mcp.verification.mutation.generated_inputs import Scalar, dictionary_inputs, mutate_inputs
-from alita_mcp.verification.properties.input_source import NoInputs, input_source
+from alita_mcp.verification.properties.input_source import input_source
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 Names = Mapping[str, str]
@@ -238,8 +237,7 @@ async def inputs_for(
     made = mutate_inputs(schema, shown, seed, MUTATED)
     made += dictionary_inputs(schema, constants, seed, DICTIONARY)
     async with input_source(schema, examples, seed, DRAWN) as source:
-        with suppress(NoInputs):
-            made += await source.draw()
+        made += await source.draw()
     return list({json_key(each): each for each in (*shown, *made)}.values())
 
 

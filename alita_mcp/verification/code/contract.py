@@ -27,10 +27,8 @@ from alita_mcp.verification.code.schema import (
     levels_of,
 )
 from alita_mcp.verification.code.source import excerpt, parse_code
-from alita_mcp.verification.findings import ContractError, refusal
+from alita_mcp.verification.findings import refusal
 from alita_mcp.verification.images import IMAGE_SCHEMA, IMAGE_TYPES
-
-__all__ = ["ContractError", "read_contract"]
 
 MAX_SUMMARY = 200
 _SAFE_INTEGER = 1 << 53

@@ -31,11 +31,7 @@ _ADVICE = {
     name: advice
     for names, advice in (
         (
-            "list List set Set frozenset FrozenSet tuple Tuple Sequence",
-            "Write list[str] (or another item type).",
-        ),
-        (
-            "Iterable Iterator Generator Collection AsyncIterator deque ndarray",
+            "list List set Set frozenset FrozenSet tuple Tuple Sequence Iterable Iterator Collection deque ndarray",
             "Write list[str] (or another item type).",
         ),
         (

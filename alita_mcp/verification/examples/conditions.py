@@ -14,9 +14,14 @@ from alita_mcp.verification.examples.trials import ClockAndSeed, describe_failur
 from alita_mcp.verification.findings import ContractError, refusal
 
 _PROGRAM = """\
-import {modules}
-def check(results, arguments{names}):
-{clock}
+import math
+def check(results, arguments, now, seed):
+    if now is not None:
+        import datetime
+        epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+        now = epoch + datetime.timedelta(seconds=now)
+    if seed is not None:
+        import random
     def holds(result):
         return bool({expression})
     outcomes = []
@@ -27,10 +32,6 @@ def check(results, arguments{names}):
             outcomes.append(type(error).__name__ + ": " + str(error))
     return outcomes
 """
-
-_NOW = (
-    "    now = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc) + datetime.timedelta(seconds=now)"
-)
 NOTHING_PINNED = ClockAndSeed()
 _REFUSED = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
 
@@ -88,11 +89,12 @@ async def evaluate(
     Raises:
         SandboxError: the sandbox failed.
     """
+    pinned_values = {"now": pinned.moment, "seed": pinned.seed}
     jobs = [
         Job(
-            code=_program(read_condition(example, "example"), pinned),
+            code=_PROGRAM.format(expression=read_condition(example, "example")),
             function="check",
-            arguments={"results": list(results), "arguments": example.arguments, **_arguments_for(pinned)},
+            arguments={"results": list(results), "arguments": example.arguments, **pinned_values},
         )
         for example, results in conditions
     ]
@@ -110,19 +112,3 @@ async def evaluate(
             why = describe_failure(run) if run is not None and not run.ok else "it was not evaluated"
             found.append([why] * len(results))
     return found
-
-
-def _program(expression: str, pinned: ClockAndSeed) -> str:
-    """A check as a program; `now` and `seed` are there where the tool varies by the clock or by chance."""
-    modules = ["math", *["datetime"] * (pinned.moment is not None), *["random"] * (pinned.seed is not None)]
-    return _PROGRAM.format(
-        expression=expression,
-        modules=", ".join(modules),
-        names="".join(f", {name}" for name in _arguments_for(pinned)),
-        clock="    pass" if pinned.moment is None else _NOW,
-    )
-
-
-def _arguments_for(pinned: ClockAndSeed) -> dict[str, Any]:
-    given = {"now": pinned.moment, "seed": pinned.seed}
-    return {name: value for name, value in given.items() if value is not None}

@@ -49,7 +49,6 @@ class ExamplesFound:
     checks: list[Check]
     trials: list[Trial]
     passed: int
-    total: int
 
 
 async def examples_gate(subject: RehearsedDraft) -> ExamplesFound:
@@ -66,14 +65,14 @@ async def examples_gate(subject: RehearsedDraft) -> ExamplesFound:
         examples, contract.input_schema, sandbox, pinned
     )
     if problems:
-        return ExamplesFound(problems, [], 0, len(numbered))
+        return ExamplesFound(problems, [], 0)
     jobs = [job_of(draft, each, subject.environment) for each in examples]
     results = await run_jobs(subject.rehearsal, jobs)
     trials = [Trial(*pair, result) for pair, result in zip(numbered, results, strict=True)]
     checks = await judge_all(trials, contract, sandbox, pinned)
     count = sum(check.passed for check in checks)
     if count < len(trials):
-        return ExamplesFound(checks, trials, count, len(numbered))
+        return ExamplesFound(checks, trials, count)
     first = trials[0].result
     only_checks = all(trial.example.check is not None for trial in trials)
     constant = []
@@ -89,7 +88,7 @@ async def examples_gate(subject: RehearsedDraft) -> ExamplesFound:
             message = f"example {trial.number}: any mistake in the code raises {expected} too"
             fix = f"Say raises {result.error_type!r}, which it raised."
             checks.append(fail_check("examples", message, fix, hard=False))
-    return ExamplesFound(checks, trials, count, len(numbered))
+    return ExamplesFound(checks, trials, count)
 
 
 async def judge_all(

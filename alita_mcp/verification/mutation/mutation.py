@@ -83,7 +83,6 @@ class Measurement:
         self.vouched = 0
         """Mistakes noticed in parts that change no result: they earn no trust, and refuse no tool either."""
         self._survivors: list[Survivor] = []
-        self._results: dict[tuple[str, int], RunResult] = {}
 
     async def score(self) -> MutationScore | None:
         """The score; None when the code has no mutants.
@@ -120,7 +119,7 @@ class Measurement:
             if await self._others.are_usable():
                 return await self._others.inputs_that_differ(code) == []
             for trial in self._in_turn():
-                result = await self._run_once(code, trial)
+                result = await self._run(code, trial)
                 if trial.result is None or not alike(behaviour_of(trial.result), behaviour_of(result)):
                     self._noticed[trial.number] += 1
                     return False
@@ -128,12 +127,8 @@ class Measurement:
             return False
         return True
 
-    async def _run_once(self, code: str, trial: Trial) -> RunResult:
-        """The result of one example on one variant, which is run once: an idle part may be a mistake, too."""
-        key = (code, trial.number)
-        if key not in self._results:
-            self._results[key] = await self._subject.rehearsal.run(self._way(code, trial.example))
-        return self._results[key]
+    async def _run(self, code: str, trial: Trial) -> RunResult:
+        return await self._subject.rehearsal.run(self._way(code, trial.example))
 
     def _in_turn(self) -> list[Trial]:
         """The example that noticed most so far goes first; which one notices does not matter."""
@@ -144,7 +139,7 @@ class Measurement:
         mutant, counts = judged
         with suppress(SandboxRefused):  # the mistake needs what this sandbox does not have
             trials = self._in_turn()
-            noticing = await first_noticing(self._subject, mutant.code, self._run_once, trials[:TRIED_FIRST])
+            noticing = await first_noticing(self._subject, mutant.code, self._run, trials[:TRIED_FIRST])
             differing = None
             if noticing is None:
                 trials = trials[TRIED_FIRST:]
@@ -153,7 +148,7 @@ class Measurement:
                 if differing is not None:
                     changed = {json_key(each) for each in differing}
                     trials = [each for each in trials if json_key(each.example.arguments) in changed]
-                noticing = await first_noticing(self._subject, mutant.code, self._run_once, trials)
+                noticing = await first_noticing(self._subject, mutant.code, self._run, trials)
             self._noticed[noticing] += 1
             # a mutant (1) is noticed, (2) is equivalent if no input shows it though enough reach it, or (3) survives;
             # few inputs come to a refusal, and one that does shows whether what follows refuses as well

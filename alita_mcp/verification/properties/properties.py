@@ -17,7 +17,7 @@ from alita_mcp.verification.examples.examples import Trial
 from alita_mcp.verification.examples.trials import FIXES, RehearsedDraft, describe_failure, each_of, job_of
 from alita_mcp.verification.findings import brief, call_facts, cut_value, fail_check, json_key, pass_check
 from alita_mcp.verification.json_schema import validate_result, wrap_result
-from alita_mcp.verification.properties.input_source import InputSource, NoInputs
+from alita_mcp.verification.properties.input_source import InputSource
 
 INPUTS = 60
 """How many are drawn; fewer where the schema admits fewer."""
@@ -35,9 +35,11 @@ _OF_SERVICES = {"OSError", "RuntimeError"}
 """Errors that the stand-ins of a rehearsal raise; the real services may not raise them."""
 
 
-class Fault(NamedTuple):
-    """One kind of failure; inputs with the same key failed in the same way."""
+class Failure(NamedTuple):
+    """One input and what it did; inputs with the same key failed in the same way."""
 
+    arguments: Arguments
+    result: RunResult
     key: tuple[str, str]
     message: str
     fix: str
@@ -96,15 +98,6 @@ class PropertiesFound:
     """Inputs that the tool answered, with a value or an error."""
 
 
-@dataclass(frozen=True)
-class _Failure:
-    """One input and what it did."""
-
-    arguments: Arguments
-    fault: Fault
-    result: RunResult
-
-
 async def properties_gate(
     subject: RehearsedDraft, trials: Sequence[Trial], source: InputSource
 ) -> PropertiesFound:
@@ -115,10 +108,9 @@ async def properties_gate(
     """
     if not subject.contract.input_schema["properties"]:
         return PropertiesFound([pass_check("properties", "there is only one input")])
-    try:
-        inputs = await source.draw()
-    except NoInputs as none:
-        return PropertiesFound([_no_input(str(none))])
+    inputs = await source.draw()
+    if not inputs:
+        return PropertiesFound([_no_input("nothing was drawn in time")])
     trial = _Trials(subject, trials)
     await trial.run_all(inputs)
     checks = await _report_failures(trial)
@@ -132,7 +124,7 @@ class _Trials:
     """Runs of one draft on generated inputs; remembers what each did."""
 
     def __init__(self, subject: RehearsedDraft, trials: Sequence[Trial]) -> None:
-        self.failures: list[_Failure] = []
+        self.failures: list[Failure] = []
         self.tried = 0
         self.seen: list[tuple[Arguments, RunResult]] = []
         self.refused = ""
@@ -154,13 +146,13 @@ class _Trials:
             failure = await self._failure_of(arguments)
             self.tried += 1
             self.failures += [failure] if failure else []
-            if sum(each.fault.key[0] in SLOW for each in self.failures) >= _ENOUGH_SLOW:
+            if sum(each.key[0] in SLOW for each in self.failures) >= _ENOUGH_SLOW:
                 enough.cancel()
 
         with enough:
             await each_of(inputs, look, MAX_SECONDS)
 
-    async def _failure_of(self, arguments: Arguments) -> _Failure | None:
+    async def _failure_of(self, arguments: Arguments) -> Failure | None:
         """The failure of an input; None where there is none."""
         limits, failure = self.limits, None
         try:
@@ -173,22 +165,16 @@ class _Trials:
             self.refused = self.refused or refused.message
         return failure
 
-    async def run_once(self, arguments: Arguments, limits: Limits) -> _Failure | None:
+    async def run_once(self, arguments: Arguments, limits: Limits) -> Failure | None:
         """The failure of one input under these limits; None where there is none."""
         subject = self._subject
         job = job_of(subject.draft, Example(arguments=arguments, expected=None), subject.environment)
         result = await subject.rehearsal.run(job.model_copy(update={"limits": limits}))
         if result.status in ("ok", "error"):
             self.seen.append((arguments, result))
-        fault = self._find_fault(result)
-        if fault and fault.key[0] in SLOW and not self._shown.covers(arguments):
-            fault = fault._replace(key=(fault.key[0], "beyond"), fix=_BEYOND, hard=False)
-        return _Failure(arguments, fault, result) if fault else None
-
-    def _find_fault(self, result: RunResult) -> Fault | None:
         # The call (1) gave a value, of the declared type or not, (2) raised an error, declared or not, or (3) did not
         # end properly.
-        contract = self._subject.contract
+        contract = subject.contract
         if result.ok:
             value = wrap_result(result.value, wraps_result=contract.wraps_result)
             misfit = validate_result(contract.output_schema, value)
@@ -196,17 +182,23 @@ class _Trials:
                 return None
             what = f"the result does not fit the return annotation: {misfit}"
             fix = "Return what the annotation declares, raise a declared error, or correct the annotation."
-            return Fault(("schema", ""), what, fix, hard=True)
+            return Failure(arguments, result, ("schema", ""), what, fix, hard=True)
         if result.status == "error":
             name = result.error_type.rpartition(".")[2]
             kinds = bare_kinds_of(result)
-            by_service = not self._subject.draft.grants.is_pure and kinds & _OF_SERVICES
+            by_service = not subject.draft.grants.is_pure and kinds & _OF_SERVICES
             if kinds & self._declared or by_service:
                 return None
             what = f"{describe_failure(result)}, which neither the docstring nor an example announces"
             fix = f"Handle it, or say `Raises: {name}` in the docstring and add an example with raises {name!r}."
-            return Fault(("error", name), what, fix, hard=False)
-        return Fault((result.status, ""), describe_failure(result), FIXES[result.status], hard=True)
+            return Failure(arguments, result, ("error", name), what, fix, hard=False)
+        what, is_beyond = (
+            describe_failure(result),
+            result.status in SLOW and not self._shown.covers(arguments),
+        )
+        fix = _BEYOND if is_beyond else FIXES[result.status]
+        key = (result.status, "beyond" if is_beyond else "")
+        return Failure(arguments, result, key, what, fix, hard=not is_beyond)
 
 
 async def _report_failures(trial: _Trials) -> list[Check]:
@@ -218,21 +210,21 @@ async def _report_failures(trial: _Trials) -> list[Check]:
         checks.append(fail_check("properties", message, fix, hard=False))
     sizes = {json_key(failure.arguments): failure for failure in trial.failures}
     by_size = sorted(sizes, key=lambda text: (len(text), text), reverse=True)
-    smallest = {sizes[text].fault.key: sizes[text] for text in by_size}
-    worst = sorted(smallest.values(), key=lambda failure: (not failure.fault.hard, failure.fault.key))
+    smallest = {sizes[text].key: sizes[text] for text in by_size}
+    worst = sorted(smallest.values(), key=lambda failure: (not failure.hard, failure.key))
     for each in worst[:MAX_REPORTED]:
         # a slow input is tried again under the tool's own limits before it ends the run
-        failure: _Failure | None = each
-        if failure and failure.fault.hard and failure.fault.key[0] in SLOW:
-            failure = await trial.run_once(failure.arguments, trial.limits)
+        failure: Failure | None = each
+        if each.hard and each.key[0] in SLOW:
+            failure = await trial.run_once(each.arguments, trial.limits)
         if failure:
-            fault, result = failure.fault, failure.result
-            stage: Stage = "schema" if fault.key[0] == "schema" else "properties"
-            message = f"with {brief(failure.arguments)}: {fault.message}"
+            result = failure.result
+            stage: Stage = "schema" if failure.key[0] == "schema" else "properties"
+            message = f"with {brief(failure.arguments)}: {failure.message}"
             got = cut_value(result.value) if result.ok else describe_failure(result)
             facts = call_facts(failure.arguments, result)
-            checks.append(fail_check(stage, message, fault.fix, hard=fault.hard, got=got, **facts))
-            if fault.hard:
+            checks.append(fail_check(stage, message, failure.fix, hard=failure.hard, got=got, **facts))
+            if failure.hard:
                 break  # it ends the run: what else there is can wait
     return sorted(checks, key=lambda check: not check.hard)
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import anyio
+import h11
 from anyio.abc import ByteStream
 
 from alita_mcp.sandbox.interface import EgressRefused
@@ -119,20 +121,20 @@ class OriginStream(ByteStream):
     """Server side of one connection: takes one request, then sends its response."""
 
     def __init__(self) -> None:
-        self._received = b""
-        self._ended = False
-        self._changed = anyio.Event()
-        self._response: bytes | None = None
+        self._connection = h11.Connection(h11.SERVER)
+        self._head: h11.Request | None = None
+        self._body = bytearray()
+        self._response = b""
+        self._answered = anyio.Event()
 
     async def send(self, item: bytes) -> None:
-        """Takes more bytes of the request."""
-        self._received += item
-        self._wake()
+        """Takes more bytes of the request; what follows it is dropped."""
+        if item:
+            self._take(item)
 
     async def send_eof(self) -> None:
         """Marks the end of the request, complete or not."""
-        self._ended = True
-        self._wake()
+        self._take(b"")
 
     async def receive(self, max_bytes: int = 65_536) -> bytes:
         """The next bytes of the response, once the request is there.
@@ -140,10 +142,7 @@ class OriginStream(ByteStream):
         Raises:
             EndOfStream: all of it was given.
         """
-        while self._response is None:
-            self._response = _response_bytes(self._received, ended=self._ended)
-            if self._response is None:
-                await self._changed.wait()
+        await self._answered.wait()
         if not self._response:
             raise anyio.EndOfStream
         piece, self._response = self._response[:max_bytes], self._response[max_bytes:]
@@ -153,32 +152,35 @@ class OriginStream(ByteStream):
         """Closes the connection."""
         await self.send_eof()
 
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
+    def _take(self, data: bytes) -> None:
+        if not self._answered.is_set() and (response := self._answer(data)) is not None:
+            self._response = response
+            self._answered.set()
+
+    def _answer(self, data: bytes) -> bytes | None:
+        # The request is (1) not whole yet, (2) too large, (3) answered, or (4) not HTTP.
+        with suppress(h11.RemoteProtocolError, ValueError):
+            self._connection.receive_data(data)
+            while (event := self._connection.next_event()) is not h11.NEED_DATA:
+                if isinstance(event, h11.Request):
+                    self._head = event
+                elif isinstance(event, h11.Data):
+                    self._body += event.data
+                    if len(self._body) <= MAX_REQUEST:
+                        continue
+                    return _encode_response(StandInResponse(b"too large\n", status=413), "GET")
+                elif self._head is not None and isinstance(event, h11.EndOfMessage):
+                    return _response_bytes(self._head, bytes(self._body))
+                else:
+                    raise ValueError
+            return None
+        return _encode_response(StandInResponse(b"no HTTP request\n", status=400), "GET")
 
 
-def _response_bytes(received: bytes, *, ended: bool) -> bytes | None:
-    """The response to a complete request; None while more of it has to come."""
-    not_http = StandInResponse(b"no HTTP request\n", status=400)
-    head, found, body = received.partition(b"\r\n\r\n")
-    # The request is (1) too large, (2) not whole yet, (3) not HTTP, or (4) answered.
-    if len(received) > MAX_REQUEST:
-        return _encode_response(StandInResponse(b"too large\n", status=413), "GET")
-    if not found:
-        return _encode_response(not_http, "GET") if ended else None
-    try:
-        first, *lines = head.decode("latin-1").split("\r\n")
-        method, target, _version = first.split(" ")
-        parts = urlsplit(target)
-    except ValueError:
-        return _encode_response(not_http, "GET")
-    pairs = (line.partition(":") for line in lines)
-    headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    length = headers.get("content-length", "0")
-    if length.isdigit() and len(body) < int(length) and not ended:
-        return None
+def _response_bytes(head: h11.Request, body: bytes) -> bytes:
+    parts, method = urlsplit(head.target.decode()), head.method.decode()
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    headers = {name.decode(): value.decode("latin-1") for name, value in head.headers}
     return _encode_response(response_to(Request(method, parts.path, query, headers, body)), method)
 
 

@@ -7,11 +7,10 @@ import math
 import re
 from collections import Counter
 
-from alita_mcp.library.private_text import KEYS, NAMED_SECRET, holds_key
+from alita_mcp.library.private_text import KEYS, NAMED_SECRET
 from alita_mcp.values import Check
 from alita_mcp.verification.findings import fail_check
 
-__all__ = ["credential_checks", "holds_key"]
 _RANDOM_LOOKING = re.compile(r"[A-Za-z0-9+/=_\-.]{16,}")
 MIN_ENTROPY = 3.5
 """Bits a character; words and dashes stay below, random keys of 16 characters lie above."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -129,21 +129,17 @@ def _outwards(name: str) -> list[str]:
 
 def _modules_used(tree: ast.Module, names: Names) -> Uses:
     """Modules, and names in them, without modules that the code can do without."""
+    bodies = (statement for node in ast.walk(tree) for statement in _optional_body(node, names))
+    in_optional = {id(node) for statement in bodies for node in ast.walk(statement)}
     optional: set[str] = set()
     found: list[tuple[str, int]] = []
     inner: set[int] = set()
-    for node, is_optional in _walk(tree, names):
+    for node in ast.walk(tree):  # each after the one it stands in
         if isinstance(node, ast.Import | ast.ImportFrom):
             modules = [alias.name for alias in node.names]
             if isinstance(node, ast.ImportFrom):
-                module = node.module or ""
-                # what the compiler reads is no module that has to be there
-                modules = (
-                    [module, *(f"{module}.{name}" for name in modules)]
-                    if module not in ("", "__future__")
-                    else []
-                )
-            if is_optional:
+                modules = [str(node.module), *(f"{node.module}.{name}" for name in modules)]
+            if id(node) in in_optional:
                 optional.update(name.partition(".")[0] for name in modules)
             found += [(name, node.lineno) for name in modules]
         elif isinstance(node, ast.Attribute):
@@ -162,20 +158,16 @@ def _modules_used(tree: ast.Module, names: Names) -> Uses:
     return uses
 
 
-def _walk(tree: ast.Module, names: Names) -> Iterator[tuple[ast.AST, bool]]:
-    """Each node after the one it stands in, and whether it is for type checkers alone or its failure is caught."""
-    pending: list[tuple[ast.AST, bool]] = [(tree, False)]
-    while pending:
-        node, is_optional = pending.pop()
-        yield node, is_optional
-        body: set[int] = set()
-        if isinstance(node, ast.Try):
-            types = [handler.type for handler in node.handlers]
+def _optional_body(node: ast.AST, names: Names) -> Sequence[ast.stmt]:
+    """Statements that are for type checkers alone, or whose failure to import is caught."""
+    match node:
+        case ast.Try(body=body, handlers=handlers):
+            types = [handler.type for handler in handlers]
             kinds = [
                 kind for each in types for kind in (each.elts if isinstance(each, ast.Tuple) else [each])
             ]
-            if any(kind is None or names.full_name(kind) in _CAUGHT for kind in kinds):
-                body = set(map(id, node.body))
-        elif isinstance(node, ast.If) and names.full_name(node.test) == "typing.TYPE_CHECKING":
-            body = set(map(id, node.body))
-        pending += [(child, is_optional or id(child) in body) for child in ast.iter_child_nodes(node)]
+            is_caught = any(kind is None or names.full_name(kind) in _CAUGHT for kind in kinds)
+            return body if is_caught else ()
+        case ast.If(test=test, body=body) if names.full_name(test) == "typing.TYPE_CHECKING":
+            return body
+    return ()
