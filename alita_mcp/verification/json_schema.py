@@ -39,7 +39,7 @@ def validate_arguments(schema: Schema, arguments: dict[str, Any]) -> dict[str, A
     """Arguments as they were meant, checked against a tool's input schema.
 
     Models send (1) JSON text where an array, an object, a number or a boolean is wanted, and (2) null for what they
-    leave out, or an empty text for an array or an object. 2.0 is an integer, as JSON Schema has it.
+    leave out, or an empty text or "null" where no text is wanted. 2.0 is an integer, as JSON Schema has it.
 
     Raises:
         InvalidArguments: they do not fit; the message lists up to five problems, each with its path.
@@ -87,7 +87,9 @@ def _as_meant(schema: Schema, value: Any) -> Any:
     meant = {}
     for name, part in value.items():
         wanted = nodes.get(name, free).get("type")
-        empty = part is None or (wanted in ("array", "object") and isinstance(part, str) and not part.strip())
+        empty = part is None or (
+            wanted in _IN_PYTHON and isinstance(part, str) and part.strip() in ("", "null")
+        )
         if not empty or name in required or name not in nodes or wanted is None:
             meant[name] = _as_meant(nodes.get(name, free), part)
     return meant

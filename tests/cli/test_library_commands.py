@@ -230,6 +230,9 @@ def test_an_image_is_written_to_a_file(made: Said, alita: Alita, home: Path, tmp
     assert file.read_bytes() == png()
     assert alita("run", "double", "number=2", "--out", str(file), "--json").json == {"result": 4}
     assert file.read_bytes() == b"4"
+    for nowhere in (tmp_path, tmp_path / "none" / "out.png"):  # known before the tool runs
+        refused = alita("run", "draw", "--out", str(nowhere))
+        assert (refused.status, f"Cannot write {str(nowhere)!r}" in refused.err) == (2, True)
 
 
 def test_a_failing_call_says_why_and_has_status_one(made: Said, alita: Alita) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from alita_mcp.runs import outputs
 from alita_mcp.runs.outputs import is_file_name, outputs_of
-from tests.runs.pictures import SIGNATURE, png
+from tests.runs.pictures import SIGNATURE, chunk, png
 
 
 def figure(data: bytes, mime: str = "image/png") -> dict[str, str]:
@@ -25,6 +25,7 @@ def figure(data: bytes, mime: str = "image/png") -> dict[str, str]:
         (png()[:-1], "a PNG that is damaged"),
         (b"GIF89a", "neither a PNG nor an SVG"),
         (SIGNATURE, "a PNG without a picture"),
+        (SIGNATURE + chunk(b"IHDR", png()[16:24]) + png()[33:], "a PNG without a picture"),
     ],
 )
 def test_a_picture_is_a_png_of_a_size_that_clients_show(data: bytes, problem: str) -> None:

@@ -154,7 +154,7 @@ FORGED = {
         ({"data": base64.b64encode(b"GIF89a").decode()}, "neither a PNG nor an SVG"),
         ({"data": base64.b64encode(png()[:-1]).decode()}, "damaged or cut off"),
         ({"data": base64.b64encode(png(9_000, 1)).decode()}, "9,000 x 1 pixels"),
-        ({"format": "svg", "data": "<html>"}, "neither"),
+        ({"format": "svg", "data": "<!DOCTYPE html><script>1</script>"}, "neither"),
         ({"format": "gif"}, "not an image"),
     ],
     ids=str,

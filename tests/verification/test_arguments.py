@@ -84,7 +84,7 @@ def test_each_problem_is_named_with_its_place(arguments: dict[str, Any], message
         ({"rows": ['{"id": 7.0}']}, {"rows": [{"id": 7}]}),
         ({"count": "-2", "ratio": "2.5"}, {"count": -2, "ratio": 2.5}),
         ({"count": None, "ratio": None, "mode": None, "rows": None}, {}),
-        ({"rows": " "}, {}),
+        ({"rows": " ", "count": "", "ratio": "null"}, {}),
         ({"count": "1", "rows": [{"id": 1, "more": None}]}, {"count": 1, "rows": [{"id": 1, "more": None}]}),
     ],
 )

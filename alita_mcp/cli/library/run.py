@@ -44,6 +44,10 @@ async def run(
 
     from alita_mcp.verification.images import decode_image
 
+    # known before the tool runs: what it returns would be lost, and what it does would be done
+    place = anyio.Path(out or ".")
+    if out is not None and (await place.is_dir() or not await place.parent.is_dir()):
+        raise UsageError(f"Cannot write {str(out)!r}.", hint="Name a file in a folder that exists.")
     async with open_app() as app:
         stored = await app.library.read(name, version)
         values = read_arguments(arguments or (), stored.manifest.input_schema)
@@ -52,8 +56,9 @@ async def run(
             async with app.report_preparation(on_stage):
                 answer = await app.run_tool(name, values, version)
         data = decode_image(answer.result.value) if answer.is_image else b""
-        if out is not None and out.suffix == ".png" and data and answer.result.value["format"] == "svg":
-            data = await app.draw_svg(answer) or b""
+        is_svg = answer.is_image and answer.result.value["format"] == "svg"
+        if out is not None and out.suffix.lower() == ".png" and is_svg:
+            data = await app.calls.draw_svg(answer) or b""
             if not data:
                 hint = f"Name a file that ends in .svg: --out {out.with_suffix('.svg')}."
                 raise UsageError(f"Nothing here draws the SVG that {name} returned.", hint=hint)
@@ -68,7 +73,7 @@ async def run(
             text = "Image: {format}, {width} x {height} pixels, {bytes:,} bytes.".format(**value)
             text += "" if out else " Write it with --out FILE."
         if out is not None:
-            await anyio.Path(out).write_bytes(data or text.encode())
+            await place.write_bytes(data or text.encode())
             text = f"Wrote {out}."
         output.print_result(answer.structured_content, text)
         return 0

@@ -25,18 +25,12 @@ async def image_result(call: ToolCall, run: ToolRunResult, meta: dict[str, Any])
     Raises:
         SandboxError: the sandbox failed while it drew an SVG.
     """
-    image, fields, name = (
-        decode_image(run.result.value),
-        dict(run.structured_content or {}),
-        run.manifest.name,
-    )
+    image, fields = decode_image(run.result.value), dict(run.structured_content or {})
+    name, key = run.manifest.name, secrets.token_hex(16)
     is_png = fields["format"] == "png"
-    png = image if is_png else await call.app.draw_svg(run)
+    png = image if is_png else await call.app.calls.draw_svg(run)
     files = {f"{name}.{fields['format']}": image} | ({f"{name}.png": png} if png else {})
-    key, lines = (
-        secrets.token_hex(16),
-        [f"Image: {fields['format']}, {fields['width']} x {fields['height']} pixels"],
-    )
+    lines = [f"Image: {fields['format']}, {fields['width']} x {fields['height']} pixels"]
     try:
         await anyio.to_thread.run_sync(call.app.library.runs_of(call.identity.owner).keep_files, key, files)
     except LibraryError as full:  # the result does not depend on the disk

@@ -132,7 +132,8 @@ def problem_of(picture: bytes, limit: int = MAX_BYTES) -> str:
     if not picture or len(picture) > limit:
         return f"a picture of {len(picture):,} bytes; at most {limit:,} are passed on"
     if not picture.startswith(PNG):
-        return "" if picture.lstrip()[:4] in (b"<svg", b"<?xm", b"<!DO") else "neither a PNG nor an SVG"
+        is_svg = picture.lstrip()[:4] in (b"<svg", b"<?xm", b"<!DO") and b"<svg" in picture[:20_000]
+        return "" if is_svg else "neither a PNG nor an SVG"
     import zlib
 
     # A viewer stops at the first chunk that is not whole; some refuse the conversation that holds such a picture.
@@ -143,7 +144,7 @@ def problem_of(picture: bytes, limit: int = MAX_BYTES) -> str:
             return "a PNG that is damaged or cut off"
         kinds.append(kind)
         place = end + 4
-    if kinds[:1] != [b"IHDR"] or kinds[-1] != b"IEND" or b"IDAT" not in kinds:
+    if picture[8:16] != b"\0\0\0\rIHDR" or kinds[-1] != b"IEND" or b"IDAT" not in kinds:
         return "a PNG without a picture in it"
     width, height = size_of(picture)
     if not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE):
