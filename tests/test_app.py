@@ -239,7 +239,8 @@ async def test_a_slow_synthesis_becomes_a_job(settings: Settings) -> None:
         assert isinstance(outcome, Working)
         with anyio.fail_after(60):
             while isinstance(outcome, Working):
-                outcome = await other.resume(outcome.job_id, silent)
+                job = other.jobs.find_job(outcome.job_id, owner=USER)
+                outcome = await other.wait_for_job(job, silent)
         assert not isinstance(outcome, Rejected), outcome
 
 

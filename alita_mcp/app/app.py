@@ -10,11 +10,12 @@ from typing import Any
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
-from alita_mcp.app.code_runner import CodeRunner, open_code_runner
+from alita_mcp.app.code_rights import CodeRights
+from alita_mcp.app.code_runner import CodeRunner
 from alita_mcp.app.learning import Learning, open_learning
 from alita_mcp.app.sandbox_lifespan import prepare_early, sandbox_lifespan
 from alita_mcp.app.task_abilities import Flows
-from alita_mcp.app.task_runner import TaskRunner, open_task_runner
+from alita_mcp.app.task_runner import TaskRunner
 from alita_mcp.errors import AlitaError, ExtraMissing
 from alita_mcp.library.background import background
 from alita_mcp.library.command import alita_command
@@ -27,12 +28,14 @@ from alita_mcp.library.trust.evidence import evidence_of
 from alita_mcp.library.versions.starter import FOUND_BY_SEARCH
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.roles import RoleModels
-from alita_mcp.owners import UNIDENTIFIED, USER, ClientIdentity
+from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
+from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.research.web_agent import open_web_agent
 from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.history.store import open_run_store
+from alita_mcp.runs.sessions.registry import open_sessions
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings, find_retired_settings
@@ -42,7 +45,7 @@ from alita_mcp.toolsmith.publishing import Admit
 from alita_mcp.toolsmith.requests.outcomes import Created, Outcome, Rejected, Working
 from alita_mcp.toolsmith.requests.request import SynthesisRequest
 from alita_mcp.toolsmith.toolsmith import Toolsmith
-from alita_mcp.values import Manifest, WrittenFrom
+from alita_mcp.values import WrittenFrom
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +68,8 @@ class App:
     ) -> None:
         self.settings = settings
         self.library = library
+        self.calls = calls
+        """The flow of a call of a tool."""
         self.sandbox = calls.sandbox
         self.jobs = jobs
         self.toolsmith = toolsmith
@@ -79,7 +84,6 @@ class App:
         self.approvals = Approvals(settings, library, jobs, toolsmith, self.alita)
         self._learning = learning
         self._promotion = Promotion(settings.promoted)
-        self._calls = calls
 
     def visible_tools(self) -> tuple[CatalogueEntry, ...]:
         """The tools that clients see as tools of their own, in a stable order."""
@@ -92,7 +96,7 @@ class App:
             able = [
                 entry
                 for entry in promotable
-                if not self._is_unused_starter(entry) and not self.why_not(entry.manifest)
+                if not self._is_unused_starter(entry) and not self.calls.verifier.why_not(entry.manifest)
             ]
             if len(promotable) - len(able) <= left_out:
                 return self._promotion.choose(able)
@@ -104,10 +108,6 @@ class App:
             return False
         origin = self.library.tools.origin(entry.name, entry.manifest.version)
         return origin.reviewed and not origin.made_by
-
-    def why_not(self, manifest: Manifest) -> str:
-        """Why a version cannot run here, whatever was approved; empty where it can. See `VersionVerifier`."""
-        return self._calls.verifier.why_not(manifest)
 
     @asynccontextmanager
     async def report_preparation(self, on_stage: ReportStage) -> AsyncIterator[None]:
@@ -140,14 +140,6 @@ class App:
         if isinstance(request, Rejected):
             return request
         return await self.wait_for_job(self.begin_synthesis(request), on_stage)
-
-    async def resume(self, job_id: str, on_stage: ReportStage) -> Outcome:
-        """The outcome of the user's job started earlier, or `working` again.
-
-        Raises:
-            UsageError: there is no such job.
-        """
-        return await self.wait_for_job(self.jobs.find_job(job_id, owner=USER), on_stage)
 
     def begin_synthesis(self, request: SynthesisRequest) -> SynthesisJob:
         """Starts a synthesis, or finds the same one under way.
@@ -195,14 +187,10 @@ class App:
     ) -> ToolRunResult:
         """Calls a tool in the sandbox; see `Calls.run_tool`, and `search_tools` for the `identity`."""
         searches = self._learning.take_searches(identity)
-        run = await self._calls.run_tool(name, arguments, version, identity=identity)
+        run = await self.calls.run_tool(name, arguments, version, identity=identity)
         if searches and run.result.ok:
             self._learning.learn_from_call(name, searches, identity.owner)
         return run
-
-    async def draw_svg(self, run: ToolRunResult) -> bytes | None:
-        """An SVG that a tool returned, as PNG; see `Calls.draw_svg`."""
-        return await self._calls.draw_svg(run)
 
     async def inspect_tool(
         self, name: str, version: int | None = None, *, source: bool = False
@@ -285,11 +273,12 @@ async def open_app(
         learning = await stack.enter_async_context(open_learning(library))
 
         # 3. Code runs with these tools, and tasks with all of it.
-        code = await stack.enter_async_context(
-            open_code_runner(settings, library, calls, brokers, RunHints(runs))
-        )
-        flows = Flows(library, calls, code, brokers, toolsmith, web)
-        tasks = await stack.enter_async_context(open_task_runner(settings, flows, jobs, roles))
+        sessions = await stack.enter_async_context(open_sessions(settings))
+        rights = CodeRights(settings, library, brokers)
+        code = CodeRunner(library, calls, rights, sessions, RunHints(runs))
+        readers = await stack.enter_async_context(open_readers())
+        flows = Flows(library, calls, code, brokers, toolsmith, web, readers)
+        tasks = TaskRunner(settings, flows, jobs, writers)
 
         if serves and isinstance(sandbox, LazySandbox):
             background_tasks.start_soon(prepare_early, settings, sandbox)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 
@@ -18,7 +18,7 @@ from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
 from alita_mcp.library.versions.naming import not_current_error
 from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
-from alita_mcp.runs.tool_broker import RedactingBroker
+from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN
 from alita_mcp.sandbox.choose import kind_of_calls
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
@@ -30,20 +30,7 @@ MAX_EVENTS = 50
 """How many of a broker's events the journal keeps with one call."""
 
 
-class WatchedBroker(RedactingBroker, Protocol):
-    """Broker that reports afterwards what it was asked for."""
-
-    @property
-    def events(self) -> Sequence[Value]:
-        """What it did and what it refused, in order."""
-        ...
-
-    def holds_secret(self, data: bytes) -> bool:
-        """Whether a secret that the call was given stands in some bytes."""
-        ...
-
-
-BrokerFor = Callable[[StoredVersion, tuple[str, ...], ClientIdentity], WatchedBroker | None]
+BrokerFor = Callable[[StoredVersion, tuple[str, ...], ClientIdentity], GrantedBroker | None]
 """Returns the broker of one call, or None; its second argument names the calling tools, the outermost first."""
 
 
@@ -80,7 +67,7 @@ class _Call:
     identity: ClientIdentity
     sandbox: str
     """Kind of the sandbox; the one expected until it is chosen."""
-    broker: WatchedBroker | None = None
+    broker: GrantedBroker | None = None
     started: float = field(default_factory=time.monotonic)
 
     def journal_detail(self) -> dict[str, Any]:
@@ -100,7 +87,7 @@ class Calls:
         self,
         library: Library,
         sandbox: Sandbox,
-        broker_for: BrokerFor | None = None,
+        broker_for: BrokerFor,
         lacks: Lacks | None = None,
     ) -> None:
         self.sandbox = sandbox
@@ -174,8 +161,7 @@ class Calls:
         if not manifest.grants.is_pure:
             if manifest.grants.tools:
                 await self.prepare_tools(manifest.grants.tools, (*chain, manifest.name))
-            if self._broker_for is not None:
-                call.broker = self._broker_for(stored, chain, call.identity)
+            call.broker = self._broker_for(stored, chain, call.identity)
         job = Job(
             code=stored.code,
             function=manifest.name,
@@ -188,13 +174,14 @@ class Calls:
         result = await sandbox.run(job, call.broker)
         if call.broker is not None:
             result = await off_loop(partial(call.broker.redact_result, result), large=is_large(result.value))
-        wrong = await _misfit(manifest, result)
-        if wrong is None and result.ok and call.broker is not None and is_image(manifest.output_schema):
-            wrong = (
-                "the image contains a secret"
-                if call.broker.holds_secret(decode_image(result.value))
-                else None
-            )
+        if not result.ok:
+            return result
+        value = {"result": result.value} if manifest.wraps_result else result.value
+        fits = partial(validate_result, manifest.output_schema, value)
+        wrong = await off_loop(fits, large=is_large(result.value))
+        if wrong is None and call.broker is not None and is_image(manifest.output_schema):
+            has_secret = call.broker.holds_secret(decode_image(result.value))
+            wrong = "the image contains a secret" if has_secret else None
         if wrong is not None:
             return result.model_copy(update={"status": "bad_result", "value": None, "message": wrong})
         return result
@@ -218,12 +205,3 @@ class Calls:
                 stored = await self._library.read(name)
                 await self.verifier.verify_here(stored, len(chain) - 1)
                 await self.prepare_tools(stored.manifest.grants.tools, (*chain, name))
-
-
-async def _misfit(manifest: Manifest, result: RunResult) -> str | None:
-    """What is wrong with a value that the code returned; None when it fits, or there is none."""
-    if not result.ok:
-        return None
-    value = {"result": result.value} if manifest.wraps_result else result.value
-    fits = partial(validate_result, manifest.output_schema, value)
-    return await off_loop(fits, large=is_large(result.value))

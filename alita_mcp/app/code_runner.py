@@ -11,7 +11,6 @@ from typing import Any
 
 import anyio.to_thread
 
-from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.code_advice import add_advice
 from alita_mcp.app.code_comparison import OTHER_WORLD, Comparison, compare_runs
@@ -27,7 +26,7 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.runs.code_run import CodeRequest, CodeRun, RecordedRun, RunOutcome
 from alita_mcp.runs.execution import run_once
 from alita_mcp.runs.history.hints import RunHints
-from alita_mcp.runs.sessions.registry import Sessions, open_sessions
+from alita_mcp.runs.sessions.registry import Sessions
 from alita_mcp.runs.sessions.session import Place
 from alita_mcp.runs.tool_broker import (
     MODULE,
@@ -37,10 +36,8 @@ from alita_mcp.runs.tool_broker import (
     tools_imported_by,
 )
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import Environment, RunResult
 from alita_mcp.sandbox.workers.pool import CALLS_PER_KEY, WAITING
-from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
 from alita_mcp.toolsmith.package_check import find_module, find_slip, is_pinned
 from alita_mcp.values import Grants, Manifest, Value
@@ -77,7 +74,7 @@ class CodeRunner:
     def __init__(
         self, library: Library, calls: Calls, rights: CodeRights, sessions: Sessions, hints: RunHints
     ) -> None:
-        """Made by `open_code_runner`."""
+        """No sandbox starts before the first run."""
         self._library = library
         self._calls = calls
         self._rights = rights
@@ -157,8 +154,7 @@ class CodeRunner:
         async def report_line(line: str) -> None:
             await on_stage(f"environment: {line}")
 
-        sandbox = self._calls.sandbox
-        sandbox = await sandbox.choose() if isinstance(sandbox, LazySandbox) else sandbox
+        sandbox = await self._calls.verifier.choose_sandbox()
         if not packages:
             return Place(sandbox)
         key = (sandbox.kind, packages)
@@ -259,16 +255,6 @@ class ToolsInCode:
         await self._calls.prepare_tools(tools_imported_by(request.code), CHAIN)
         async with open_tool_broker(self, inner) as outer:
             yield outer
-
-
-@asynccontextmanager
-async def open_code_runner(
-    settings: Settings, library: Library, calls: Calls, brokers: BrokerFactory, hints: RunHints
-) -> AsyncIterator[CodeRunner]:
-    """Opens the flow of `run_code` over the parts of an app; no sandbox starts before the first run."""
-    rights = CodeRights(settings, library, brokers)
-    async with open_sessions(settings) as sessions:
-        yield CodeRunner(library, calls, rights, sessions, hints)
 
 
 def _without_secrets(run: CodeRun, broker: GrantedBroker | None) -> CodeRun:

@@ -60,7 +60,7 @@ class Flows:
     brokers: BrokerFactory
     toolsmith: Toolsmith
     web: WebAgent
-    readers: Readers | None = None
+    readers: Readers
     """Processes that read files."""
     models: RoleModels | None = None
     """Models on the budget of the run, for the tools that it has made; None: the toolsmith's own."""

@@ -32,7 +32,6 @@ from alita_mcp.models.structured.json_calls import ToolCallingModel
 from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.research.reading.fencing import escape_fence
-from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.jobs.jobs import Job, Jobs
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
@@ -62,7 +61,7 @@ class TaskRunner:
     """Runs tasks, each as an agent run of its own."""
 
     def __init__(self, settings: Settings, flows: Flows, jobs: Jobs, models: RoleModels | None) -> None:
-        """`models` is None where no model is configured."""
+        """`models` is None where no model is configured; nothing is read or made before the first task."""
         self._runs = StoredRuns(settings.home / RUNS)
         self._settings = settings
         self._flows = flows
@@ -97,7 +96,7 @@ class TaskRunner:
         """
         if self._models is None:
             raise no_model_for_tasks(self._settings)
-        run = new_run_id()
+        run = secrets.token_hex(16)  # nobody can guess it
 
         async def work(enter: ReportStage) -> Solution:
             async def on_event(event: TaskEvent) -> None:
@@ -125,7 +124,7 @@ class TaskRunner:
         """
         if self._models is None:
             raise no_model_for_tasks(self._settings)
-        run, budget = run or new_run_id(), request.budget
+        run, budget = run or secrets.token_hex(16), request.budget
         async with _open_workspace(request) as workspace:
             await self._runs.begin_run(run, request, identity.owner)
             # Its models, and those that make tools for it, are on the account of the run.
@@ -205,21 +204,6 @@ class TaskRunner:
             return False
         scope.cancel()
         return True
-
-
-@asynccontextmanager
-async def open_task_runner(
-    settings: Settings, flows: Flows, jobs: Jobs, models: RoleModels
-) -> AsyncIterator[TaskRunner]:
-    """Opens the flow of tasks over the parts of an app; nothing is read or made before the first task."""
-    role_models = models if models.is_configured else None
-    async with open_readers() as readers:
-        yield TaskRunner(settings, replace(flows, readers=readers), jobs, role_models)
-
-
-def new_run_id() -> str:
-    """Returns a random run id that cannot be guessed."""
-    return secrets.token_hex(16)
 
 
 @asynccontextmanager

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
 from packaging.utils import canonicalize_name
 
 from alita_mcp.errors import UsageError
 from alita_mcp.research.http_client import open_http_client
 from alita_mcp.research.index.look_alikes import disguise_of, look_alike_of
-from alita_mcp.research.json_api import Endpoint, JsonApi, endpoint
+from alita_mcp.research.json_api import JsonApi, endpoint
 from alita_mcp.research.texts import iso_date, one_line
 from alita_mcp.research.values import PackageFacts
 from alita_mcp.sandbox.packages.package_index import package_index
@@ -29,27 +28,11 @@ _ESTABLISHED_AFTER = timedelta(days=2 * 365)
 _ESTABLISHED_RELEASES = 10
 
 
-def index_endpoint(settings: Settings) -> Endpoint:
-    """The index that the settings name, or the default one.
-
-    Raises:
-        UsageError: the URL is not http(s).
-    """
-    found = endpoint("package_index", package_index(settings).url, setting="ALITA_PACKAGE_INDEX")
-    return found.model_copy(update={"max_bytes": MAX_BYTES})
-
-
-def today() -> date:
-    """The date in UTC."""
-    return datetime.now(UTC).date()
-
-
 class PackageIndex:
     """Client of an index by its simple interface in JSON (PEP 691)."""
 
-    def __init__(self, client: httpx.AsyncClient, at: Endpoint, *, now: Callable[[], date] = today) -> None:
-        self._api = JsonApi(client, at)
-        self._now = now
+    def __init__(self, api: JsonApi) -> None:
+        self._api = api
 
     async def read_facts(self, name: str) -> PackageFacts:
         """Whether the index has a package, and which well-known one it could be taken for.
@@ -65,17 +48,19 @@ class PackageIndex:
         if not isinstance(project, dict) or not isinstance(project.get("files"), list):
             raise UsageError("package_index sent JSON of another shape.")
         # A package that has been there long, with many releases, imitates nobody, unless its name looks the same.
-        if self._is_established(project) and not disguise_of(plain):
+        if _is_established(project) and not disguise_of(plain):
             alike = ""
         return PackageFacts(name=plain, exists=True, looks_like=alike)
 
-    def _is_established(self, project: dict[str, Any]) -> bool:
-        """Whether an index that tells versions and times (PEP 700) has had many of a project for long."""
-        versions = project.get("versions")
-        uploads = (iso_date(each.get("upload-time")) for each in project["files"] if isinstance(each, dict))
-        first = min(filter(None, uploads), default="")
-        has_many = isinstance(versions, list) and len(versions) >= _ESTABLISHED_RELEASES
-        return has_many and first != "" and date.fromisoformat(first) < self._now() - _ESTABLISHED_AFTER
+
+def _is_established(project: dict[str, Any]) -> bool:
+    """Whether an index that tells versions and times (PEP 700) has had many of a project for long."""
+    versions = project.get("versions")
+    uploads = (iso_date(each.get("upload-time")) for each in project["files"] if isinstance(each, dict))
+    first = min(filter(None, uploads), default="")
+    has_many = isinstance(versions, list) and len(versions) >= _ESTABLISHED_RELEASES
+    long_ago = (datetime.now(UTC) - _ESTABLISHED_AFTER).date().isoformat()
+    return has_many and "" < first < long_ago
 
 
 @asynccontextmanager
@@ -85,6 +70,6 @@ async def open_package_index(settings: Settings) -> AsyncIterator[PackageIndex]:
     Raises:
         UsageError: the settings name something that is not an index.
     """
-    at, is_named = index_endpoint(settings), bool(settings.package_index)
-    async with open_http_client([at.host_port] if is_named else ()) as client:
-        yield PackageIndex(client, at)
+    at = endpoint("package_index", package_index(settings).url, setting="ALITA_PACKAGE_INDEX")
+    async with open_http_client([at.host_port] if settings.package_index else ()) as client:
+        yield PackageIndex(JsonApi(client, at.model_copy(update={"max_bytes": MAX_BYTES})))

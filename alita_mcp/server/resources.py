@@ -17,7 +17,6 @@ from mcp.shared.uri_template import UriTemplate
 from alita_mcp.errors import AlitaError, InvalidArguments
 from alita_mcp.library.packed_files import mime_of, text_of
 from alita_mcp.library.trust.evidence import report_with_evidence
-from alita_mcp.server.agents.requests import RUN_ID
 from alita_mcp.server.client.announcer import CATALOGUE_URI
 from alita_mcp.server.client.identity import is_modern, maker_of
 from alita_mcp.server.results.building import printable
@@ -145,8 +144,6 @@ class Resources:
             mime, text = _version_part(app, stored, version["part"], reader)
             return text_resource(uri, mime, text) if mime else None
         if file := _match(_FILE, uri):
-            if not RUN_ID.fullmatch(file["id"]):
-                return None
             runs = app.library.runs_of(owner)
             data = await anyio.to_thread.run_sync(runs.read_file, file["id"], file["file"])
             return await anyio.to_thread.run_sync(_file_contents, uri, file, data, limit)

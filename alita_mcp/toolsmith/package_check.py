@@ -61,21 +61,18 @@ class PackageCheck:
         now = anyio.current_time()
         self._known = {name: known for name, known in self._known.items() if now - known[0] < FRESH_S}
         missing = [name for name in names if name not in self._known]
+        self._known |= dict.fromkeys(missing, (now, None))
         limiter = anyio.CapacityLimiter(AT_ONCE)
 
         async def look_up(name: str) -> None:
             async with limiter:
-                try:
+                with suppress(AlitaError):
                     self._known[name] = now, await index.package(name)
-                except AlitaError:
-                    self._known[name] = now, None
 
         with anyio.move_on_after(PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 for name in missing:
                     tasks.start_soon(look_up, name)
-        for name in missing:
-            self._known.setdefault(name, (now, None))
         answers = (self._known[name][1] for name in names)
         return [each for each in answers if each is not None]
 

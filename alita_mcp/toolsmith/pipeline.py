@@ -13,9 +13,10 @@ from functools import partial
 from typing import TypeVar
 
 from alita_mcp.errors import BudgetSpent, ModelError
+from alita_mcp.models.structured.typed_answers import ask_model
 from alita_mcp.toolsmith.context import Work
 from alita_mcp.toolsmith.failures import blames_tests
-from alita_mcp.toolsmith.requests.modes import REPAIRS, Width
+from alita_mcp.toolsmith.requests.modes import REPAIRS, Width, seed
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.toolsmith.requests.request import grants_of
 from alita_mcp.toolsmith.requests.template import describe_lacks
@@ -27,7 +28,6 @@ from alita_mcp.toolsmith.writing.draws import (
     draw_all,
     draw_both,
     draw_candidate,
-    draw_specification,
     draw_suites,
     repair,
 )
@@ -38,7 +38,6 @@ from alita_mcp.toolsmith.writing.selection import (
     Round,
     Selection,
     add_agreement,
-    empty_round,
     hide_examples,
     judge,
     verifies,
@@ -47,6 +46,7 @@ from alita_mcp.values import Draft, Example
 from alita_mcp.verification.agreement import (
     FEWEST_TESTS,
     MAJORITY,
+    PassMatrix,
     Prepared,
     extend_matrix,
     prepare_draft,
@@ -58,50 +58,47 @@ from alita_mcp.verification.verify import Verdict, verify
 T = TypeVar("T")
 
 
-class Pipeline:
-    """One synthesis of a new tool by models, from the request to its outcome."""
+async def write_tool(work: Work) -> Outcome:
+    """The outcome of one synthesis of a new tool by models; only a version that passed all gates is published.
 
-    def __init__(self, work: Work) -> None:
-        self._work = work
-        self._web = work.context.advice.research if work.request.looks_up else None
-        """Where a planner's open questions are looked up; without it none is asked for."""
+    Raises:
+        ModelError: the models did not write what is needed for a first attempt.
+        SandboxError: the sandbox failed.
+    """
+    context, request = work.context, work.request
+    await work.on_stage("search")
+    owner = request.client.owner
+    similar = await context.library.similar(f"{request.name} {request.description}".strip(), owner=owner)
+    unfit = await context.packages.failure(request.packages, pinned_are_meant=True)
+    if unfit is not None:
+        return rejection(unfit)
+    lacks = await describe_lacks(context.sandbox)
+    brief = Brief(request=request.full_description, sandbox=lacks, grants=grants_of(request))
+    await work.on_stage("spec")
+    # where a planner's open questions are looked up; without it none is asked for
+    web = context.advice.research if request.looks_up else None
+    specification = await _specify(work, brief, similar, may_ask=web is not None)
+    if not isinstance(specification, Specification):
+        return specification
+    brief = await add_notes(brief, specification, web, work.on_stage)
+    return await Writing(work, brief, specification).run()
 
-    async def make(self) -> Outcome:
-        """The outcome, whatever it is; only a version that passed all gates is published.
 
-        Raises:
-            ModelError: the models did not write what is needed for a first attempt.
-            SandboxError: the sandbox failed.
-        """
-        context, request = self._work.context, self._work.request
-        await self._work.on_stage("search")
-        owner = request.client.owner
-        similar = await context.library.similar(f"{request.name} {request.description}".strip(), owner=owner)
-        unfit = await context.packages.failure(request.packages, pinned_are_meant=True)
-        if unfit is not None:
-            return rejection(unfit)
-        lacks = await describe_lacks(context.sandbox)
-        brief = Brief(request=request.full_description, sandbox=lacks, grants=grants_of(request))
-        await self._work.on_stage("spec")
-        specification = await self._specify(brief, similar)
-        if not isinstance(specification, Specification):
-            return specification
-        brief = await add_notes(brief, specification, self._web, self._work.on_stage)
-        return await Writing(self._work, brief, specification).run()
-
-    async def _specify(
-        self, brief: Brief, taken: tuple[str, ...], again: int = 0
-    ) -> Specification | Exists | Rejected:
-        """The specification under the name asked for, or a free one; if it is taken, the planner is asked once more."""
-        name = self._work.request.name
-        messages = prompts.specify(brief, name, taken, may_ask=self._web is not None)
-        specification = await draw_specification(self._work.models, messages, again)
-        if name:
-            return specification.under(name)
-        follows = self._work.context.publisher.version_to_follow(specification.name, update=False)
-        if isinstance(follows, int) or again:
-            return specification if isinstance(follows, int) else follows
-        return await self._specify(brief, (*taken, specification.name), again=1)
+async def _specify(
+    work: Work, brief: Brief, taken: tuple[str, ...], *, may_ask: bool, again: int = 0
+) -> Specification | Exists | Rejected:
+    """The specification under the name asked for, or a free one; if it is taken, the planner is asked once more."""
+    name = work.request.name
+    messages = prompts.specify(brief, name, taken, may_ask=may_ask)
+    number = seed(0, again)  # asked in the same words, it is still another draw
+    planner = work.models.role("planner")
+    answer = await ask_model(planner, messages, Specification, temperature=0.2, seed=number)
+    if name:
+        return answer.value.under(name)
+    follows = work.context.publisher.version_to_follow(answer.value.name, update=False)
+    if isinstance(follows, int) or again:
+        return answer.value if isinstance(follows, int) else follows
+    return await _specify(work, brief, (*taken, answer.value.name), may_ask=may_ask, again=1)
 
 
 @dataclass
@@ -123,9 +120,9 @@ class Writing:
         self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
     async def run(self) -> Outcome:
-        """The outcome; errors as `Pipeline.make`."""
+        """The outcome; errors as `write_tool`."""
         first, *wider = self._work.rounds
-        current = await self._widen(empty_round(), first)
+        current = await self._widen(Round((), PassMatrix(), (), Width()), first)
         choice = judge(current)
         ended: ModelError | None = None
         for width in wider:

@@ -105,10 +105,9 @@ class Publisher:
         unfit = await self._packages.failure(draft.packages, pinned_are_meant=True)
         if unfit is not None:
             return rejection(unfit)
-        carried = CarriedExamples(draft)
+        carried, rehearsal = CarriedExamples(draft), Rehearsal(self._sandbox, library.read)
         if follows:
             await on_stage("update")
-            rehearsal = Rehearsal(self._sandbox, library.read)
             with suppress(ToolUnavailable):  # quarantined: a new version is the way out
                 replaced = await library.read(draft.name)
                 found = await carry_over_examples(draft, replaced, breaks, rehearsal, on_stage)
@@ -134,13 +133,7 @@ class Publisher:
             await on_stage("duplicates")
             words, owner = " ".join((draft.name, draft.description, *draft.use_when)), request.client.owner
             names = await library.similar(words, owner=owner)
-            same = await find_same(
-                draft,
-                verdict,
-                names,
-                library,
-                Rehearsal(self._sandbox, library.read),
-            )
+            same = await find_same(draft, verdict, names, library, rehearsal)
             if isinstance(same, Exists):
                 await learn_words(library, same.tool, draft.description, draft.use_when, owner=owner)
                 return same

@@ -29,8 +29,17 @@ from alita_mcp.toolsmith.specification import MAX_RULE, MAX_RULES, Specification
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.draws import CandidateCode, draw_both, draw_suites, repair
 from alita_mcp.toolsmith.writing.prompts import Brief
-from alita_mcp.toolsmith.writing.selection import agreement_of_one
-from alita_mcp.values import Check, Draft, Example, StoredVersion, ToolContract, WrittenFrom
+from alita_mcp.toolsmith.writing.selection import SHOWN_DROPPED
+from alita_mcp.values import (
+    Agreement,
+    Check,
+    Draft,
+    DroppedTest,
+    Example,
+    StoredVersion,
+    ToolContract,
+    WrittenFrom,
+)
 from alita_mcp.verification.agreement import CANNOT_RUN, Prepared, pool_tests, prepare_draft, run_row
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.code.function import signature_in
@@ -100,8 +109,10 @@ class Predecessor:
 
 def _misfits(old: Example, contract: ToolContract) -> bool:
     """Whether an example cannot hold with a contract, whatever the code does."""
-    if not fits(old.arguments, contract) or "expected" not in old.outcome_fields:
-        return not fits(old.arguments, contract)
+    if not fits(old.arguments, contract):
+        return True
+    if "expected" not in old.outcome_fields:
+        return False
     result = wrap_result(old.expected, wraps_result=contract.wraps_result)
     return bool(validate_result(contract.output_schema, result))
 
@@ -237,9 +248,7 @@ class Revision:
         held = tuple(test for test, holds in zip(tests, new.passes, strict=True) if holds)
         failed = [number for number, holds in enumerate(new.passes) if not holds]
         if insists and len(held) >= HELD_SHARE * len(tests):
-            failed = [
-                number for number in failed if old[number]
-            ]  # what the old code fails as well is taken for wrong
+            failed = [number for number in failed if old[number]]  # the rest are wrong tests
         failure = next((check for number in failed if (check := new.checks[number]) is not None), None)
 
         # There is nothing to publish (1) where the code is unchanged and the complaint stands, (2) where a blind test
@@ -277,6 +286,7 @@ class Revision:
             blind_before = frozenset(agreed.blind if agreed else ())
             marks = [mark for mark in map(mark_of, base.version.examples) if mark in blind_before]
             rules_now = base.rules(rules)
+            dropped = tuple(number for number, holds in enumerate(new.passes) if not holds)
             written_from = WrittenFrom(
                 request=f"{base.request}\n{request.full_description}".strip()[:MAX_REQUEST],
                 signature=signature_in(candidate.written.code, base.version.manifest.name),
@@ -286,9 +296,17 @@ class Revision:
             added = {
                 "trust": report.trust if proved or report.trust == "rejected" else "provisional",
                 "checks": (*report.checks, summary),
-                "agreement": agreement_of_one(
-                    tests,
-                    new.checks,
+                "agreement": Agreement(
+                    candidates=1,
+                    suites=1,
+                    share=1.0,
+                    passed=round(len(held) / len(tests), 3) if tests else 0.0,
+                    kept=tuple(number for number, holds in enumerate(new.passes) if holds),
+                    dropped=dropped,
+                    contradicting=tuple(
+                        DroppedTest(test=tests[number].as_json(), got=new.got(number))
+                        for number in dropped[:SHOWN_DROPPED]
+                    ),
                     repairs=candidate.repairs,
                     blind=tuple(dict.fromkeys((*marks, *map(mark_of, held)))),
                 ),

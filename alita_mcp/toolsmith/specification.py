@@ -174,7 +174,8 @@ class Specification(Written):
     @classmethod
     def _questions(cls, questions: Any) -> tuple[str, ...]:
         """Those that can be asked; the others are left out, for a planner that asks in vain still plans."""
-        lines = (" ".join(each.split())[:MAX_LINE] for each in _texts(questions))
+        texts = questions if isinstance(questions, list | tuple) else ()
+        lines = (" ".join(each.split())[:MAX_LINE] for each in texts if isinstance(each, str))
         return tuple(dict.fromkeys(filter(None, lines)))[:MAX_QUESTIONS]
 
     @model_validator(mode="after")
@@ -271,10 +272,6 @@ class WrittenCode(Written):
 
     code: Annotated[str, AfterValidator(strip_fence)] = Field(min_length=1, max_length=MAX_TEXT)
     packages: tuple[str, ...] = Field(default=(), max_length=30)
-
-
-def _texts(raw: Any) -> list[str]:
-    return [each for each in raw if isinstance(each, str)] if isinstance(raw, list | tuple) else []
 
 
 def fits(arguments: dict[str, JsonValue], contract: ToolContract) -> bool:

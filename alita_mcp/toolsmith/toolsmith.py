@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 
 import anyio
 import anyio.lowlevel
@@ -16,11 +15,10 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.context import Advice, SynthesisContext, Work
-from alita_mcp.toolsmith.cross_check import submit_untested
-from alita_mcp.toolsmith.from_runs import FromRuns, is_script
+from alita_mcp.toolsmith.from_runs import is_script, make_from_runs
 from alita_mcp.toolsmith.jobs.journal import SynthesisRecord, journal_synthesis, writers_of
 from alita_mcp.toolsmith.package_check import PackageCheck
-from alita_mcp.toolsmith.pipeline import Pipeline
+from alita_mcp.toolsmith.pipeline import write_tool
 from alita_mcp.toolsmith.publishing import Admit, Publisher
 from alita_mcp.toolsmith.requests.modes import ROUNDS
 from alita_mcp.toolsmith.requests.outcomes import Exists, Outcome, Rejected
@@ -92,10 +90,9 @@ class Toolsmith:
         record: SynthesisRecord | None = None,
     ) -> Outcome:
         # A tool is made (1) of recorded runs, (2) of the caller's code, perhaps that of a published tool to which it
-        # sends tests, or (3) by models. (4) Without any of these, or
-        # where the code is a script, the caller is asked for a function.
+        # sends tests, or (3) by models. (4) Without any of these, or for a script, the caller is asked for a function.
         if request.from_run:
-            return await FromRuns(self._context, self._make).make(request, on_stage)
+            return await make_from_runs(request, on_stage, self._context, self._make)
         if request.name and (problem := name_problem(request.name)):
             return problem
         words = request.code.strip() or request.description.strip()
@@ -105,7 +102,7 @@ class Toolsmith:
                 request = request if isinstance(again, Exists) else again
         code_is_script = await anyio.to_thread.run_sync(is_script, request)
         if request.code.strip() and not code_is_script:
-            return await self._make_from_code(request, models, on_stage)
+            return await self._make_from_code(request, on_stage)
         if models is not None and not code_is_script and request.description.strip():
             return await self._write_with_models(
                 request, models, on_stage, record or SynthesisRecord(request)
@@ -131,13 +128,10 @@ class Toolsmith:
             self._library, writers_of(models), request.description, request.client.owner
         )
         work = Work(self._context, request, rounds, models, on_stage, record, agreed_before)
-        return await (Revision(work) if request.update else Pipeline(work)).make()
+        return await (Revision(work).make() if request.update else write_tool(work))
 
-    async def _make_from_code(
-        self, request: SynthesisRequest, models: Models | None, on_stage: ReportStage
-    ) -> Outcome:
-        make = partial(make_draft, request, has_testers=models is not None)
-        draft = await anyio.to_thread.run_sync(make)  # it parses the code
+    async def _make_from_code(self, request: SynthesisRequest, on_stage: ReportStage) -> Outcome:
+        draft = await anyio.to_thread.run_sync(make_draft, request)  # it parses the code
         if isinstance(draft, Rejected):
             return draft
         published = await find_same_tool(draft, self._library, update=request.update)
@@ -150,9 +144,6 @@ class Toolsmith:
             # once it is verified, it can have the grants that it asks for
             raised = await self._library.read(outcome.tool, outcome.version)
             return await self._publisher.settle_grants(raised.manifest, raised.report) or outcome
-        if models is not None and not draft.examples:
-            mode = request.mode or self._settings.synthesis_mode
-            return await submit_untested(draft, self._context, request, models, mode, on_stage)
         return await self._publisher.submit(
             draft, on_stage, update=request.update, breaks=request.breaks, request=request
         )

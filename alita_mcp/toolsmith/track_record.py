@@ -1,7 +1,7 @@
 """Track record of models: how many of their syntheses agreed fully, counted in the journal.
 
-Kept by the names and server addresses of coder and tester; models that a client lends have none. Requests that are
-alike, in their words or in the shape of the code that they led to, count once.
+Kept by the names and server addresses of planner, coder and tester; those that a client lends have none. Requests that
+are alike, in their words or in the shape of the code that they led to, count once.
 """
 
 from __future__ import annotations

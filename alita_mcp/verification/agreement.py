@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -44,20 +44,6 @@ class Candidate:
     """Whether it passes each test; empty as `outputs`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """Pass matrix of candidates against test suites whose authors did not see the candidates."""
-
-    candidates: tuple[Candidate, ...]
-    suites: tuple[frozenset[int], ...]
-    """For each suite the numbers of its tests; suites may share tests, and one may be empty."""
-
-    @property
-    def tests(self) -> tuple[int, ...]:
-        """Numbers of all tests of all suites, each once."""
-        return tuple(sorted(frozenset[int]().union(*self.suites)))
-
-
 class Decision(Value):
     """Decision of the acceptance rule."""
 
@@ -73,30 +59,33 @@ class Decision(Value):
     """Tests that contradict them."""
 
 
-def accept(matrix: Matrix) -> Decision:
+def accept(candidates: Sequence[Candidate | Row | None], suites: Sequence[frozenset[int]]) -> Decision:
     """The candidate to prove, from those that behave alike on every call.
+
+    `suites` are the numbers of each suite's tests; suites may share tests, and one may be empty. None is a candidate
+    without evidence, which counts all the same.
 
     The most candidates times passed tests win (CodeT, arXiv 2207.10397); of those that pass nearly all, if any do.
     """
-    tests = matrix.tests
+    tests = tuple(sorted(frozenset[int]().union(*suites)))
+    passes = [candidate.passes if candidate is not None else () for candidate in candidates]
     clusters: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-    for number, candidate in enumerate(matrix.candidates):
-        if tests and candidate.outputs:
+    for number, candidate in enumerate(candidates):
+        if tests and candidate is not None and candidate.outputs:
             clusters[tuple(candidate.outputs[test] for test in tests)].append(number)
     if not clusters:
         return Decision(dropped=tests)
 
     def tests_passed_by(members: Sequence[int]) -> tuple[int, ...]:
         # calls that end alike may still pass unlike: a check can look at more than the word for a result
-        return tuple(test for test in tests if all(matrix.candidates[each].passes[test] for each in members))
+        return tuple(test for test in tests if all(passes[each][test] for each in members))
 
     def weight(members: Sequence[int]) -> tuple[int, int, int]:
         return len(members) * len(tests_passed_by(members)), len(members), -members[0]
 
-    suites = sum(1 for suite in matrix.suites if suite)
     most = len(tests) * (1 - NEARLY_ALL)
     nearly = [each for each in clusters.values() if len(tests) - len(tests_passed_by(each)) <= most]
-    reliable = nearly if suites >= ENOUGH_SUITES else []
+    reliable = nearly if sum(map(bool, suites)) >= ENOUGH_SUITES else []
     best = max(reliable or clusters.values(), key=weight)
     kept = tests_passed_by(best)
     dropped = tuple(sorted(set(tests) - set(kept)))
@@ -105,7 +94,7 @@ def accept(matrix: Matrix) -> Decision:
     standing = len(kept) >= HALF * len(tests) and (len(best) >= MAJORITY or not dropped)
     return Decision(
         chosen=best[0] if reliable or standing else None,
-        agrees=MAJORITY <= len(best) == len(matrix.candidates) and not dropped and len(tests) >= FEWEST_TESTS,
+        agrees=MAJORITY <= len(best) == len(candidates) and not dropped and len(tests) >= FEWEST_TESTS,
         alike=tuple(best),
         kept=kept,
         dropped=dropped,
@@ -187,12 +176,6 @@ class PassMatrix:
     tests: tuple[Example, ...] = ()
     suites: tuple[frozenset[int], ...] = ()
     rows: tuple[Row | None, ...] = ()
-
-    def as_matrix(self, barred: Collection[int] = ()) -> Matrix:
-        """The matrix in the form of the acceptance rule; barred drafts count as candidates without evidence."""
-        none = Row((), ())
-        known = [none if row is None or place in barred else row for place, row in enumerate(self.rows)]
-        return Matrix(tuple(Candidate(row.outputs, row.passes) for row in known), self.suites)
 
 
 async def prepare_draft(draft: Draft, rehearsal: Rehearsal, on_stage: ReportStage) -> Prepared:

@@ -44,7 +44,7 @@ class Figures(TypedDict):
 
 def judged(task_id: str, drawn: Drawn) -> Synthesis:
     """Applies the acceptance rule to a draw."""
-    decision = accept(drawn.matrix)
+    decision = accept(drawn.candidates, drawn.suites)
     return Synthesis(task_id, decision.chosen, decision.agrees, drawn.is_right(decision.chosen))
 
 

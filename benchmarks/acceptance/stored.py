@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 from alita_mcp.errors import UsageError
-from alita_mcp.verification.agreement import Candidate, Matrix
+from alita_mcp.verification.agreement import Candidate
 
 IDEAL_TESTS = 8
 """Tests of an ideal suite, as many as the toolsmith asks for."""
@@ -30,9 +30,10 @@ class Row(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """One drawn request: its matrix, and which candidates are right."""
+    """One drawn request: its candidates and suites, and which candidates are right."""
 
-    matrix: Matrix
+    candidates: Sequence[Candidate | None]
+    suites: tuple[frozenset[int], ...]
     correct: tuple[bool, ...]
 
     def is_right(self, number: int | None) -> bool:
@@ -69,15 +70,16 @@ def draw(row: Row, candidates: int, suites: int, source: Random) -> tuple[tuple[
 def seen(row: Row, candidates: Iterable[int], suites: Iterable[int]) -> Drawn:
     """The matrix of a draw, as a rule sees it."""
     numbers = tuple(candidates)
-    matrix = Matrix(tuple(row.candidates[i] for i in numbers), tuple(row.suites[i] for i in suites))
-    return Drawn(matrix, tuple(row.correct[i] for i in numbers))
+    chosen, correct = [row.candidates[i] for i in numbers], tuple(row.correct[i] for i in numbers)
+    return Drawn(chosen, tuple(row.suites[i] for i in suites), correct)
 
 
 def idealised(row: Row, drawn: Drawn, share: float, source: Random) -> Drawn:
     """The same with this share of candidates and suites replaced: right candidates, and tests that hold."""
     holding = [number for number, holds in enumerate(row.reference.passes) if holds]
-    candidates, correct = [], []
-    for candidate, right in zip(drawn.matrix.candidates, drawn.correct, strict=True):
+    candidates: list[Candidate | None] = []
+    correct = []
+    for candidate, right in zip(drawn.candidates, drawn.correct, strict=True):
         ideal = source.random() < share
         candidates.append(row.reference if ideal else candidate)
         correct.append(ideal or right)
@@ -85,9 +87,9 @@ def idealised(row: Row, drawn: Drawn, share: float, source: Random) -> Drawn:
         frozenset(source.sample(holding, min(IDEAL_TESTS, len(holding))))
         if source.random() < share
         else suite
-        for suite in drawn.matrix.suites
+        for suite in drawn.suites
     ]
-    return Drawn(Matrix(tuple(candidates), tuple(suites)), tuple(correct))
+    return Drawn(candidates, tuple(suites), tuple(correct))
 
 
 def _row(line: str, where: str) -> Row | None:

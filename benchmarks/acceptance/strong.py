@@ -17,7 +17,7 @@ from alita_mcp.errors import UsageError
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import read_settings
 from alita_mcp.values import Draft, Example
-from alita_mcp.verification.agreement import Matrix, PassMatrix, extend_matrix, prepare_draft
+from alita_mcp.verification.agreement import Candidate, PassMatrix, extend_matrix, prepare_draft
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from benchmarks.acceptance.sequences import Synthesis, judged
 from benchmarks.acceptance.stored import Drawn
@@ -34,9 +34,9 @@ def read_syntheses(file: Path, sandbox: str, candidates: int, suites: int) -> li
 
     def draws(drawn: Drawn) -> Iterator[Drawn]:
         for some in combinations(range(len(drawn.correct)), candidates):
-            for part in combinations(drawn.matrix.suites, suites):
-                chosen = tuple(drawn.matrix.candidates[number] for number in some)
-                yield Drawn(Matrix(chosen, part), tuple(drawn.correct[number] for number in some))
+            for part in combinations(drawn.suites, suites):
+                chosen = [drawn.candidates[number] for number in some]
+                yield Drawn(chosen, part, tuple(drawn.correct[number] for number in some))
 
     return [[judged(str(number), each) for each in draws(drawn)] for number, drawn in enumerate(ran)]
 
@@ -100,7 +100,8 @@ async def _run(
     rehearsal = Rehearsal(sandbox)
     candidates = [await prepare_draft(draft, rehearsal, _silent) for draft in drafts]
     matrix = await extend_matrix(PassMatrix(), candidates, suites, rehearsal)
-    return Drawn(matrix.as_matrix(), tuple(right))
+    ran = [None if row is None else Candidate(row.outputs, row.passes) for row in matrix.rows]
+    return Drawn(ran, matrix.suites, tuple(right))
 
 
 async def _silent(*_told: Any) -> None:

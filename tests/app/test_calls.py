@@ -245,7 +245,7 @@ async def test_a_tool_with_packages_that_open_sockets_runs_in_docker_and_bubblew
 ) -> None:
     box = ScriptedSandbox(adding, kind=kind)
     async with open_with(box, adder(packages=(package,), sandbox=kind)) as app:
-        reason = app.why_not(app.library.entry("add").manifest)
+        reason = app.calls.verifier.why_not(app.library.entry("add").manifest)
         if kind == "docker":
             assert reason == ""
             return

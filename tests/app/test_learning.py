@@ -75,7 +75,7 @@ async def test_only_the_clients_own_next_call_counts(open_with: Open) -> None:
         await app.search_tools(ASKED, identity=ME)
         await app.run_tool("add", {"a": 1, "b": 2}, identity=OTHER)
         await app.run_tool("add", {"a": 1, "b": 2})
-        await app._calls.run_tool("add", {"a": 1, "b": 2}, chain=("other",))
+        await app.calls.run_tool("add", {"a": 1, "b": 2}, chain=("other",))
         assert await learned(app) == (), "other clients, nobody, and a tool"
         await app.run_tool("other", {"a": 1, "b": 2}, identity=ME)
         await app.run_tool("add", {"a": 1, "b": 2}, identity=ME)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import date
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +14,21 @@ import pytest
 import trustme
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.http_client import open_http_client
-from alita_mcp.research.packages import PackageIndex, index_endpoint, open_package_index
+from alita_mcp.research.packages import PackageIndex, open_package_index
 from alita_mcp.research.values import PackageFacts
 from alita_mcp.settings import Settings
 from tests.research.json_server import Answer, Reply, Request, json_server
 
 pytestmark = pytest.mark.anyio
-TODAY = date(2026, 6, 1)
+NEW = (datetime.now(UTC) - timedelta(days=300)).date().isoformat()
 
 
-def project(name: str, first: str = "2026-02-03", releases: int = 1) -> dict[str, Any]:
+def project(name: str, first: str = NEW, releases: int = 1) -> dict[str, Any]:
     versions = [f"1.{number}" for number in range(releases)]
     files: list[Any] = [
         {
             "filename": f"{name}-{each}.tar.gz",
-            "upload-time": f"{first if each == '1.0' else '2026-05-01'}T10:00:00Z",
+            "upload-time": f"{first if each == '1.0' else NEW}T10:00:00Z",
         }
         for each in versions
     ]
@@ -51,9 +50,8 @@ def index(projects: dict[str, Any]) -> Answer:
 @asynccontextmanager
 async def opened(answer: Answer) -> AsyncIterator[PackageIndex]:
     with anyio.fail_after(60), json_server(answer) as (url, _):
-        at = index_endpoint(Settings(package_index=f"{url}/simple/"))
-        async with open_http_client([at.host_port]) as client:
-            yield PackageIndex(client, at, now=lambda: TODAY)
+        async with open_package_index(Settings(package_index=f"{url}/simple/")) as packages:
+            yield packages
 
 
 async def test_a_package_that_is_there() -> None:
@@ -82,12 +80,12 @@ async def test_a_package_that_is_not_there_names_the_one_that_may_be_meant() -> 
 @pytest.mark.parametrize(
     ("name", "first", "releases", "looks_like"),
     [
-        ("reqeusts", "2026-05-01", 1, "requests"),
-        ("reqeusts", "2026-05-01", 40, "requests"),
+        ("reqeusts", NEW, 1, "requests"),
+        ("reqeusts", NEW, 40, "requests"),
         ("reqeusts", "2019-05-01", 2, "requests"),
         ("reqeusts", "2019-05-01", 12, ""),
         ("jeilyfish", "2019-05-01", 12, "jellyfish"),
-        ("requests", "2026-05-01", 1, ""),
+        ("requests", NEW, 1, ""),
     ],
 )
 async def test_a_name_that_resembles_a_known_one_is_told_unless_it_is_old_itself(

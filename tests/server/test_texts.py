@@ -44,9 +44,7 @@ def test_an_outcome_is_told_in_short(outcome: Outcome, words: str) -> None:
 
 def test_what_would_raise_the_trust_is_told_to_its_end() -> None:
     advice = "Give at least three examples of your own" + " and more" * 60 + "; not for {'text': 'ß'}."
-    made = CREATED.model_copy(
-        update={"assumed": ASSUMED, "questions": ("Q" * 300,), "to_raise_trust": advice}
-    )
+    made = CREATED.model_copy(update={"assumed": ASSUMED, "to_raise_trust": advice})
     known = Exists(
         tool="slugify", version=1, why="w" * 300, trust_before="provisional", to_raise_trust=advice
     )

@@ -191,3 +191,12 @@ def test_without_a_name_two_public_functions_are_named(code: str, reason: str, f
     assert isinstance(rejected, Rejected)
     assert reason in rejected.reason
     assert fix in rejected.fix
+
+
+def test_code_without_tests_is_refused_with_what_to_send() -> None:
+    request = read_request({"code": CODE})
+    assert isinstance(request, SynthesisRequest)
+    rejected = make_draft(request)
+    assert isinstance(rejected, Rejected)
+    assert (rejected.stage, rejected.reason.partition(":")[0]) == ("examples", "tests")
+    assert "at least 3" in rejected.fix

@@ -10,7 +10,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.owners import USER
-from alita_mcp.settings import Settings
+from alita_mcp.settings import ModelChoice, Settings
 from alita_mcp.toolsmith.jobs.journal import EVENT, writers_of
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists
 from alita_mcp.toolsmith.toolsmith import Toolsmith
@@ -96,8 +96,16 @@ def test_another_name_or_address_has_another_record(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     after = writers_of(RoleModels(known.model_copy(update=changes)).open_models())
-    assert before.keys() == after.keys() == {"coder", "tester"}
+    assert before.keys() == after.keys() == {"planner", "coder", "tester"}
     assert not set(before.values()) & set(after.values())
+
+
+@pytest.mark.parametrize("role", ["planner", "coder", "tester"])
+def test_another_model_of_one_role_has_another_record(settings: Settings, role: str) -> None:
+    roles = {f"model_{each}": ModelChoice(name="openai/a") for each in ("planner", "coder", "tester")}
+    known = settings.model_copy(update=roles)
+    other = known.model_copy(update={f"model_{role}": ModelChoice(name="openai/weak")})
+    assert writers_of(RoleModels(known).open_models()) != writers_of(RoleModels(other).open_models())
 
 
 @pytest.mark.slow

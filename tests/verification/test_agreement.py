@@ -14,7 +14,6 @@ from alita_mcp.values import Draft, Example
 from alita_mcp.verification.agreement import (
     Candidate,
     Decision,
-    Matrix,
     PassMatrix,
     accept,
     extend_matrix,
@@ -33,8 +32,8 @@ def candidate(outputs: str, passes: str) -> Candidate:
     return Candidate(tuple(outputs), tuple(bit == "1" for bit in passes))
 
 
-def matrix(*candidates: Candidate, suites: tuple[set[int], ...] = ({0, 1, 2}, {2, 3, 4})) -> Matrix:
-    return Matrix(candidates, tuple(frozenset(suite) for suite in suites))
+def decide(*candidates: Candidate | None, suites: tuple[set[int], ...] = ({0, 1, 2}, {2, 3, 4})) -> Decision:
+    return accept(candidates, tuple(frozenset(suite) for suite in suites))
 
 
 ONE, OTHER = candidate("aaaaa", "11111"), candidate("bbbbb", "00000")
@@ -54,8 +53,8 @@ NEARLY = candidate("aaaab", "11110")
     ids=["two", "three", "one", "one differs", "a test fails", "one does not load"],
 )
 def test_all_candidates_agree_fully_or_none_does(candidates: list[Candidate], agrees: bool) -> None:
-    assert accept(matrix(*candidates)).agrees is agrees
-    assert not accept(matrix(*candidates, suites=({0, 1}, {2, 3}))).agrees  # four tests show too little
+    assert decide(*candidates).agrees is agrees
+    assert not decide(*candidates, suites=({0, 1}, {2, 3})).agrees  # four tests show too little
 
 
 @pytest.mark.parametrize(
@@ -74,7 +73,7 @@ def test_all_candidates_agree_fully_or_none_does(candidates: list[Candidate], ag
     ],
 )  # fmt: skip
 def test_the_choice(candidates: list[Candidate], chosen: int | None, dropped: tuple[int, ...]) -> None:
-    decision = accept(matrix(*candidates))
+    decision = decide(*candidates)
     assert (decision.chosen, decision.dropped) == (chosen, dropped)
 
 
@@ -82,19 +81,20 @@ def test_what_nearly_passes_three_suites_is_chosen_whatever_the_others_did() -> 
     others = [candidate("x" * 20, "1" * 14 + "0" * 6)] * 9
     three = (set(range(7)), set(range(7, 14)), set(range(14, 20)))
     lonely = candidate("a" * 20, "1" * 17 + "000")
-    assert accept(matrix(*others, lonely, suites=three)).chosen == 9
-    assert accept(matrix(*others, candidate("a" * 20, "1" * 16 + "0000"), suites=three)).chosen == 0
-    assert accept(matrix(*others, lonely, suites=(*three[:1], set(range(7, 20))))).chosen == 0
+    assert decide(*others, lonely, suites=three).chosen == 9
+    assert decide(*others, candidate("a" * 20, "1" * 16 + "0000"), suites=three).chosen == 0
+    assert decide(*others, lonely, suites=(*three[:1], set(range(7, 20)))).chosen == 0
 
 
 @pytest.mark.parametrize(
-    "empty",
-    [matrix(), matrix(DEAD), matrix(ONE, suites=()), matrix(ONE, suites=(set(), set()))],
+    ("candidates", "suites"),
+    [((), ({0},)), ((DEAD, None), ({0},)), ((ONE,), ()), ((ONE,), (set(), set()))],
     ids=["no candidate", "none that loads", "no suite", "no test"],
 )
-def test_nothing_to_compare_chooses_none(empty: Matrix) -> None:
-    decision = accept(empty)
-    assert decision == Decision(dropped=empty.tests)
+def test_nothing_to_compare_chooses_none(
+    candidates: tuple[Candidate | None, ...], suites: tuple[set[int], ...]
+) -> None:
+    assert decide(*candidates, suites=suites) == Decision(dropped=tuple(sorted(set[int]().union(*suites))))
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ async def test_errors_that_satisfy_the_same_expectation_are_the_same_behaviour(s
     plain, decoding, other = (row.outputs for row in found.rows if row is not None)
     assert plain == decoding == ("raises ValueError", "raises ValueError", "value 2")
     assert other == ("error KeyError", "error KeyError", "value 2")
-    assert accept(found.as_matrix()).alike == (0, 1)
+    assert accept(found.rows, found.suites).alike == (0, 1)
     narrow = Example(**below, raises="json.JSONDecodeError")
     found = await matrix_of(sandbox, *refusing, suites=[[*tests, narrow]])
     plain, decoding, _ = (row.outputs for row in found.rows if row is not None)
@@ -209,15 +209,14 @@ async def test_errors_that_satisfy_the_same_expectation_are_the_same_behaviour(s
 async def test_a_candidate_that_cannot_be_read_has_no_row_and_counts_as_one(sandbox: WasmSandbox) -> None:
     found = await matrix_of(sandbox, RIGHT, BROKEN, suites=[EVEN, ODD])
     assert found.rows[1] is None
-    matrix = found.as_matrix()
-    assert matrix.candidates[1].outputs == ()
-    assert (accept(matrix).alike, accept(matrix).agrees) == ((0,), False)
+    decision = accept(found.rows, found.suites)
+    assert (decision.alike, decision.agrees) == ((0,), False)
 
 
 async def test_a_barred_candidate_says_nothing_for_itself(sandbox: WasmSandbox) -> None:
     found = await matrix_of(sandbox, WRONG, RIGHT, suites=[EVEN])
-    assert accept(found.as_matrix()).chosen == 0
-    assert accept(found.as_matrix(barred={0})).chosen == 1
+    assert accept(found.rows, found.suites).chosen == 0
+    assert accept((None, found.rows[1]), found.suites).chosen == 1
 
 
 async def test_a_time_out_ends_the_row_and_passes_nothing(settings: Settings) -> None:

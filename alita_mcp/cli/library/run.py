@@ -58,7 +58,7 @@ async def run(
         data = decode_image(answer.result.value) if answer.is_image else b""
         is_svg = answer.is_image and answer.result.value["format"] == "svg"
         if out is not None and out.suffix.lower() == ".png" and is_svg:
-            data = await app.draw_svg(answer) or b""
+            data = await app.calls.draw_svg(answer) or b""
             if not data:
                 hint = f"Name a file that ends in .svg: --out {out.with_suffix('.svg')}."
                 raise UsageError(f"Nothing here draws the SVG that {name} returned.", hint=hint)

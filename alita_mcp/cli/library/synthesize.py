@@ -29,7 +29,7 @@ EXIT_STATUSES = {
 """Those of the outcomes that are not failures."""
 DETAILS = {
     "to_raise_trust": "to raise", "rests_on": "rests on", "case": "case", "expected": "expected", "got": "got",
-    "trace": "|", "breaks": "breaks", "kept": "kept", "assumed": "assumed", "differs": "not", "questions": "question",
+    "trace": "|", "breaks": "breaks", "kept": "kept", "assumed": "assumed", "differs": "not",
     "fix": "fix",
 }  # fmt: skip
 """What an outcome may say besides, in this order → its label."""
@@ -137,7 +137,7 @@ async def make_tools(requests: Sequence[Mapping[str, Any]], output: Output) -> i
 
 async def make_tool(app: App, request: Mapping[str, Any], output: Output) -> Outcome:
     """One synthesis, waited for however long it takes: a person can press Ctrl-C."""
-    from alita_mcp.owners import COMMAND_LINE
+    from alita_mcp.owners import COMMAND_LINE, USER
     from alita_mcp.toolsmith.requests.outcomes import Working
     from alita_mcp.toolsmith.requests.request import read_request
 
@@ -145,7 +145,7 @@ async def make_tool(app: App, request: Mapping[str, Any], output: Output) -> Out
         async with app.report_preparation(on_stage):
             outcome = await app.synthesize(read_request(request, COMMAND_LINE), on_stage)
             while isinstance(outcome, Working):
-                outcome = await app.resume(outcome.job_id, on_stage)
+                outcome = await app.wait_for_job(app.jobs.find_job(outcome.job_id, owner=USER), on_stage)
     return outcome
 
 

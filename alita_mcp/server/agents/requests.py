@@ -1,17 +1,13 @@
-"""Rules for what clients ask of a task: its budget, ids of runs, and URIs of runs."""
+"""Rules for what clients ask of a task: its budget, and URIs of runs."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from alita_mcp.agent.values import TaskBudget
-from alita_mcp.errors import ToolNotFound
 
 if TYPE_CHECKING:
     from alita_mcp.settings import Settings
-
-RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def task_budget(
@@ -40,14 +36,3 @@ def task_budget(
 def uri_of(run: str) -> str:
     """The resource that holds a run."""
     return f"alita://tasks/{run}"
-
-
-def validate_run_id(run: str) -> str:
-    """The id of a run.
-
-    Raises:
-        ToolNotFound: it cannot be one.
-    """
-    if RUN_ID.fullmatch(run) is None:
-        raise ToolNotFound(f"There is no task {run[:80]!r}.")
-    return run

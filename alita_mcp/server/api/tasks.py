@@ -21,7 +21,7 @@ from alita_mcp.errors import AlitaError, ToolNotFound, ToolUnavailable, TooMany,
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.owners import ClientIdentity, Maker
 from alita_mcp.sandbox.network.host_patterns import read_pattern
-from alita_mcp.server.agents.requests import task_budget, validate_run_id
+from alita_mcp.server.agents.requests import task_budget
 from alita_mcp.server.api.problems import Refusal, json_response
 from alita_mcp.server.api.requests import EventNumber, Limit, Wait, read_new_task, read_number, read_query
 from alita_mcp.server.api.values import NewTask, TaskList, TaskRow, TaskView, links_of
@@ -116,12 +116,12 @@ class TaskEndpoints:
 
     async def show_task(self, request: Request) -> Response:
         """One task and how far it is."""
-        run = validate_run_id(request.path_params["id"])
+        run = request.path_params["id"]
         return json_response(await _task_view(await self._shared.get(), run, read_owner(request.scope)))
 
     async def stop_task(self, request: Request) -> Response:
         """Stops a task; responds when nothing of it runs any more."""
-        run, owner = validate_run_id(request.path_params["id"]), read_owner(request.scope)
+        run, owner = request.path_params["id"], read_owner(request.scope)
         app = await self._shared.get()
         job = _find_job(app, run, owner)
         if job is None or job.finished is not None:
@@ -134,7 +134,7 @@ class TaskEndpoints:
 
     async def follow_task(self, request: Request) -> Response:
         """The events of a task after `after` or `Last-Event-ID`; 204 where none are left to come."""
-        run, owner = validate_run_id(request.path_params["id"]), read_owner(request.scope)
+        run, owner = request.path_params["id"], read_owner(request.scope)
         last_event_id = request.headers.get("last-event-id")
         after = max(
             read_query(request, "after", EventNumber, 0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 import mcp_types as types
@@ -160,23 +160,17 @@ def _measure(
     # 2. The model reads the text: the structured content gives way, unless clients demand it.
     # 3. Nobody knows, or it is short: both.
     texts = [block for block in result.content if isinstance(block, types.TextContent)]
-    form = "" if result.is_error or structured is None else form_read_by(client)
+    are_both, name = not result.is_error and structured is not None, client.lower()
     length, text_length = len(document.decode()), sum(len(block.text) for block in texts)
-    if form == "structured" and text_length > MAX_IN_BOTH:
+    if are_both and name.startswith(READ_STRUCTURED) and text_length > MAX_IN_BOTH:
         note = types.TextContent(
             text=f"The result is the structured content ({length:,} characters of JSON)."
         )
         others = [block for block in result.content if block not in texts]
         return result.model_copy(update={"content": [note, *others]}), document, length
-    if form == "text" and length > MAX_IN_BOTH and tool.output_schema is None:
+    if are_both and name.startswith(READ_TEXT) and length > MAX_IN_BOTH and tool.output_schema is None:
         return result.model_copy(update={"structured_content": None}), document, text_length
     return result, document, max(text_length, 0 if structured is None else length)
-
-
-def form_read_by(client: str) -> Literal["structured", "text", ""]:
-    """The form of a result that the model behind a client reads, by the client's name; empty where it is not known."""
-    name = client.lower()
-    return "structured" if name.startswith(READ_STRUCTURED) else "text" if name.startswith(READ_TEXT) else ""
 
 
 def _cut(result: types.CallToolResult, document: bytes, uri: str, limit: int) -> types.CallToolResult:

@@ -28,7 +28,7 @@ async def image_result(call: ToolCall, run: ToolRunResult, meta: dict[str, Any])
     image, fields = decode_image(run.result.value), dict(run.structured_content or {})
     name, key = run.manifest.name, secrets.token_hex(16)
     is_png = fields["format"] == "png"
-    png = image if is_png else await call.app.draw_svg(run)
+    png = image if is_png else await call.app.calls.draw_svg(run)
     files = {f"{name}.{fields['format']}": image} | ({f"{name}.png": png} if png else {})
     lines = [f"Image: {fields['format']}, {fields['width']} x {fields['height']} pixels"]
     try:

@@ -19,7 +19,7 @@ Fields = Mapping[str, Any]
 ASSUMED = 160
 """So many characters say in a text what was assumed; the structured result holds all of it."""
 LEAST = 200
-"""So many characters say what was made or waits for approval, and what is asked, however long what follows is."""
+"""So many characters say what was made or waits for approval, however long what follows is."""
 _VISIBLE = {
     "now": "it appears in your tool list as soon as you refresh it",
     "after reconnect": "it appears in your tool list after you reconnect",
@@ -44,11 +44,11 @@ def outcome_text(outcome: Fields) -> str:
     """Text of the outcome of a synthesis; most are cut to `MAX_TEXT`."""
     match outcome["status"]:
         case "created":
-            # what tests by models ask, and what to do next, is never cut
+            # what to do next is never cut
             text = _text_of_created(outcome)
             rests_on = outcome.get("rests_on")
             then = f"Verified: {rests_on}." if rests_on else f"Report: {outcome['report']}"
-            then = f"{clip(_questions(outcome), LEAST)} {_how_to_verify(outcome) or then}".strip()
+            then = _how_to_verify(outcome) or then
             return f"{clip(text.strip(), max(LEAST, MAX_TEXT - len(then)))} {then}"
         case "exists":
             version = f"{outcome['tool']} v{outcome['version']}"
@@ -89,12 +89,6 @@ def _text_of_created(outcome: Fields) -> str:
     text = f"{_cases_given_up(outcome)}Published {version}. {_how_to_call(outcome)}{_assumptions(outcome)}"
     differs = outcome.get("differs")
     return text + (f"Compared with {', '.join(outcome['similar'])}: {differs[0]}." if differs else "")
-
-
-def _questions(outcome: Fields) -> str:
-    """What blind tests ask of the caller's code."""
-    lines = [printable(line) for line in outcome.get("questions") or ()]
-    return f"Questions: {'; '.join(lines)}." if lines else ""
 
 
 def _cases_given_up(outcome: Fields) -> str:

@@ -27,7 +27,8 @@ CALLABLE = {
 
 def call_of(entry: CatalogueEntry, app: App, client: ClientToolList) -> dict[str, str]:
     """`call` of a tool for one client: `direct`, `run_tool`, `after approval`, or `not here` with the `reason`."""
-    reason = app.why_not(entry.manifest) if entry.state == "enabled" else f"is {entry.state}"
+    why_not = app.calls.verifier.why_not
+    reason = why_not(entry.manifest) if entry.state == "enabled" else f"is {entry.state}"
     if reason:
         return {"call": "not here", "reason": reason}
     if not entry.approved:

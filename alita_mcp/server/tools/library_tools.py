@@ -12,11 +12,8 @@ from alita_mcp.server.results.delivery import run_tool
 from alita_mcp.server.results.unreviewed import origin_if_unreviewed
 from alita_mcp.server.tools.definitions import definition_of
 
-MAX_DEFINITIONS = 1_000
-
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.library.rows import Origin
     from alita_mcp.owners import Maker
     from alita_mcp.server.context import ToolResult
     from alita_mcp.server.shared_app import SharedApp
@@ -29,21 +26,19 @@ class LibraryTools:
 
     def __init__(self, shared: SharedApp) -> None:
         self._shared = shared
-        self._definitions: dict[tuple[str, Origin | None], tuple[Manifest, types.Tool]] = {}
-        """Those last made, by name and the origin that readers are told; valid for the same manifest."""
 
     def list_tools(self, reader: Maker) -> Sequence[types.Tool]:
         """The first-class tools, in the order that the App keeps stable."""
         app = self._shared.current
         if app is None:
             return []
-        return [self._definition(entry.manifest, app, reader) for entry in app.visible_tools()]
+        return [_definition(entry.manifest, app, reader) for entry in app.visible_tools()]
 
     def find_tool(self, name: str, reader: Maker) -> types.Tool | None:
         """Any tool of the library, so that a call of an unlisted or disabled one is refused in its own terms."""
         app = self._shared.current
         try:
-            return None if app is None else self._definition(app.library.entry(name).manifest, app, reader)
+            return None if app is None else _definition(app.library.entry(name).manifest, app, reader)
         except AlitaError:
             return None
 
@@ -51,14 +46,6 @@ class LibraryTools:
         """Runs the current version."""
         return await run_tool(call, call.name, call.arguments)
 
-    def _definition(self, manifest: Manifest, app: App, reader: Maker) -> types.Tool:
-        origin = origin_if_unreviewed(app, manifest.name, manifest.version, reader)
-        key = (manifest.name, origin)
-        known = self._definitions.get(key)
-        if known is not None and known[0] is manifest:
-            return known[1]
-        if len(self._definitions) >= MAX_DEFINITIONS:
-            self._definitions.clear()
-        made = definition_of(manifest, origin)
-        self._definitions[key] = (manifest, made)
-        return made
+
+def _definition(manifest: Manifest, app: App, reader: Maker) -> types.Tool:
+    return definition_of(manifest, origin_if_unreviewed(app, manifest.name, manifest.version, reader))

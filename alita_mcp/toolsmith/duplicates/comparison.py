@@ -27,8 +27,12 @@ def parameter_map(wanted: Schema, known: Schema) -> Names | None:
 
     The known tool must take all that the wanted one takes, and need nothing more.
     """
-    names = by_name_and_place(list(wanted.get("properties", {})), list(known.get("properties", {})))
-    return names if names is not None and _fits(names, wanted, known) else None
+    parts, known_parts = wanted.get("properties", {}), known.get("properties", {})
+    same = {name: name for name in parts if name in known_parts}
+    left = [name for name in parts if name not in same]
+    free = [name for name in known_parts if name not in same]
+    names = same | dict(zip(left, free, strict=False))
+    return names if len(left) <= len(free) and _fits(names, wanted, known) else None
 
 
 def takes(known: Schema, wanted: Schema) -> bool:
@@ -57,12 +61,6 @@ def results_alike(one: Schema, other: Schema) -> bool:
     return bool(_shape(one) == _shape(other))
 
 
-def describe_renaming(names: Names) -> str:
-    """Which parameters have other names there, as the end of a sentence; empty where none have."""
-    other = [f"{there} is your {here}" for here, there in names.items() if here != there]
-    return f"; its {', '.join(other)}" if other else ""
-
-
 def _fits(names: Names, wanted: Schema, known: Schema) -> bool:
     """Whether each parameter is taken as the other tool's, and none that the other tool needs may be missing."""
     parts, known_parts = wanted.get("properties", {}), known.get("properties", {})
@@ -70,14 +68,6 @@ def _fits(names: Names, wanted: Schema, known: Schema) -> bool:
     return set(known.get("required", ())) <= always_sent and all(
         takes(known_parts[names[name]], part) for name, part in parts.items()
     )
-
-
-def by_name_and_place(wanted: Sequence[str], known: Sequence[str]) -> dict[str, str] | None:
-    """Parameters of one name are the same, the others match in their order; None where there are too few."""
-    same = {name: name for name in wanted if name in known}
-    left = [name for name in wanted if name not in same]
-    free = [name for name in known if name not in same]
-    return same | dict(zip(left, free, strict=False)) if len(left) <= len(free) else None
 
 
 def _shape(schema: Schema) -> Any:

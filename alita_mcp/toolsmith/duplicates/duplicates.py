@@ -14,7 +14,6 @@ from alita_mcp.library.words.text import likeness, words_of
 from alita_mcp.toolsmith.duplicates.comparison import (
     Comparison,
     Names,
-    describe_renaming,
     inputs_for,
     parameter_map,
     prepare_tool,
@@ -78,20 +77,21 @@ async def _compare_with(
     name, version = manifest.name, manifest.version
     if comparison.is_same:
         where = "" if draft.grants.is_pure else " in rehearsal"
-        why = f"same results on {comparison.alike} inputs{where}{describe_renaming(names)}"
+        renamed = ", ".join(f"{there} is your {here}" for here, there in names.items() if here != there)
+        why = f"same results on {comparison.alike} inputs{where}{f'; its {renamed}' if renamed else ''}"
         if not is_lower(manifest.trust, than=verdict.report.trust):
             return Exists(tool=name, version=version, why=why)
         differs = (
             f"{name} gives the {why}, but is only {manifest.trust}: send this code again as {name} "
             "with update=true, or disable it"
         )
-        return Lookalike(name=name, version=version, differs=differs)
+        return Lookalike(name=name, differs=differs)
     difference = comparison.difference
     if difference is None or not sounds_alike:
         return None
     inputs = brief(difference.arguments)
     differs = f"with {inputs}: {draft.name} gives {difference.one}, {name} gives {difference.other}"
-    return Lookalike(name=name, version=version, differs=differs)
+    return Lookalike(name=name, differs=differs)
 
 
 async def _compare(

@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from alita_mcp.errors import AlitaError, Cancelled, SandboxBusy, TooMany, UsageError
+from alita_mcp.errors import Cancelled, SandboxBusy, TooMany, UsageError
 from alita_mcp.owners import USER, choose_surplus
 from alita_mcp.progress import ReportStage
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
@@ -231,7 +231,16 @@ class Jobs:
         job.left = False
         try:
             with anyio.move_on_after(within_s):
-                await (first_of(job.done.wait, until) if until else job.done.wait())
+                async with anyio.create_task_group() as waits:
+
+                    async def stop_waiting(until: Wait) -> None:
+                        await until()
+                        waits.cancel_scope.cancel()
+
+                    if until is not None:
+                        waits.start_soon(stop_waiting, until)
+                    await job.done.wait()
+                    waits.cancel_scope.cancel()
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 goes_on_alone = goes_on is not None and await goes_on()
@@ -253,9 +262,10 @@ class Jobs:
             raise job.failure
         if job.outcome is not None:
             return job.outcome
-        then = f"call {job.tool} with this job_id"
         elapsed = round(time.monotonic() - job.started, 1)
-        return Working(job_id=job.id, elapsed_s=elapsed, stage=job.stage, next=then)
+        return Working(
+            job_id=job.id, elapsed_s=elapsed, stage=job.stage, next=f"call {job.tool} with this job_id"
+        )
 
     async def cancel(self, job: Job[Any]) -> None:
         """Stops a job; returns when its clean-up is done."""
@@ -270,8 +280,6 @@ class Jobs:
             with job.scope:
                 async with slots or nullcontext():
                     job.outcome = await work(job.enter)
-        except AlitaError as failure:
-            job.failure = failure
         except Exception as failure:  # noqa: BLE001 - the callers that wait must get it, not the task group
             job.failure = failure
         finally:
@@ -290,18 +298,6 @@ class Jobs:
         for job in ended:
             if job.id in surplus or now - (job.finished or now) > KEPT_SECONDS:
                 del self._jobs[job.id]
-
-
-async def first_of(*waits: Wait) -> None:
-    """Returns when one of them does; ends the others."""
-    async with anyio.create_task_group() as group:
-
-        async def wait_for(wait: Wait) -> None:
-            await wait()
-            group.cancel_scope.cancel()
-
-        for wait in waits:
-            group.start_soon(wait_for, wait)
 
 
 @asynccontextmanager

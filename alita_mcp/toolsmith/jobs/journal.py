@@ -16,7 +16,7 @@ from alita_mcp.toolsmith.requests.request import SynthesisRequest
 
 EVENT = "synthesis"
 JOURNALLED = {"status", "stage", "reason", "trust", "breaks", "kept"}
-WRITERS: tuple[Role, ...] = ("coder", "tester")
+WRITERS: tuple[Role, ...] = ("planner", "coder", "tester")
 """Whose names and servers are kept: their record is counted by them."""
 PATIENCE_S = 10.0
 """How long the end of a cancelled synthesis waits for the disk."""
@@ -36,10 +36,8 @@ class SynthesisRecord:
 
     def set_outcome(self, outcome: Outcome) -> None:
         """Keeps what the journal says of an outcome."""
-        self.detail = outcome.model_dump(mode="json", include=JOURNALLED)
-        for optional in ("breaks", "kept"):
-            if not self.detail.get(optional):
-                self.detail.pop(optional, None)
+        detail = outcome.model_dump(mode="json", include=JOURNALLED)
+        self.detail = {key: value for key, value in detail.items() if value or key not in ("breaks", "kept")}
         if isinstance(outcome, Published | Exists):
             self.tool = outcome.tool
         if isinstance(outcome, Published):
@@ -47,7 +45,7 @@ class SynthesisRecord:
 
 
 def writers_of(models: Models) -> dict[str, str]:
-    """Names and server addresses of coder and tester; none for models that a client lends, or a script."""
+    """Names and server addresses of planner, coder and tester; none for models that a client lends, or a script."""
     return {role: identity for role, identity in models.identities.items() if role in WRITERS}
 
 

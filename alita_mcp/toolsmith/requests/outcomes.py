@@ -11,7 +11,6 @@ class Lookalike(Value):
     """Another tool with a similar description and signature but different behaviour."""
 
     name: str
-    version: int
     differs: str
     """One input on which the two differ and what each of them gives; or that it does the same on thinner evidence."""
 
@@ -45,8 +44,6 @@ class Published(Value):
     """Why it is not the current version; empty when it is."""
     assumed: tuple[str, ...] = ()
     """Rules that the request does not say and its writer had to invent, at most five, each `name: what holds`."""
-    questions: tuple[str, ...] = ()
-    """Where blind testers expect otherwise than the caller's own code does."""
 
 
 class Created(Published):

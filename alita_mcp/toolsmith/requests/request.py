@@ -41,12 +41,6 @@ EXAMPLE_SHAPE = (
     'Each test is {"arguments": {…}, "expected": …}, {"arguments": {…}, "raises": "ValueError"} '
     'or {"arguments": {…}, "check": "expression over result and arguments"}.'
 )
-BOTH = Rejected(
-    stage="policy",
-    reason="from_run and code exclude one another: with from_run the code is taken from the runs.",
-    fix="Leave out code, or leave out from_run and send the code with tests.",
-)
-
 RunId = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
 MAX_RUNS = 50
 """One tool is made of at most so many runs."""
@@ -100,13 +94,6 @@ def variation(varies: Sequence[Varying]) -> str:
     return f"Results vary with {named}: tests use check." if varies else ""
 
 
-NO_TESTS = Rejected(
-    stage="examples",
-    reason="tests: none were sent, so nothing would be proved.",
-    fix="Send at least 3 with different results, one of them an edge or error case. " + EXAMPLE_SHAPE,
-)
-
-
 def read_request(
     raw: Mapping[str, Any], made_by: Maker = UNKNOWN_MAKER, client: ClientIdentity = UNIDENTIFIED
 ) -> SynthesisRequest | Rejected:
@@ -134,7 +121,9 @@ def read_request(
     if not request.code.strip():
         return request
     if request.from_run:
-        return BOTH
+        reason = "from_run and code exclude one another: with from_run the code is taken from the runs."
+        fix = "Leave out code, or leave out from_run and send the code with tests."
+        return Rejected(stage="policy", reason=reason, fix=fix)
     request = request.model_copy(update={"code": strip_fence(request.code.replace("\r\n", "\n"))})
     return request.model_copy(update=name_and_description_in_code(request))
 
@@ -218,8 +207,8 @@ def grants_of(request: SynthesisRequest) -> Grants:
     )
 
 
-def make_draft(request: SynthesisRequest, *, has_testers: bool = False) -> Draft | Rejected:
-    """The draft that a request describes, or what it lacks; without testers the request needs tests."""
+def make_draft(request: SynthesisRequest) -> Draft | Rejected:
+    """The draft that a request describes, or what it lacks."""
     problem = None
     if not request.name:
         # none could be taken from the code: it does not parse, or has several public functions
@@ -235,8 +224,10 @@ def make_draft(request: SynthesisRequest, *, has_testers: bool = False) -> Draft
     if request.breaks and not request.update:
         fix = "Send update=true with it, or leave it out."
         return Rejected(stage="policy", reason="breaks: applies to updates only.", fix=fix)
-    if not request.tests and not (has_testers and grants.is_pure):
-        return NO_TESTS
+    if not request.tests:
+        reason = "tests: none were sent, so nothing would be proved."
+        fix = f"Send at least 3 with different results, one of them an edge or error case. {EXAMPLE_SHAPE}"
+        return Rejected(stage="examples", reason=reason, fix=fix)
     examples = request.tests
     if request.recorded is None:  # what a run showed is kept word for word
         with suppress(ContractError):

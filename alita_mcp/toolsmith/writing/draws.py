@@ -20,7 +20,7 @@ from alita_mcp.toolsmith.requests.modes import (
     seed,
 )
 from alita_mcp.toolsmith.requests.outcomes import Rejected
-from alita_mcp.toolsmith.specification import Specification, Suite, WrittenCode
+from alita_mcp.toolsmith.specification import Suite, WrittenCode
 from alita_mcp.toolsmith.writing import prompts
 from alita_mcp.toolsmith.writing.prompts import Brief
 from alita_mcp.values import ToolContract
@@ -40,17 +40,6 @@ class CandidateCode:
     repairs: int = 0
     saw_tests: bool = False
     """Whether its author was shown a test that it failed: its agreement with others proves nothing then."""
-
-
-async def draw_specification(models: Models, messages: Sequence[Message], again: int = 0) -> Specification:
-    """Asks the planner for a specification.
-
-    Raises:
-        ModelError: no model answered, or twice not what was asked for.
-    """
-    planner = models.role("planner")
-    number = seed(0, again)  # asked in the same words, it is still another draw
-    return (await ask_model(planner, messages, Specification, temperature=0.2, seed=number)).value
 
 
 async def draw_suites(

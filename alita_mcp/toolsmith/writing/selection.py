@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from alita_mcp.library.trust.trust import OWN_EXAMPLES
 from alita_mcp.library.versions.files import mark_of
@@ -16,7 +15,6 @@ from alita_mcp.values import Agreement, Check, DroppedTest, Example, Stage, Trus
 from alita_mcp.verification.agreement import (
     ENOUGH,
     MAJORITY,
-    NOT_RUN,
     WINDOW,
     PassMatrix,
     Row,
@@ -49,11 +47,6 @@ class Round:
         )
 
 
-def empty_round() -> Round:
-    """The round that a synthesis begins with: no candidates, no suites."""
-    return Round((), PassMatrix(), (), Width())
-
-
 @dataclass(frozen=True)
 class Selection:
     """Selected candidate with the tests that stand."""
@@ -79,7 +72,8 @@ def judge(current: Round) -> Selection | NoSelection:
     """Selects the majority's candidate, else one that passes nearly all tests, or says why there is none."""
     matrix = current.matrix
     barred = current.own_example_failures
-    decision = accept(matrix.as_matrix(barred))
+    unbarred = [None if number in barred else row for number, row in enumerate(matrix.rows)]
+    decision = accept(unbarred, matrix.suites)
     if decision.chosen is not None:
         row = matrix.rows[decision.chosen]
         contradicting = [
@@ -153,27 +147,6 @@ def hide_examples(rejected: Rejected, hidden: Sequence[Example], code: str) -> R
 def _reject_without_example(stage: Stage, how: str) -> Rejected:
     reason = f"an example of the caller's own, which is not shown, fails: {how}"
     return Rejected(stage=stage, reason=reason, fix="Read the request again; every word of it may be tested.")
-
-
-def agreement_of_one(
-    tests: Sequence[Example], checks: Sequence[Check | None], *, suites: int = 1, **more: Any
-) -> Agreement:
-    """The agreement of one candidate with blind tests, for its report; `more` are further fields."""
-    passes = [check is not None and check.passed for check in checks]
-    dropped = tuple(number for number, held in enumerate(passes) if not held)
-    got = [check.got if check is not None else NOT_RUN for check in checks]
-    return Agreement(
-        candidates=1,
-        suites=suites,
-        share=1.0,
-        passed=round(sum(passes) / len(passes), 3) if passes else 0.0,
-        kept=tuple(number for number, held in enumerate(passes) if held),
-        dropped=dropped,
-        contradicting=tuple(
-            DroppedTest(test=tests[number].as_json(), got=got[number]) for number in dropped[:SHOWN_DROPPED]
-        ),
-        **more,
-    )
 
 
 def add_agreement(

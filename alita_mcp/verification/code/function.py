@@ -169,19 +169,6 @@ def _outside_functions(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
 
 def signature_in(code: str, name: str) -> str:
     """The `def` line of a tool, behind the imports, aliases and classes of data that its annotations name."""
-    used, bare = _interface(code, name)
-    return "\n".join((*map(ast.unparse, used), ast.unparse(bare).removesuffix(":\n    pass")))
-
-
-def promise_in(code: str, name: str) -> str:
-    """The same with the docstring."""
-    used, bare = _interface(code, name)
-    docstring = ast.get_docstring(find_function(parse_code(code), name), clean=False)
-    bare.body = [ast.Expr(ast.Constant(... if docstring is None else docstring))]
-    return "\n".join(map(ast.unparse, (*used, bare)))
-
-
-def _interface(code: str, name: str) -> tuple[list[ast.stmt], ast.FunctionDef | ast.AsyncFunctionDef]:
     tree = parse_code(code)
     bare = copy.copy(find_function(tree, name))
     bare.body, bare.decorator_list = [ast.Pass()], []
@@ -200,7 +187,7 @@ def _interface(code: str, name: str) -> tuple[list[ast.stmt], ast.FunctionDef | 
         if named & bound:
             named |= _names_in(node)
             used.insert(0, node)
-    return used, bare
+    return "\n".join((*map(ast.unparse, used), ast.unparse(bare).removesuffix(":\n    pass")))
 
 
 def _names_in(node: ast.AST) -> set[str]:
