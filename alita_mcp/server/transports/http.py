@@ -55,9 +55,7 @@ GRACE_S = 0.5
 
 async def until_signal(url: str, notice: str = "") -> int:
     """Writes the notice and where the server listens, and waits for a signal; returns the exit status."""
-    sys.stderr.write(f"{notice}alita: serving MCP at {url}\n")
-    sys.stderr.flush()
-    return await wait_for_signal()
+    return await wait_for_signal(f"{notice}alita: serving MCP at {url}\n")
 
 
 async def serve_http(

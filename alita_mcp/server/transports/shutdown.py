@@ -42,14 +42,17 @@ def start_exit_timer(status: int) -> None:
     timer.start()
 
 
-async def wait_for_signal() -> int:
+async def wait_for_signal(notice: str = "") -> int:
     """Waits for a signal that asks the process to end; returns the exit status to end with.
+
+    Writes `notice` to stderr once no signal can be missed.
 
     The time in which it has to end runs from the signal itself: a loop that is busy hears of it seconds later.
     A signal that the parent process chose to ignore (`nohup`, a shell's background job) stays ignored.
     Windows has no such receiver: there Ctrl-C arrives as `KeyboardInterrupt` and cancels the main task.
     """
     if sys.platform == "win32":
+        sys.stderr.write(notice)
         await anyio.sleep_forever()
     asked = [
         number
@@ -61,6 +64,7 @@ async def wait_for_signal() -> int:
     for number in asked:  # for good: another signal does not cut the clean-up off
         signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+    sys.stderr.write(notice)
     try:
         return await anyio.to_thread.run_sync(
             _read_signal, readable, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)

@@ -182,7 +182,8 @@ def test_what_depends_on_the_order_of_a_set_differs_under_other_seeds(arena: Are
     few = {"first", "longest"}  # one of a handful of values comes out
     for name in VARIES:
         seen = [str(each[name]) for each in found]
-        assert seen[0] not in seen[1:] or name in few, (
+        # one of fifteen orders of six words may be the plain one by chance
+        assert seen[1:].count(seen[0]) <= 1 or name in few, (
             f"{name}: another seed is another order than the plain one"
         )
         assert len(set(seen)) > 2, name
