@@ -33,7 +33,7 @@ def is_lock_held(path: Path) -> bool:
     """Whether a running process holds a lock file, this one included."""
     from filelock import Timeout
 
-    if not path.exists():
+    if not path.is_file():
         return False
     try:
         with file_lock(path).acquire(timeout=0):
