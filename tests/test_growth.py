@@ -11,6 +11,7 @@ import pytest
 
 from alita_mcp.agent.answers.grounding import is_observed, numbers_in
 from alita_mcp.agent.memory.likeness import task_similarity
+from alita_mcp.agent.memory.privacy import Privacy
 from alita_mcp.agent.runs.store import clean_text
 from alita_mcp.library.private_text import looks_private, without_secrets
 from alita_mcp.library.words.text import split_words
@@ -66,6 +67,10 @@ def call_tools(text: str) -> None:
         (without_secrets, fill("a://b:")),
         (without_keys, fill("a:b@")),
         (clean_text, fill("password=")),
+        (Privacy(["hunter2-hunter2"]).is_private, fill("password=")),
+        (Privacy(["hunter2-hunter2"]).is_private, fill("://a:")),
+        (Privacy(["hunter2-hunter2"]).is_private, fill("?sig=")),
+        (Privacy(["hunter2-hunter2"]).is_private, fill("-----BEGIN ")),
         (lambda text: task_similarity(text, text), fill("a.")),
         (numbers_in, fill("1,")),
         (lambda text: is_observed("12 cats", [text]), fill("12 ")),

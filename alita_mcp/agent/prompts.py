@@ -94,7 +94,7 @@ def little_left(steps: int) -> str:
     return f"Little of the budget is left ({steps} steps). Finish now with the best answer that you have."
 
 
-def not_accepted(claims: Sequence[Claim]) -> str:
+def unsupported_claims(claims: Sequence[Claim]) -> str:
     """The reason why an answer is not accepted yet."""
     open_claims = "; ".join(claim.claim[:200] for claim in claims if not claim.reference)
     return (

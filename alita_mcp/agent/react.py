@@ -211,7 +211,7 @@ class Agent:
             elif refuses:
                 return Ended(text, False, tuple(claims), why=why)
             else:
-                problem = prompts.not_accepted(claims)
+                problem = prompts.unsupported_claims(claims)
             if advice := await self._plan.advise("", (), doubted=True):
                 problem = f"{problem}\n{advice}"
         self._checks += 1

@@ -237,7 +237,7 @@ class Steps:
 
     async def _read_page(self, said: dict[str, Any]) -> ActionResult:
         url, access = _require_text(said, "url"), self._run.access
-        page = access.kept_page(url)
+        page = access.find_page(url)
         if page is None:
             given, may_follow = access.open_request(url)
             page = await self._run.parts.abilities.fetch_page(given, may_follow=may_follow)

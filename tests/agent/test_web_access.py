@@ -110,9 +110,9 @@ def test_after_private_data_a_page_is_read_again_from_the_copy() -> None:
     access = WebAccess("task")
     first = page(PAGE)
     access.admit_page("https://a.example/moved", first)
-    assert access.kept_page(PAGE) is None
+    assert access.find_page(PAGE) is None
     access.has_private_data = True
-    assert access.kept_page("https://a.example/moved/") is access.kept_page(PAGE) is first
+    assert access.find_page("https://a.example/moved/") is access.find_page(PAGE) is first
 
 
 def test_a_person_names_an_address_in_an_answer() -> None:

@@ -64,7 +64,7 @@ class WebAccess:
             if _host(link.url) in known:
                 self._shown.setdefault(_plain(link.url), link.url)
 
-    def kept_page(self, url: str) -> Document | None:
+    def find_page(self, url: str) -> Document | None:
         """The page of that URL, if reading it once more could tell its host something."""
         return self._pages.get(_plain(url)) if self.has_private_data else None
 

@@ -336,17 +336,17 @@ class Store:
         # 3. It is as new, as after every end of a process, however it died.
         kept, last = read_home_number(self.home), self.reader.changes().standing
         is_new = not self.catalogue.journal(1, "created")
-        if kept is None:  # the home's record is lost, too
+        if kept is None and not is_new:  # the home's record is lost, too
             beside = look_through(self.files.root, self.catalogue.list_known_versions(), -1).decisions
             kept = max((each.number for each in beside), default=0)
-        if not is_new and kept <= last:
+        if not is_new and (kept or 0) <= last:
             return
         for claim in self.catalogue.claims():
             if not self._lives(claim):  # in a copy: what it names may be published by now
                 self.catalogue.release(claim)
         known = self.catalogue.list_known_versions()
         found = look_through(self.files.root, known, -1 if is_new else last)
-        newest = max([kept, *(each.number for each in found.decisions)])
+        newest = max([kept or 0, *(each.number for each in found.decisions)])
         report = report_rebuilding(found, is_new=is_new)
         self.catalogue.take_in(found.versions, found.decisions, newest, report)
         if report:
