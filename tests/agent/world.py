@@ -18,8 +18,7 @@ from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.interface import Completion, Message, ToolCall
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.research.interface import MayFollow
-from alita_mcp.research.values import Document, Passage, Researched, SearchHit
+from alita_mcp.research.values import Document, MayFollow, Passage, Researched, SearchHit
 from alita_mcp.settings import Settings
 
 RUN = "0" * 32
