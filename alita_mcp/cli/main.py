@@ -219,6 +219,9 @@ def run_words(words: Sequence[str], output: Output, open_flow: OpenFlow) -> int:
     if inspect.iscoroutinefunction(parsed.command):
         import anyio
 
+        from alita_mcp.event_loop import collect_garbage_rarely
+
+        collect_garbage_rarely()  # litellm allocates a million objects: looking for garbage took a quarter of a start
         call = partial(anyio.run, call)
     claim_temporary_folder()
     try:

@@ -98,7 +98,7 @@ async def serve_http(
         )
         routes: list[BaseRoute] = [Route(HEALTH_PATH, _health), *pages]
         if isinstance(server, DualEraServer):
-            routes += api_routes(server.shared, needs_token=token is not None)
+            routes += api_routes(server.shared)
         mcp, others = answer_malformed(StreamableHTTPASGIApp(sessions)), Starlette(routes=routes)
 
         async def route(scope: Scope, receive: Receive, send: Send) -> None:
