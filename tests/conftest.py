@@ -79,6 +79,9 @@ hypothesis.settings.register_profile("new", print_blob=True, max_examples=100, *
 hypothesis.settings.load_profile("same")
 """Property tests try the same examples in each run: a change is judged by itself. `make test-all` draws new ones."""
 
+os.environ["ALITA_SHARED"] = "off"
+"""A server that outlives its test would be found by nobody; tests of the shared one set this aside."""
+
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """A runner in the background may hand its children an ignored Ctrl-C; the tests that send one need it heard."""
 
@@ -191,7 +194,9 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in [
-        name for name in os.environ if name.startswith("ALITA_") and name != "ALITA_DOCKER_IMAGE"
+        name
+        for name in os.environ
+        if name.startswith("ALITA_") and name not in ("ALITA_DOCKER_IMAGE", "ALITA_SHARED")
     ]:
         monkeypatch.delenv(variable)
     monkeypatch.setenv("ALITA_EMBEDDER", "none")  # tests of search by meaning name another
