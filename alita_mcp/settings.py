@@ -105,9 +105,14 @@ def default_home() -> Path:
     return platformdirs.user_data_path("alita-mcp", appauthor=False)
 
 
+def absolute_home(home: Path) -> Path:
+    """A home as its servers and commands name it, wherever they were started."""
+    return home.expanduser().absolute()
+
+
 def use_home(home: Path) -> None:
     """Sets the home of all settings that this process and its children read from now on."""
-    os.environ["ALITA_HOME"] = str(home.expanduser().absolute())
+    os.environ["ALITA_HOME"] = str(absolute_home(home))
 
 
 class _Variables(EnvSettingsSource):
@@ -152,6 +157,9 @@ class Settings(BaseSettings):
     """JSON file of secrets by name, readable by its owner only."""
     workspace: Path | None = None
     """Folder that tools with that grant may read or write; empty: none."""
+    shared: bool = True
+    """Whether `alita-mcp-server` passes its client on to one server for all of this user's clients with the same
+    settings; else each client has a server of its own."""
     max_workers: int = Field(default=8, ge=1, le=256)
     """How many sandboxes may run at once."""
     keep_values: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable
 from functools import cache, wraps
@@ -23,9 +24,14 @@ def load_litellm() -> Any:
     """
     isolate_litellm()
     _silence_loggers()
-    with extra_imports("models"):
-        litellm: Any = import_module("litellm")
-        handlers = import_module("litellm.llms.custom_httpx.http_handler")
+    gc.disable()  # looking for garbage in a million new objects takes a quarter of the import, and finds none
+    try:
+        with extra_imports("models"):
+            litellm: Any = import_module("litellm")
+            handlers = import_module("litellm.llms.custom_httpx.http_handler")
+        gc.freeze()
+    finally:
+        gc.enable()
     _silence_loggers()  # the import gave them handlers that write to stdout
     litellm.suppress_debug_info = True
     litellm.set_verbose = False
