@@ -37,15 +37,6 @@ class Source(Value):
     retrieved_at: str = ""
 
 
-class PackageFacts(Value):
-    """What a package index says of a package's name."""
-
-    name: str
-    exists: bool
-    looks_like: str = ""
-    """A well-known package that this name could be taken for; empty where there is none."""
-
-
 class LookedUp(Value):
     """Look-ups made before a version was written."""
 
