@@ -37,15 +37,6 @@ class Source(Value):
     retrieved_at: str = ""
 
 
-class PackageFacts(Value):
-    """What a package index says of a package's name."""
-
-    name: str
-    exists: bool
-    looks_like: str = ""
-    """A well-known package that this name could be taken for; empty where there is none."""
-
-
 class LookedUp(Value):
     """Look-ups made before a version was written."""
 
@@ -162,10 +153,7 @@ class Grants(Value):
     @property
     def is_pure(self) -> bool:
         """True when nothing is asked for."""
-        return self == _NO_GRANTS
-
-
-_NO_GRANTS = Grants()
+        return not (self.network or self.workspace != "none" or self.model or self.tools or self.secrets)
 
 
 class Limits(Value):

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import anyio
 
 from alita_mcp.errors import BudgetSpent
-from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolsRefused
+from alita_mcp.models.interface import Completion, LanguageModel, Message
 from alita_mcp.settings import Settings
 from alita_mcp.values import Usage, Value
 
@@ -119,10 +119,6 @@ class Meter:
             self._within.begin_call(role)
         self._add(role, Usage(calls=1))
 
-    def undo_call(self, role: str) -> None:
-        """Takes back a call that was refused as it stood: the model was not asked."""
-        self._add(role, Usage(calls=-1))
-
     def add_seconds(self, role: str, seconds: float) -> None:
         """Counts the time of a call, whatever its outcome."""
         if self._within is not None:
@@ -185,7 +181,6 @@ class MeteredModel:
 
         Raises:
             BudgetSpent: the work may make no more calls, or ran out of time while it waited.
-            ToolsRefused: the model takes no tools; it does not count as a call.
             ModelError: the model did not answer.
         """
         with anyio.move_on_after(self._meter.seconds_left):
@@ -194,9 +189,6 @@ class MeteredModel:
                 started = time.monotonic()
                 try:
                     answer = await self._model.complete(messages, **options)
-                except ToolsRefused:
-                    self._meter.undo_call(self._role)
-                    raise
                 finally:
                     self._meter.add_seconds(self._role, time.monotonic() - started)
             self._meter.add_answer(self._role, answer)

@@ -14,7 +14,8 @@ from mcp.server.context import CallNext, HandlerResult
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.event_loop import watch_event_loop
-from alita_mcp.server.client.identity import connection_of, is_modern
+from alita_mcp.server.client.identity import client_label, connection_of, is_modern
+from alita_mcp.server.client.local import LOCAL_CLIENT
 from alita_mcp.server.client.timeouts import ClientTimeouts
 from alita_mcp.server.results.failures import protocol_error
 
@@ -103,6 +104,8 @@ class SharedApp:
         Notifies each legacy connection of changes from its `initialized` on. Every failure outside a tool leaves as
         a protocol error without internals.
         """
+        client = LOCAL_CLIENT.get()
+        client.label = client.label or client_label(ctx)
         if ctx.method == "notifications/initialized" and not is_modern(ctx):
             self._announcer.follow_connection(connection_of(ctx), self.tasks)
         try:

@@ -114,7 +114,13 @@ async def connect(
     parameters = StdioServerParameters(
         command=sys.executable,
         args=["-m", "alita_mcp.server.transports.entry"],
-        env={**child_environment(), **own, "ALITA_HOME": str(home), "ALITA_SANDBOX": sandbox},
+        env={
+            **child_environment(),
+            **own,
+            "ALITA_HOME": str(home),
+            "ALITA_SANDBOX": sandbox,
+            "ALITA_SHARED": "off",
+        },
     )
     changed = anyio.Event()
 

@@ -90,7 +90,7 @@ class Worker:
         """Stands before each frame from inside."""
         self._decoder = Decoder(self.token)
         self._arrived: deque[Frame] = deque()
-        self._sending = anyio.Lock()
+        self._sending = anyio.Lock(fast_acquire=True)
 
     async def greet(self, *, egress: bool) -> Attestation:
         """Sends the supervisor; its attestation, checked.
