@@ -135,8 +135,6 @@ class Settings(BaseSettings):
     """`auto`, `docker`, `bubblewrap`, `wasm`, or `module:Class` of another back end."""
     docker_image: str = "python:3.13-slim"
     """Image with Python 3.11 or newer that the docker sandbox starts."""
-    allow_weak_limits: bool = False
-    """Accept bubblewrap without a delegated cgroup: memory is then limited per process only."""
     package_index: str = ""
     """Base URL of the package index that environments are built from; empty: the default of pip and uv."""
     promoted: int = Field(default=20, ge=0, le=100)

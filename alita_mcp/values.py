@@ -153,10 +153,7 @@ class Grants(Value):
     @property
     def is_pure(self) -> bool:
         """True when nothing is asked for."""
-        return self == _NO_GRANTS
-
-
-_NO_GRANTS = Grants()
+        return not (self.network or self.workspace != "none" or self.model or self.tools or self.secrets)
 
 
 class Limits(Value):
