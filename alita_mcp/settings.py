@@ -150,8 +150,6 @@ class Settings(BaseSettings):
     elicit: bool | None = None
     """Whether the person at a client that shows forms is asked there to approve what a new tool asks for, and in mode
     `thorough` about what was assumed. Unset: over stdio yes, over HTTP no, where whoever connects could answer."""
-    grants_file: Path | None = None
-    """JSON file in which a person grants rights to tools by name; read again when it changes."""
     secrets_file: Path | None = None
     """JSON file of secrets by name, readable by its owner only."""
     workspace: Path | None = None
@@ -246,6 +244,7 @@ RETIRED = {
     "ALITA_EMBEDDER_BASE_URL": "ALITA_EMBEDDER takes a class of your own: module:Class",
     "ALITA_GITHUB_TOKEN": "set GITHUB_TOKEN",
     "ALITA_GITHUB_URL": "only github.com is searched",
+    "ALITA_GRANTS_FILE": "grant each tool with `alita approve NAME`",
     "ALITA_LEARN": "`alita tool forget` takes learned words back",
     "ALITA_MAX_RESULT_BYTES": "it is 40,000 characters",
     "ALITA_MAX_SANDBOX_MEMORY_MB": "it grows with ALITA_MAX_WORKERS, from 4 GB on",
