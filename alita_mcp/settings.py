@@ -300,6 +300,11 @@ def environment_keys() -> frozenset[str]:
     )
 
 
+def whole_environment() -> dict[str, str]:
+    """The environment with the settings, for what must be the same wherever it is the same."""
+    return dict(os.environ)
+
+
 def child_environment() -> dict[str, str]:
     """The environment for a server process that we start: ours without the settings."""
     return {name: value for name, value in os.environ.items() if not name.startswith("ALITA_")}
