@@ -32,7 +32,6 @@ from alita_mcp.sandbox.interface import ProbeReport, Sandbox
 from alita_mcp.sandbox.wasm import process
 from alita_mcp.settings import FixedLimits, Settings
 from alita_mcp.verification.mutation import idle_parts, mutants, other_inputs
-from alita_mcp.verification.properties import input_source
 from tests import warm_programs
 
 WORKER = Path(__file__).with_name("worker_program.py")
@@ -228,20 +227,6 @@ def forking(module: str, program: Path) -> Iterator[str]:
             assert server.stdout.readline() == b"ready\n"
             yield door
             server.communicate()
-
-
-@pytest.fixture(scope="session")
-def inputs_door() -> Iterator[str]:
-    """Where the program that draws inputs is forked."""
-    with forking("hypothesis", input_source._PROGRAM) as door:
-        yield door
-
-
-@pytest.fixture(autouse=sys.platform == "linux")
-def warm(inputs_door: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gates in this process draw inputs without an import of hypothesis, half of what a small synthesis costs."""
-    monkeypatch.setenv(warm_programs.DOOR, inputs_door)
-    monkeypatch.setattr(input_source, "_PROGRAM", warm_programs.__file__)
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from filelock import FileLock, Timeout
 from mcp.server.lowlevel import Server
 
 from alita_mcp import __version__
+from alita_mcp.sandbox.wire.duplex import Polled
 from alita_mcp.server.client.local import LOCAL_CLIENT, LocalClient
 from alita_mcp.server.transports.lines import serve_lines, split_lines
 from alita_mcp.server.transports.local.endpoint import (
@@ -37,8 +38,8 @@ from alita_mcp.server.transports.local.endpoint import (
 )
 from alita_mcp.settings import Settings, absolute_home, whole_environment
 
-CHUNK_BYTES = 65_536
 BACKLOG = 128
+Duplex = Polled | SocketStream
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class LocalClients:
         self._server = server
         self._endpoint = endpoint
         self._home = home
-        self._connected: dict[LocalClient, SocketStream] = {}
+        self._connected: dict[LocalClient, tuple[SocketStream, Duplex]] = {}
         self._since = time.time()
         self.stop_asked = anyio.Event()
         """Somebody asked the server to end."""
@@ -88,10 +89,10 @@ class LocalClients:
                         address.unlink(missing_ok=True)
                         await listener.aclose()
                         lock.release()  # the next server need not wait for the end of this one
-                for stream in list(self._connected.values()):
+                for stream, duplex in list(self._connected.values()):
                     with suppress(OSError, anyio.BusyResourceError, anyio.BrokenResourceError):
                         if self.stop_asked.is_set():
-                            await stream.send(STOPPING + b"\n")
+                            await duplex.send(STOPPING + b"\n")
                         stream.extra(SocketAttribute.raw_socket).shutdown(socket.SHUT_RD)
         finally:
             lock.release()
@@ -149,17 +150,22 @@ class LocalClients:
 
     async def _serve_client(self, stream: SocketStream, client: LocalClient, already_read: bytes) -> None:
         LOCAL_CLIENT.set(client)
-        self._connected[client] = stream
+        # anyio's stream over a Unix socket leaves a line half sent where its request is cancelled
+        raw = stream.extra(SocketAttribute.raw_socket)
+        duplex: Duplex = Polled(raw, raw) if HAS_UNIX_SOCKETS else stream
+        self._connected[client] = stream, duplex
 
         async def chunks() -> AsyncIterator[bytes]:
             yield already_read
             with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
-                while True:
-                    yield await stream.receive(CHUNK_BYTES)
+                while data := await duplex.receive():
+                    yield data
 
         async def write(text: str) -> None:
-            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # its end is read, too
-                await stream.send(text.encode())
+            with suppress(
+                OSError, anyio.BrokenResourceError, anyio.ClosedResourceError
+            ):  # its end is read, too
+                await duplex.send(text.encode())
 
         try:
             await serve_lines(self._server, split_lines(chunks()), write)
