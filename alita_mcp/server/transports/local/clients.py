@@ -17,7 +17,7 @@ from typing import Any
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 from mcp.server.lowlevel import Server
 
 from alita_mcp import __version__
@@ -60,12 +60,13 @@ class LocalClients:
         self.idle_since = anyio.current_time()
         """When the last client went, on the clock of the event loop."""
 
-    def __len__(self) -> int:
-        """How many are connected."""
-        return len(self._connected)
+    @property
+    def is_empty(self) -> bool:
+        """Whether none is connected."""
+        return not self._connected
 
     @asynccontextmanager
-    async def listen(self, lock: FileLock) -> AsyncIterator[None]:
+    async def listen(self, lock: BaseFileLock) -> AsyncIterator[None]:
         """Accepts clients while the block runs; in the end each one's requests get the answers that they still can.
 
         `lock` is the endpoint's, held; it is released when no client is accepted any more.
@@ -185,7 +186,8 @@ async def share_server(server: Server[Any], settings: Settings) -> AsyncIterator
         with suppress(OSError, Refused, Timeout):
             if settings.shared:
                 endpoint = find_endpoint(whole_environment(), str(Path.cwd()))
-                lock = FileLock(f"{endpoint.address}.lock", mode=0o600).acquire(timeout=0).lock
+                lock = FileLock(f"{endpoint.address}.lock", mode=0o600)
+                lock.acquire(timeout=0)
                 clients = LocalClients(server, endpoint, absolute_home(settings.home))
                 await sharing.enter_async_context(clients.listen(lock))
         yield clients.stop_asked if clients else anyio.Event()
