@@ -27,7 +27,7 @@ from alita_mcp.values import META_TOOLS
 STEPS = 9
 PATIENCE_S = 60.0
 """How long any one answer may take."""
-KEPT_SETTINGS = ("docker_image", "allow_weak_limits", "log_level")
+KEPT_SETTINGS = ("docker_image", "log_level")
 STYLES = {"→": "", "←": "green", "·": "dim", "✗": "yellow"}
 """Marks of a request, of its result, of an event between the two, and of an expected refusal."""
 

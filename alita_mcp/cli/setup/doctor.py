@@ -42,7 +42,7 @@ async def doctor(
     from alita_mcp.cli.setup.prepare import find_embedded
     from alita_mcp.sandbox.choose import probe_all
     from alita_mcp.server.transports.local.servers import find_servers
-    from alita_mcp.settings import absolute_home, find_retired_settings, read_settings
+    from alita_mcp.settings import absolute_home, find_unknown_settings, read_settings
 
     settings = read_settings()
     if sandbox is not None:
@@ -73,7 +73,7 @@ async def doctor(
         "servers": find_servers(absolute_home(settings.home)),
         "policy": settings.policy,
         "model": settings.model,
-        "retired_settings": find_retired_settings(),
+        "unknown_settings": find_unknown_settings(),
         "open_files": lack_of_descriptors(settings.max_workers, HTTP_CLIENTS),
     }
     output.print_result(findings, "\n".join(describe_findings(findings, reports)))
@@ -189,6 +189,6 @@ def describe_findings(findings: dict[str, Any], reports: tuple[ProbeReport, ...]
     model = findings["model"] or "none; the connected agent writes the code"
     lines.append(f"  policy {findings['policy']}, model {model}")
     lines += [
-        f"✗ {sentence}" for sentence in (*findings["retired_settings"], findings["open_files"]) if sentence
+        f"✗ {sentence}" for sentence in (*findings["unknown_settings"], findings["open_files"]) if sentence
     ]
     return lines

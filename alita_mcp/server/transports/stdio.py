@@ -1,7 +1,7 @@
 """Stdio transport for one client, in both protocol eras, until the client or the parent is gone.
 
-Pipes are read and written on the event loop itself: a thread for each line would cost more than most calls. Windows,
-regular files, terminals and full pipes use a thread.
+Pipes and sockets are read and written on the event loop itself: a thread for each line would cost more than most calls.
+Windows, regular files and terminals use a thread.
 """
 
 from __future__ import annotations
@@ -93,8 +93,11 @@ class LineWriter:
         self._thread = anyio.CapacityLimiter(1)
         self._lines = lines
         self._answered = answered
+        self._unsent = bytearray()
+        """What a cancelled line left; goes out before the next one."""
+        mode = os.fstat(descriptor).st_mode
         self._poll = None
-        if sys.platform != "win32" and stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        if sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
             self._poll = select.poll()
             self._poll.register(descriptor, select.POLLOUT)
 
@@ -105,17 +108,20 @@ class LineWriter:
             if message.get("id") == self._answered and "method" not in message:
                 self._answered = None
                 return
-        data = text.encode()
+        self._unsent += text.encode()
         try:
-            # A pipe with space takes up to PIPE_BUF bytes whole and at once; all else may block.
-            if self._poll is not None and len(data) <= select.PIPE_BUF and self._poll.poll(0):
-                os.write(self._descriptor, data)
-            else:
-                await anyio.to_thread.run_sync(self._write_in_thread, data, limiter=self._thread)
+            while self._unsent:
+                if self._poll is None:
+                    whole, self._unsent = self._unsent, bytearray()
+                    await anyio.to_thread.run_sync(self._write_in_thread, whole, limiter=self._thread)
+                elif self._poll.poll(0):  # what has space takes up to PIPE_BUF bytes at once
+                    del self._unsent[: os.write(self._descriptor, self._unsent[: select.PIPE_BUF])]
+                else:
+                    await anyio.wait_writable(self._descriptor)
         except OSError:
             self._lines.end()
 
-    def _write_in_thread(self, data: bytes) -> None:
+    def _write_in_thread(self, data: bytearray) -> None:
         self._file.write(data)
         self._file.flush()
 
