@@ -11,16 +11,17 @@ import socket
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
-from filelock import FileLock
+from filelock import BaseFileLock, FileLock, Timeout
 from mcp.server.lowlevel import Server
 
 from alita_mcp import __version__
+from alita_mcp.sandbox.wire.duplex import Polled
 from alita_mcp.server.client.local import LOCAL_CLIENT, LocalClient
 from alita_mcp.server.transports.lines import serve_lines, split_lines
 from alita_mcp.server.transports.local.endpoint import (
@@ -31,12 +32,14 @@ from alita_mcp.server.transports.local.endpoint import (
     Endpoint,
     Refused,
     check_peer,
+    find_endpoint,
     proof,
     read_hello,
 )
+from alita_mcp.settings import Settings, absolute_home, whole_environment
 
-CHUNK_BYTES = 65_536
 BACKLOG = 128
+Duplex = Polled | SocketStream
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +51,7 @@ class LocalClients:
         self._server = server
         self._endpoint = endpoint
         self._home = home
-        self._connected: dict[LocalClient, SocketStream] = {}
+        self._connected: dict[LocalClient, tuple[SocketStream, Duplex]] = {}
         self._since = time.time()
         self.stop_asked = anyio.Event()
         """Somebody asked the server to end."""
@@ -57,12 +60,13 @@ class LocalClients:
         self.idle_since = anyio.current_time()
         """When the last client went, on the clock of the event loop."""
 
-    def __len__(self) -> int:
-        """How many are connected."""
-        return len(self._connected)
+    @property
+    def is_empty(self) -> bool:
+        """Whether none is connected."""
+        return not self._connected
 
     @asynccontextmanager
-    async def listen(self, lock: FileLock) -> AsyncIterator[None]:
+    async def listen(self, lock: BaseFileLock) -> AsyncIterator[None]:
         """Accepts clients while the block runs; in the end each one's requests get the answers that they still can.
 
         `lock` is the endpoint's, held; it is released when no client is accepted any more.
@@ -86,10 +90,10 @@ class LocalClients:
                         address.unlink(missing_ok=True)
                         await listener.aclose()
                         lock.release()  # the next server need not wait for the end of this one
-                for stream in list(self._connected.values()):
+                for stream, duplex in list(self._connected.values()):
                     with suppress(OSError, anyio.BusyResourceError, anyio.BrokenResourceError):
                         if self.stop_asked.is_set():
-                            await stream.send(STOPPING + b"\n")
+                            await duplex.send(STOPPING + b"\n")
                         stream.extra(SocketAttribute.raw_socket).shutdown(socket.SHUT_RD)
         finally:
             lock.release()
@@ -147,17 +151,22 @@ class LocalClients:
 
     async def _serve_client(self, stream: SocketStream, client: LocalClient, already_read: bytes) -> None:
         LOCAL_CLIENT.set(client)
-        self._connected[client] = stream
+        # anyio's stream over a Unix socket leaves a line half sent where its request is cancelled
+        raw = stream.extra(SocketAttribute.raw_socket)
+        duplex: Duplex = Polled(raw, raw) if HAS_UNIX_SOCKETS else stream
+        self._connected[client] = stream, duplex
 
         async def chunks() -> AsyncIterator[bytes]:
             yield already_read
             with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
-                while True:
-                    yield await stream.receive(CHUNK_BYTES)
+                while data := await duplex.receive():
+                    yield data
 
         async def write(text: str) -> None:
-            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # its end is read, too
-                await stream.send(text.encode())
+            with suppress(
+                OSError, anyio.BrokenResourceError, anyio.ClosedResourceError
+            ):  # its end is read, too
+                await duplex.send(text.encode())
 
         try:
             await serve_lines(self._server, split_lines(chunks()), write)
@@ -167,6 +176,21 @@ class LocalClients:
                 self.idle_since = anyio.current_time()
                 self.last_left.set()
                 self.last_left = anyio.Event()
+
+
+@asynccontextmanager
+async def share_server(server: Server[Any], settings: Settings) -> AsyncIterator[anyio.Event]:
+    """Lets local clients share a server that runs anyway, unless they have one already; the event: it shall stop."""
+    async with AsyncExitStack() as sharing:
+        clients = None
+        with suppress(OSError, Refused, Timeout):
+            if settings.shared:
+                endpoint = find_endpoint(whole_environment(), str(Path.cwd()))
+                lock = FileLock(f"{endpoint.address}.lock", mode=0o600)
+                lock.acquire(timeout=0)
+                clients = LocalClients(server, endpoint, absolute_home(settings.home))
+                await sharing.enter_async_context(clients.listen(lock))
+        yield clients.stop_asked if clients else anyio.Event()
 
 
 def memory_bytes() -> int:
