@@ -174,8 +174,6 @@ class Settings(BaseSettings):
     """Who writes code and carries out the steps of tasks, in the same form."""
     model_judge: RoleModel = ModelChoice()
     """Who judges, in the same form."""
-    task_usd: float = Field(default=2.0, ge=0)
-    """What the models of one task may cost where their prices are known; 0: anything."""
     memory: bool = True
     """Whether tasks are remembered: programs that answered them, facts with their sources, profiles of files."""
     search: str = Field(default="", pattern=r"^[a-z_, ]*$")
@@ -192,7 +190,7 @@ class Settings(BaseSettings):
     folder without a model or a class that cannot be loaded is an error at the start; a model that does not answer is
     not: search goes by words until it does."""
     budget_usd: float = Field(default=2.0, ge=0)
-    """What the models of one synthesis may cost where their prices are known; 0: anything."""
+    """What the models of one synthesis, or of one task, may cost where their prices are known; 0: anything."""
     synthesis_mode: Literal["quick", "standard", "thorough"] = "standard"
     """What the server's own model spends on a tool: at most one candidate; three and three suites; five and five."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"

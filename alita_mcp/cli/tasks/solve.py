@@ -74,7 +74,7 @@ async def solve(
     limits = {
         "steps": settings.limits.task_steps if max_steps is None else max_steps,
         "tokens": settings.limits.task_tokens if max_tokens is None else max_tokens,
-        "usd": settings.task_usd if max_usd is None else max_usd,
+        "usd": settings.budget_usd if max_usd is None else max_usd,
         "seconds": settings.limits.task_seconds if max_seconds is None else max_seconds,
     }
     memory = settings.memory and not no_memory
