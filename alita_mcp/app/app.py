@@ -13,7 +13,8 @@ from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.code_rights import CodeRights
 from alita_mcp.app.code_runner import CodeRunner
 from alita_mcp.app.learning import Learning, open_learning
-from alita_mcp.app.sandbox_lifespan import prepare_early, sandbox_lifespan
+from alita_mcp.app.preparation import Preparation
+from alita_mcp.app.sandbox_lifespan import sandbox_lifespan
 from alita_mcp.app.task_abilities import Flows
 from alita_mcp.app.task_runner import TaskRunner
 from alita_mcp.errors import AlitaError, ExtraMissing
@@ -29,7 +30,7 @@ from alita_mcp.library.versions.starter import FOUND_BY_SEARCH
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
-from alita_mcp.progress import ReportStage
+from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.research.web_agent import open_web_agent
@@ -65,6 +66,7 @@ class App:
         tasks: TaskRunner,
         web: WebAgent,
         learning: Learning,
+        preparation: Preparation,
     ) -> None:
         self.settings = settings
         self.library = library
@@ -81,6 +83,8 @@ class App:
         """The flow of `solve_task`."""
         self.web = web
         """Search and reading of the web."""
+        self.preparation = preparation
+        """What is done before a first call would wait for it."""
         self.approvals = Approvals(settings, library, jobs, toolsmith, self.alita)
         self._learning = learning
         self._promotion = Promotion(settings.promoted)
@@ -111,14 +115,15 @@ class App:
 
     @asynccontextmanager
     async def report_preparation(self, on_stage: ReportStage) -> AsyncIterator[None]:
-        """Reports how far the sandbox is prepared while the block, which may wait for it, runs."""
-        if not isinstance(self.sandbox, LazySandbox) or self.sandbox.kind != UNCHOSEN:
-            yield
-            return
-        async with background() as tasks:
-            tasks.start_soon(self.sandbox.follow_preparation, on_stage)
-            yield
-            tasks.cancel_scope.cancel()
+        """Reports how far the sandbox is prepared while the block, a call that may wait for it, runs."""
+        with self.preparation.count_call():
+            if not isinstance(self.sandbox, LazySandbox) or self.sandbox.kind != UNCHOSEN:
+                yield
+                return
+            async with background() as tasks:
+                tasks.start_soon(self.sandbox.preparation.follow, on_stage)
+                yield
+                tasks.cancel_scope.cancel()
 
     async def search_tools(
         self, query: str, limit: int = 5, *, identity: ClientIdentity = UNIDENTIFIED
@@ -184,10 +189,11 @@ class App:
         version: int | None = None,
         *,
         identity: ClientIdentity = UNIDENTIFIED,
+        on_stage: ReportStage = ignore_stage,
     ) -> ToolRunResult:
         """Calls a tool in the sandbox; see `Calls.run_tool`, and `search_tools` for the `identity`."""
         searches = self._learning.take_searches(identity)
-        run = await self.calls.run_tool(name, arguments, version, identity=identity)
+        run = await self.calls.run_tool(name, arguments, version, identity=identity, on_stage=on_stage)
         if searches and run.result.ok:
             self._learning.learn_from_call(name, searches, identity.owner)
         return run
@@ -239,7 +245,7 @@ async def open_app(
 ) -> AsyncIterator[App]:
     """Opens all parts in milliseconds (sandbox and index at first use); leaving it ends them all.
 
-    With `serves` the one-time preparation of the sandbox begins at once.
+    With `serves` and the setting `prepare`, what a first call would wait for is done in the background.
     """
     roles = models or RoleModels(settings, source=None if model is None else lambda _role: model)
     if serves:
@@ -280,6 +286,10 @@ async def open_app(
         flows = Flows(library, calls, code, brokers, toolsmith, web, readers)
         tasks = TaskRunner(settings, flows, jobs, writers)
 
-        if serves and isinstance(sandbox, LazySandbox):
-            background_tasks.start_soon(prepare_early, settings, sandbox)
-        yield App(settings, library, calls, jobs, toolsmith, code, tasks=tasks, web=web, learning=learning)
+        preparation = Preparation(library, calls.verifier)
+        if serves and settings.prepare:
+            background_tasks.start_soon(preparation.run_in_background)
+        yield App(
+            settings, library, calls, jobs, toolsmith, code,
+            tasks=tasks, web=web, learning=learning, preparation=preparation,
+        )  # fmt: skip

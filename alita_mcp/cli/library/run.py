@@ -54,7 +54,7 @@ async def run(
         with output.progress(name) as on_stage:
             await on_stage("running")
             async with app.report_preparation(on_stage):
-                answer = await app.run_tool(name, values, version)
+                answer = await app.run_tool(name, values, version, on_stage=on_stage)
         data = decode_image(answer.result.value) if answer.is_image else b""
         is_svg = answer.is_image and answer.result.value["format"] == "svg"
         if out is not None and out.suffix.lower() == ".png" and is_svg:
