@@ -18,7 +18,6 @@ from alita_mcp.app.sandbox_lifespan import sandbox_lifespan
 from alita_mcp.app.task_abilities import Flows
 from alita_mcp.app.task_runner import TaskRunner
 from alita_mcp.errors import AlitaError, ExtraMissing
-from alita_mcp.library.background import background
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
@@ -37,7 +36,7 @@ from alita_mcp.research.web_agent import open_web_agent
 from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.history.store import open_run_store
 from alita_mcp.runs.sessions.registry import open_sessions
-from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
+from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings, find_retired_settings
 from alita_mcp.toolsmith.context import Advice
@@ -112,18 +111,6 @@ class App:
             return False
         origin = self.library.tools.origin(entry.name, entry.manifest.version)
         return origin.reviewed and not origin.made_by
-
-    @asynccontextmanager
-    async def report_preparation(self, on_stage: ReportStage) -> AsyncIterator[None]:
-        """Reports how far the sandbox is prepared while the block, a call that may wait for it, runs."""
-        with self.preparation.count_call():
-            if not isinstance(self.sandbox, LazySandbox) or self.sandbox.kind != UNCHOSEN:
-                yield
-                return
-            async with background() as tasks:
-                tasks.start_soon(self.sandbox.preparation.follow, on_stage)
-                yield
-                tasks.cancel_scope.cancel()
 
     async def search_tools(
         self, query: str, limit: int = 5, *, identity: ClientIdentity = UNIDENTIFIED
@@ -286,7 +273,7 @@ async def open_app(
         flows = Flows(library, calls, code, brokers, toolsmith, web, readers)
         tasks = TaskRunner(settings, flows, jobs, writers)
 
-        preparation = Preparation(library, calls.verifier)
+        preparation = Preparation(library, sandbox, calls.verifier)
         if serves and settings.prepare:
             background_tasks.start_soon(preparation.run_in_background)
         yield App(

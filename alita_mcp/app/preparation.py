@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 import anyio.to_thread
@@ -12,9 +12,12 @@ import anyio.to_thread
 from alita_mcp.app.version_verifier import StepBack, VersionVerifier
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.file_locks import wait_for_lock
+from alita_mcp.library.background import background
 from alita_mcp.library.library import Library
 from alita_mcp.library.versions.starter import FOUND_BY_SEARCH, starter_tools_folder
 from alita_mcp.progress import ReportStage, ignore_stage
+from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.sandbox.workers.pooled import PooledSandbox
 
 BEGINS_AFTER_S = 1.0
@@ -29,21 +32,31 @@ log = logging.getLogger(__name__)
 class Preparation:
     """Preparation of one process's sandbox and of the starter tools for it, which steps back behind calls."""
 
-    def __init__(self, library: Library, verifier: VersionVerifier) -> None:
+    def __init__(self, library: Library, sandbox: Sandbox, verifier: VersionVerifier) -> None:
         self._library = library
+        self._sandbox = sandbox
         self._verifier = verifier
         self._calls = 0
         self._no_call = anyio.Event()
         self._no_call.set()
 
-    @contextmanager
-    def count_call(self) -> Iterator[None]:
-        """Counts a call as under way while the block runs."""
+    @asynccontextmanager
+    async def report(self, on_stage: ReportStage) -> AsyncIterator[None]:
+        """Reports how far the sandbox is prepared while the block, a call that may wait for it, runs.
+
+        What is done in the background steps back behind it.
+        """
         if not self._calls:
             self._no_call = anyio.Event()
         self._calls += 1
         try:
-            yield
+            if not isinstance(self._sandbox, LazySandbox) or self._sandbox.kind != UNCHOSEN:
+                yield
+                return
+            async with background() as tasks:
+                tasks.start_soon(self._sandbox.preparation.follow, on_stage)
+                yield
+                tasks.cancel_scope.cancel()
         finally:
             self._calls -= 1
             if not self._calls:

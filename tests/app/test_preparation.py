@@ -12,6 +12,7 @@ from alita_mcp.app import App, open_app, preparation
 from alita_mcp.app.preparation import LOCK
 from alita_mcp.errors import SandboxError
 from alita_mcp.file_locks import hold_lock
+from alita_mcp.progress import ignore_stage
 from alita_mcp.sandbox.code_on_call import RUN_VARIANT
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.settings import Settings
@@ -100,7 +101,7 @@ async def test_a_call_joins_the_proof_of_its_tool_and_hears_how_far_it_is(
     async with serving(settings, box) as app:
         await box.arrived.wait()
         arguments = {"expression": "6*7"} if tool == "calculate" else {"text": "a"}
-        with app.preparation.count_call():
+        async with app.preparation.report(ignore_stage):
             answer = await app.run_tool(tool, arguments, on_stage=hear)
         assert answer.result.ok
         stored = await app.library.read(tool)
@@ -120,7 +121,7 @@ async def test_a_call_of_another_tool_waits_for_no_proof_and_the_next_proof_wait
     async with serving(settings, box) as app:
         await box.arrived.wait()
         assert (await app.run_tool("text_statistics", {"text": "a b"})).result.ok
-        with app.preparation.count_call():
+        async with app.preparation.report(ignore_stage):
             box.released.set()
             await until_proved(app, "calculate")
             for _ in range(100):

@@ -22,7 +22,7 @@ async def prepare(*, output: Printer) -> None:
     async with open_app() as app:
         with output.progress("prepare") as on_stage:
             await on_stage("sandbox")
-            async with app.report_preparation(on_stage):
+            async with app.preparation.report(on_stage):
                 found = await app.preparation.prove_starters(on_stage)
         kind = app.sandbox.kind
     after = await find_embedded()
