@@ -15,12 +15,12 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import claims_less, is_unproven
 from alita_mcp.library.versions.naming import find_version
 from alita_mcp.progress import ReportStage, SharedStage, ignore_stage
-from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, SandboxWrapper, kind_of_calls
+from alita_mcp.sandbox.choose import LazySandbox, NestedSandbox, kind_of_calls
 from alita_mcp.sandbox.interface import Broker, Environment, Job, RunResult, Sandbox
 from alita_mcp.sandbox.wasm.abilities import lacks_of_sandbox
 from alita_mcp.sandbox.workers.pooled import PooledSandbox
 from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
-from alita_mcp.verification.properties.properties import INPUTS
+from alita_mcp.verification.properties import INPUTS
 from alita_mcp.verification.verify import Verdict, verify
 
 Lacks = Callable[[Grants], list[str]]
@@ -47,54 +47,39 @@ class _Proof:
     """Whether a call waits for it, or did."""
 
 
-class _ProofSandbox(SandboxWrapper):
+class _ProofSandbox(NestedSandbox):
     """Sandbox of a proof: counts its cases, and runs them one at a time after all calls while no call waits for it."""
 
     def __init__(
-        self, outer: Sandbox, stored: StoredVersion, proof: _Proof, step_back: StepBack | None
+        self, sandbox: Sandbox, depth: int, stored: StoredVersion, proof: _Proof, step_back: StepBack | None
     ) -> None:
-        self._outer, self._stored, self._proof, self._step_back = outer, stored, proof, step_back
+        super().__init__(sandbox, depth)
+        self._code, self._name, self._examples = stored.code, stored.manifest.name, stored.examples
+        self._proof, self._step_back = proof, step_back
         self._turn = anyio.Lock()
-        examples = stored.examples
-        # each example, those with a result again, and what is drawn
-        self._cases = len(examples) + sum(each.raises is None for each in examples) + INPUTS
         self._done = 0
-        self._codes: set[str] = set()
-
-    @property
-    def kind(self) -> str:
-        """Kind of the sandbox behind."""
-        return self._outer.kind
-
-    async def choose(self) -> Sandbox:
-        """The sandbox behind."""
-        return self._outer
+        self.codes: set[str] = set()
+        """What ran in it."""
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         """Runs one call in its turn; see the interface."""
-        self._codes.add(job.code)
+        self.codes.add(job.code)
         if self._step_back is None or self._proof.is_wanted:
-            result = await self._outer.run(job, broker)
+            result = await super().run(job, broker)
         else:
             async with self._turn:
                 await self._step_back()
-                result = await self._outer.run(job, broker)
-        self._done += job.code == self._stored.code
+                result = await super().run(job, broker)
+        self._done += job.code == self._code
         await self.report_cases()
         return result
 
     async def report_cases(self) -> None:
         """Tells all that wait how far the proof is."""
-        done, name = min(self._done, self._cases), self._stored.manifest.name
-        await self._proof.stage.report(f"proving {name} for {self.kind}, {done} of {self._cases}")
-
-    async def tend(self) -> None:
-        """Does nothing."""
-
-    async def aclose(self) -> None:
-        """Closes the workers that no call will need."""
-        if isinstance(self._outer, PooledSandbox) and not self._proof.is_wanted:
-            await self._outer.close_idle(self._codes)
+        # each example, those with a result again, and what is drawn
+        cases = len(self._examples) + sum(each.raises is None for each in self._examples) + INPUTS
+        line = f"proving {self._name} for {self.kind}, {min(self._done, cases)} of {cases}"
+        await self._proof.stage.report(line)
 
 
 class VersionVerifier:
@@ -222,15 +207,14 @@ class VersionVerifier:
         self, stored: StoredVersion, sandbox: Sandbox, depth: int, proof: _Proof, step_back: StepBack | None
     ) -> None:
         manifest, unproven = stored.manifest, is_unproven(stored.report)
-        nested = NestedSandbox(sandbox, depth) if depth else sandbox
-        counting = _ProofSandbox(nested, stored, proof, step_back)
-        await counting.report_cases()
+        box = _ProofSandbox(sandbox, depth, stored, proof, step_back)
+        await box.report_cases()
         try:
-            read = self._library.read
-            verdict = await verify(stored.draft, counting, ignore_stage, read, mutates=unproven)
+            verdict = await verify(stored.draft, box, ignore_stage, self._library.read, mutates=unproven)
         finally:
             await proof.stage.report("")
-            await counting.aclose()
+            if isinstance(sandbox, PooledSandbox) and not proof.is_wanted:
+                await sandbox.close_idle(box.codes)
         failure = verdict.report.failure
         problem = f"fails its gates in the {sandbox.kind} sandbox: {failure.message}" if failure else ""
         key = (manifest.digest, sandbox.kind)

@@ -56,8 +56,7 @@ class Library:
 
     def promotable(self, at_most: int, *, reviewed_only: bool = False) -> tuple[CatalogueEntry, ...]:
         """Few tools, with all among them that `Promotion` would choose of the whole library."""
-        filed = (*self.effective_grants.names_in_file(), *self.tools.names_approved_in_part())
-        names = self.tools.candidates(at_most, newcomers(at_most), filed=filed, reviewed_only=reviewed_only)
+        names = self.tools.candidates(at_most, newcomers(at_most), reviewed_only=reviewed_only)
         return tuple(self.tools.some(names).values())
 
     def entry(self, name: str) -> CatalogueEntry:
@@ -81,22 +80,29 @@ class Library:
             ToolNotFound: no tool has that name.
             ToolUnavailable: it is deleted, disabled, quarantined or not approved; the hint says what to do.
         """
-        entry = self.entry(name)
+        return self.check_callable(self.entry(name))
+
+    def check_callable(self, entry: CatalogueEntry) -> CatalogueEntry:
+        """The same entry, if its tool may be called; raises as `callable_entry`."""
         if entry.state != "enabled":
             raise naming.not_callable(entry)
         if self.effective_grants.of(entry.manifest) is None:
             raise self.effective_grants.not_granted(entry.manifest)
         return entry
 
-    async def read(self, name: str, version: int | None = None) -> StoredVersion:
+    async def read(
+        self, name: str, version: int | None = None, entry: CatalogueEntry | None = None
+    ) -> StoredVersion:
         """A version from disk (default: the current one), proved unchanged; disabled tools can be read too.
+
+        `entry` is the tool's, where the caller has just read it.
 
         Raises:
             ToolNotFound: there is no such tool or version.
             ToolUnavailable: the tool is deleted.
             ToolQuarantined: a file is not what was verified; it is journalled and will not run.
         """
-        number = naming.find_version(self.entry(name), version)
+        number = naming.find_version(entry or self.entry(name), version)
         kept, row = self._loaded.find_unchanged(name, number), self.tools.version_row(name, number)
         if kept is not None and row is not None and row.quarantined is None:
             return kept
@@ -284,7 +290,7 @@ class Library:
 
     async def refresh(self) -> None:
         """Reads what other processes committed; the watcher does so by itself four times a second."""
-        changes = await self._in_thread(self._store.changes)
+        changes = await self._in_thread(self.tools.changes)
         before, self._seen = self._seen, Changes(*map(max, self._seen, changes))
         if self._seen.standing != before.standing:
             self._finder.track()
@@ -292,12 +298,12 @@ class Library:
             self.announce()
 
     async def watch(self) -> None:
-        """Notices what other processes commit and what people grant, for as long as it runs."""
+        """Notices what other processes commit, for as long as it runs."""
         seen, complaint = None, ""
         while True:
             try:
                 used = self.calls.has_unwritten and await self._in_thread(self.calls.write_calls)
-                mark = await self._in_thread(self._store.mark)
+                mark = await self._in_thread(self.tools.data_version)
                 if used or mark != seen:
                     await self.refresh()
                 seen, complaint = mark, ""
