@@ -12,7 +12,6 @@ from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.code_rights import CodeRights
 from alita_mcp.app.code_runner import CodeRunner
-from alita_mcp.app.learning import Learning, open_learning
 from alita_mcp.app.preparation import Preparation
 from alita_mcp.app.sandbox_lifespan import sandbox_lifespan
 from alita_mcp.app.task_abilities import Flows
@@ -63,7 +62,6 @@ class App:
         *,
         tasks: TaskRunner,
         web: WebAgent,
-        learning: Learning,
         preparation: Preparation,
     ) -> None:
         self.settings = settings
@@ -84,7 +82,6 @@ class App:
         self.preparation = preparation
         """What is done before a first call would wait for it."""
         self.approvals = Approvals(settings, library, jobs, toolsmith, self.alita)
-        self._learning = learning
         self._promotion = Promotion(settings.promoted)
 
     def visible_tools(self) -> tuple[CatalogueEntry, ...]:
@@ -114,13 +111,9 @@ class App:
     async def search_tools(
         self, query: str, limit: int = 5, *, identity: ClientIdentity = UNIDENTIFIED
     ) -> SearchAnswer:
-        """Finds tools that serve a need, best first, with a calibrated word on whether any does.
-
-        The next call of the same client (`identity`) may teach the called tool these words.
-        """
-        found = await self.library.search(query, limit, identity.owner)
+        """Finds tools that serve a need, best first, with a calibrated word on whether any does."""
+        found = await self.library.search(query, limit)
         self.library.calls.record_search(query, found, identity)
-        self._learning.remember_search(identity, query, found)
         return found
 
     async def synthesize(self, request: SynthesisRequest | Rejected, on_stage: ReportStage) -> Outcome:
@@ -177,12 +170,8 @@ class App:
         identity: ClientIdentity = UNIDENTIFIED,
         on_stage: ReportStage = ignore_stage,
     ) -> ToolRunResult:
-        """Calls a tool in the sandbox; see `Calls.run_tool`, and `search_tools` for the `identity`."""
-        searches = self._learning.take_searches(identity)
-        run = await self.calls.run_tool(name, arguments, version, identity=identity, on_stage=on_stage)
-        if searches and run.result.ok:
-            self._learning.learn_from_call(name, searches, identity.owner)
-        return run
+        """Calls a tool in the sandbox; see `Calls.run_tool`."""
+        return await self.calls.run_tool(name, arguments, version, identity=identity, on_stage=on_stage)
 
     async def inspect_tool(
         self, name: str, version: int | None = None, *, source: bool = False
@@ -262,7 +251,6 @@ async def open_app(
         tools_model = model or (roles.default_model() if writers else None)
         brokers = BrokerFactory(settings, library, tools_model, call_tool)
         calls = Calls(library, sandbox, brokers.broker_for, brokers.lacks)
-        learning = await stack.enter_async_context(open_learning(library))
 
         # 3. Code runs with these tools, and tasks with all of it.
         sessions = await stack.enter_async_context(open_sessions(settings))
@@ -276,6 +264,5 @@ async def open_app(
         if serves and settings.prepare:
             background_tasks.start_soon(preparation.run_in_background)
         yield App(
-            settings, library, calls, jobs, toolsmith, code,
-            tasks=tasks, web=web, learning=learning, preparation=preparation,
-        )  # fmt: skip
+            settings, library, calls, jobs, toolsmith, code, tasks=tasks, web=web, preparation=preparation
+        )

@@ -212,8 +212,8 @@ class ToolsInCode:
         return self._shown(self._library.entry(name).manifest)
 
     async def search_tools(self, query: str, limit: int) -> Sequence[SearchHit]:
-        """Tools for a need, journalled as a search of the client; nothing is learned from what follows it."""
-        found = await self._library.search(query, limit, self._identity.owner)
+        """Tools for a need, journalled as a search of the client."""
+        found = await self._library.search(query, limit)
         self._library.calls.record_search(query, found, self._identity)
         shown = [(hit, self._shown(hit.entry.manifest)) for hit in found.results]
         return [
