@@ -158,6 +158,8 @@ class Settings(BaseSettings):
     settings; else each client has a server of its own."""
     max_workers: int = Field(default=8, ge=1, le=256)
     """How many sandboxes may run at once."""
+    prepare: bool = True
+    """Whether a server proves the starter tools and starts a worker in the background, before a call needs them."""
     keep_values: bool = False
     """Whether code, arguments and results of runs of `run_code` are kept on the disk; else they stay in memory."""
     token: Annotated[SecretStr, AfterValidator(check_token)] | None = None

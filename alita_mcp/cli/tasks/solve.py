@@ -26,7 +26,7 @@ LIMIT = Parameter(group=Group("Limits (0: no limit)", sort_key=50))
 @asynccontextmanager
 async def open_task_runner(on_stage: Any) -> AsyncIterator[TaskRunner]:
     """The flow of tasks over the whole application."""
-    async with open_app() as app, app.report_preparation(on_stage):
+    async with open_app() as app, app.preparation.report(on_stage):
         yield app.tasks
 
 
