@@ -149,8 +149,6 @@ class Settings(BaseSettings):
     elicit: bool | None = None
     """Whether the person at a client that shows forms is asked there to approve what a new tool asks for, and in mode
     `thorough` about what was assumed. Unset: over stdio yes, over HTTP no, where whoever connects could answer."""
-    grants_file: Path | None = None
-    """JSON file in which a person grants rights to tools by name; read again when it changes."""
     secrets_file: Path | None = None
     """JSON file of secrets by name, readable by its owner only."""
     workspace: Path | None = None
@@ -160,6 +158,8 @@ class Settings(BaseSettings):
     settings; else each client has a server of its own."""
     max_workers: int = Field(default=8, ge=1, le=256)
     """How many sandboxes may run at once."""
+    prepare: bool = True
+    """Whether a server proves the starter tools and starts a worker in the background, before a call needs them."""
     keep_values: bool = False
     """Whether code, arguments and results of runs of `run_code` are kept on the disk; else they stay in memory."""
     token: Annotated[SecretStr, AfterValidator(check_token)] | None = None
@@ -176,8 +176,6 @@ class Settings(BaseSettings):
     """Who writes code and carries out the steps of tasks, in the same form."""
     model_judge: RoleModel = ModelChoice()
     """Who judges, in the same form."""
-    task_usd: float = Field(default=2.0, ge=0)
-    """What the models of one task may cost where their prices are known; 0: anything."""
     memory: bool = True
     """Whether tasks are remembered: programs that answered them, facts with their sources, profiles of files."""
     search: str = Field(default="", pattern=r"^[a-z_, ]*$")
@@ -194,7 +192,7 @@ class Settings(BaseSettings):
     folder without a model or a class that cannot be loaded is an error at the start; a model that does not answer is
     not: search goes by words until it does."""
     budget_usd: float = Field(default=2.0, ge=0)
-    """What the models of one synthesis may cost where their prices are known; 0: anything."""
+    """What the models of one synthesis, or of one task, may cost where their prices are known; 0: anything."""
     synthesis_mode: Literal["quick", "standard", "thorough"] = "standard"
     """What the server's own model spends on a tool: at most one candidate; three and three suites; five and five."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
@@ -277,6 +275,11 @@ def environment_keys() -> frozenset[str]:
         for name, value in os.environ.items()
         if len(value) >= 8 and any(word in name.upper() for word in words)
     )
+
+
+def whole_environment() -> dict[str, str]:
+    """The environment with the settings, for what must be the same wherever it is the same."""
+    return dict(os.environ)
 
 
 def child_environment() -> dict[str, str]:

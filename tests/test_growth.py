@@ -74,7 +74,6 @@ def processor_time(read: Callable[[str], object], text: str) -> float:
         (read_docstring, fill("(", "Sum.\n\nArgs:\n    a", ": x")),
         (read_docstring, fill("a,\n  b\n", "Sum.\n\nParameters\n---\n")),
         (read_docstring, fill(":param a\n  b\n", "Sum.\n\n")),
-        (lambda text: failure_of(text.split("|"), ["a"]), fill(f"{'The structure of `a` (' * 22}|")),
         (lambda text: failure_of(text.split("|"), ["a"]), fill(f"{'a==' * 160}|", "Because a|")),
         (spell_hidden, fill("\u200d")),
     ],

@@ -13,7 +13,6 @@ from anyio.abc import TaskGroup
 from mcp.server.context import CallNext, HandlerResult
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.event_loop import watch_event_loop
 from alita_mcp.server.client.identity import client_label, connection_of, is_modern
 from alita_mcp.server.client.local import LOCAL_CLIENT
 from alita_mcp.server.client.timeouts import ClientTimeouts
@@ -130,7 +129,6 @@ class SharedApp:
         try:
             async with anyio.create_task_group() as self._tasks:
                 self._tasks.start_soon(self._announcer.publish_changes)
-                self._tasks.start_soon(watch_event_loop)
                 try:
                     yield self
                     while self._sharers:

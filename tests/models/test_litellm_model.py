@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 
 import anyio
 import pytest
@@ -151,11 +149,10 @@ async def test_a_key_that_the_server_says_back_is_in_no_message() -> None:
 
 
 async def test_the_pause_is_what_the_server_asks_for_up_to_a_limit() -> None:
-    soon = format_datetime(datetime.now(UTC) + timedelta(hours=5), usegmt=True)
-    with anyio.fail_after(60), openai_server(Fails(429, "3600"), Fails(503, soon), "third") as (url, asked):
+    with anyio.fail_after(60), openai_server(Fails(429, "3600"), "second") as (url, asked):
         completion = await model_at(url).complete(HELLO)
-    assert completion.text == "third"
-    assert len(asked.requests) == 3
+    assert completion.text == "second"
+    assert len(asked.requests) == 2
 
 
 @pytest.mark.slow
