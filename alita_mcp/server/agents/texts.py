@@ -47,9 +47,7 @@ def solution_fields(solution: Solution) -> dict[str, Any]:
     fields["steps"] = []
     for step in solution.steps:
         row: dict[str, Any] = {"number": step.number, "tool": step.tool, "ok": step.ok}
-        if step.decision is not None:
-            row["decision"] = {"way": step.decision.way, "reason": clip(step.decision.reason, MAX_LINE)}
-        fields["steps"].append(row)
+        fields["steps"].append(row | ({"reason": clip(step.reason, MAX_LINE)} if step.reason else {}))
     fields |= solution.model_dump(
         mode="json", include={"tools_made", "tools_used", "calls", "tokens", "cost", "seconds", "sources"}
     )

@@ -72,7 +72,6 @@ async def test_a_task_is_worked_on_and_every_value_of_it_can_be_read(settings: S
             "",
         )
         assert told["steps"][0]["tool"] == "run_code"
-        assert told["steps"][0]["decision"]["way"] == "run_once"
         (text,) = await texts_at(client, told["events"])
         step = next(event["data"] for event in json.loads(text)["events"] if event["kind"] == "step")
         (value,) = await texts_at(client, step["uri"])
