@@ -153,7 +153,6 @@ class Settings(BaseSettings):
     """Folder that tools with that grant may read or write; empty: none."""
     max_workers: int = Field(default=8, ge=1, le=256)
     """How many sandboxes may run at once."""
-    keep_values: bool = False
     """Whether code, arguments and results of runs of `run_code` are kept on the disk; else they stay in memory."""
     token: Annotated[SecretStr, AfterValidator(check_token)] | None = None
     """Bearer token that HTTP clients must send; unset: that of the file `http_token` in the home."""
@@ -239,6 +238,7 @@ RETIRED = {
     "ALITA_GITHUB_TOKEN": "set GITHUB_TOKEN",
     "ALITA_GITHUB_URL": "only github.com is searched",
     "ALITA_LEARN": "`alita tool forget` takes learned words back",
+    "ALITA_KEEP_VALUES": "runs of code are kept in memory alone; make a tool of them before the server ends",
     "ALITA_MAX_RESULT_BYTES": "it is 40,000 characters",
     "ALITA_MAX_SANDBOX_MEMORY_MB": "it grows with ALITA_MAX_WORKERS, from 4 GB on",
     "ALITA_MODEL_IMPLEMENTER": "set ALITA_MODEL_CODER",

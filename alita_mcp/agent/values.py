@@ -102,10 +102,6 @@ class Solution(Value):
     sources: tuple[Source, ...] = ()
     proposal: dict[str, Any] | None = None
     """Arguments of `synthesize_tool` for a tool that would serve tasks like this one."""
-    tools: tuple[dict[str, Any], ...] = ()
-    """Where no model is configured: tools for the connected agent that is to solve the task itself."""
-    prompt: str = ""
-    """Where no model is configured: how the connected agent is to go about it."""
 
 
 EventKind = Literal[

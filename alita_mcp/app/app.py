@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from shutil import rmtree
 from typing import Any
+
+import anyio.to_thread
 
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.code_rights import CodeRights
 from alita_mcp.app.code_runner import CodeRunner
-from alita_mcp.app.learning import Learning, open_learning
+from alita_mcp.app.learning import Learning
 from alita_mcp.app.sandbox_lifespan import prepare_early, sandbox_lifespan
 from alita_mcp.app.task_abilities import Flows
 from alita_mcp.app.task_runner import TaskRunner
@@ -34,7 +37,7 @@ from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.research.web_agent import open_web_agent
 from alita_mcp.runs.history.hints import RunHints
-from alita_mcp.runs.history.store import open_run_store
+from alita_mcp.runs.history.store import RunStore
 from alita_mcp.runs.sessions.registry import open_sessions
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
@@ -64,7 +67,6 @@ class App:
         *,
         tasks: TaskRunner,
         web: WebAgent,
-        learning: Learning,
     ) -> None:
         self.settings = settings
         self.library = library
@@ -82,7 +84,7 @@ class App:
         self.web = web
         """Search and reading of the web."""
         self.approvals = Approvals(settings, library, jobs, toolsmith, self.alita)
-        self._learning = learning
+        self._learning = Learning(library)
         self._promotion = Promotion(settings.promoted)
 
     def visible_tools(self) -> tuple[CatalogueEntry, ...]:
@@ -189,7 +191,7 @@ class App:
         searches = self._learning.take_searches(identity)
         run = await self.calls.run_tool(name, arguments, version, identity=identity)
         if searches and run.result.ok:
-            self._learning.learn_from_call(name, searches, identity.owner)
+            await self._learning.learn_from_call(name, searches, identity.owner)
         return run
 
     async def inspect_tool(
@@ -252,7 +254,9 @@ async def open_app(
         library = await stack.enter_async_context(open_library(settings))
         sandbox = sandbox or LazySandbox(settings)
         background_tasks = await stack.enter_async_context(sandbox_lifespan(sandbox))
-        runs = await open_run_store(settings, serves=serves)
+        runs = RunStore()
+        if serves:  # earlier versions may have kept runs there
+            await anyio.to_thread.run_sync(lambda: rmtree(settings.home / "code-runs", ignore_errors=True))
         web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
         jobs = await stack.enter_async_context(open_jobs())
 
@@ -270,7 +274,6 @@ async def open_app(
         tools_model = model or (roles.default_model() if writers else None)
         brokers = BrokerFactory(settings, library, tools_model, call_tool)
         calls = Calls(library, sandbox, brokers.broker_for, brokers.lacks)
-        learning = await stack.enter_async_context(open_learning(library))
 
         # 3. Code runs with these tools, and tasks with all of it.
         sessions = await stack.enter_async_context(open_sessions(settings))
@@ -282,4 +285,4 @@ async def open_app(
 
         if serves and isinstance(sandbox, LazySandbox):
             background_tasks.start_soon(prepare_early, settings, sandbox)
-        yield App(settings, library, calls, jobs, toolsmith, code, tasks=tasks, web=web, learning=learning)
+        yield App(settings, library, calls, jobs, toolsmith, code, tasks=tasks, web=web)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import anyio
 import pytest
 
 from alita_mcp.app import App
 from alita_mcp.app.learning import (
     MAX_CLIENTS,
     MAX_SEARCHES,
-    MAX_WAITING,
     WITHIN_S,
     Learning,
-    open_learning,
 )
 from alita_mcp.errors import InvalidArguments, LibraryError, UsageError
 from alita_mcp.library.library import Library
@@ -26,18 +23,13 @@ from alita_mcp.toolsmith.example_requests import MAX_CHARACTERS, says_nothing_ne
 from tests.app.conftest import Open, adder
 from tests.library.factory import hit_of, simple
 
-WAIT_S = 300
 ASKED = "add the numbers of two zebra herds, say 3 and 4"
 ME = ClientIdentity("client 1", "Some Agent 1.0")
 OTHER = ClientIdentity("client 2", "Some Agent 1.0")
 
 
 async def learned(app: App, name: str = "add") -> tuple[str, ...]:
-    """What the tool learned, once all that waits is written."""
-    assert app._learning is not None
-    with anyio.fail_after(WAIT_S):
-        await app._learning.wait_until_written()
-        await app.library.refresh()
+    """What the tool learned."""
     return app.library.entry(name).wordings
 
 
@@ -157,25 +149,23 @@ async def test_a_call_long_after_the_search_or_of_what_only_filled_the_list_teac
     clock = Clock()
     async with open_library(settings, starters=lambda: None) as library:
         await library.publish(simple("alpha"), expected_version=0)
-        async with open_learning(library, clock=clock) as learning:
-            learning.remember_search(ME, "groom a zebra", found("alpha", score=0.29))
-            learning.learn_from_call("alpha", learning.take_searches(ME))
-            learning.remember_search(ME, "groom a zebra", found("alpha", fit="none"))
-            learning.learn_from_call("alpha", learning.take_searches(ME))
-            learning.remember_search(ME, "groom a zebra", found("alpha"))
-            clock.now += WITHIN_S + 1
-            learning.learn_from_call("alpha", learning.take_searches(ME))
-            learning.remember_search(UNIDENTIFIED, "groom a zebra", found("alpha"))
-            learning.learn_from_call("alpha", learning.take_searches(UNIDENTIFIED))
-            learning.remember_search(ME, "groom a zebra", found("gone"))
-            learning.learn_from_call("gone", learning.take_searches(ME))
-            learning.remember_search(ME, "comb a zebra", found("alpha"))
-            learning.remember_search(ME, "brush a horse", found("alpha", "beta"))
-            learning.remember_search(ME, "feed a horse", found("beta"))
-            learning.learn_from_call("alpha", learning.take_searches(ME))
-        assert library.entry("alpha").wordings == ("brush a horse",), (
-            "the newest that showed it, written at the end"
-        )
+        learning = Learning(library, clock=clock)
+        learning.remember_search(ME, "groom a zebra", found("alpha", score=0.29))
+        await learning.learn_from_call("alpha", learning.take_searches(ME))
+        learning.remember_search(ME, "groom a zebra", found("alpha", fit="none"))
+        await learning.learn_from_call("alpha", learning.take_searches(ME))
+        learning.remember_search(ME, "groom a zebra", found("alpha"))
+        clock.now += WITHIN_S + 1
+        await learning.learn_from_call("alpha", learning.take_searches(ME))
+        learning.remember_search(UNIDENTIFIED, "groom a zebra", found("alpha"))
+        await learning.learn_from_call("alpha", learning.take_searches(UNIDENTIFIED))
+        learning.remember_search(ME, "groom a zebra", found("gone"))
+        await learning.learn_from_call("gone", learning.take_searches(ME))
+        learning.remember_search(ME, "comb a zebra", found("alpha"))
+        learning.remember_search(ME, "brush a horse", found("alpha", "beta"))
+        learning.remember_search(ME, "feed a horse", found("beta"))
+        await learning.learn_from_call("alpha", learning.take_searches(ME))
+        assert library.entry("alpha").wordings == ("brush a horse",), "the newest that showed it"
 
 
 async def test_memory_is_bounded_however_many_ask_and_search(settings: Settings) -> None:
@@ -190,12 +180,13 @@ async def test_memory_is_bounded_however_many_ask_and_search(settings: Settings)
         assert len(learning._searches) == MAX_CLIENTS
         assert {len(each) for each in learning._searches.values()} == {MAX_SEARCHES}
         for number in range(MAX_CLIENTS + 50):
-            learning.learn_from_call("alpha", learning.take_searches(ClientIdentity(f"client {number}")))
+            await learning.learn_from_call(
+                "alpha", learning.take_searches(ClientIdentity(f"client {number}"))
+            )
         assert learning._searches == {}
-        assert len(learning._waiting) == MAX_WAITING, "the rest is lost, and nobody waits for it"
 
 
-async def test_a_library_that_cannot_be_written_stops_no_lesson(settings: Settings) -> None:
+async def test_a_library_that_cannot_be_written_fails_no_call(settings: Settings) -> None:
     class Full(Library):
         async def learn_wording(self, name: str, text: str, **how: Any) -> None:
             if text == "groom a zebra":
@@ -205,11 +196,10 @@ async def test_a_library_that_cannot_be_written_stops_no_lesson(settings: Settin
     async with open_library(settings, starters=lambda: None) as library:
         await library.publish(simple("alpha"), expected_version=0)
         library.__class__ = Full
-        async with open_learning(library) as learning:
-            for words in ("groom a zebra", "comb a horse"):
-                learning.remember_search(ME, words, found("alpha"))
-                learning.learn_from_call("alpha", learning.take_searches(ME))
-            await learning.wait_until_written()
+        learning = Learning(library)
+        for words in ("groom a zebra", "comb a horse"):
+            learning.remember_search(ME, words, found("alpha"))
+            await learning.learn_from_call("alpha", learning.take_searches(ME))
         assert library.entry("alpha").wordings == ("comb a horse",)
 
 

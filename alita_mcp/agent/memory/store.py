@@ -114,20 +114,14 @@ class StoredMemory:
             _log.warning("Cannot remember the task: %s", failure)
         return None
 
-    async def list(self, kind: MemoryKind | None = None, query: str = "") -> Sequence[MemoryEntry]:
-        """All memories of all owners, or those of one kind, or those with all words of a query; newest first.
+    async def list(self) -> Sequence[MemoryEntry]:
+        """All memories of all owners, newest first.
 
         Raises:
             LibraryError: they cannot be read.
         """
-        words = stems(query)
         found = await anyio.to_thread.run_sync(lambda: [entry for _, entry in self._entries()])
-        return [
-            entry
-            for entry in sorted(found, key=lambda each: (each.at, each.id), reverse=True)
-            if kind in (None, entry.kind)
-            and all(word in f"{entry.text} {entry.value}".lower() for word in words)
-        ]
+        return sorted(found, key=lambda each: (each.at, each.id), reverse=True)
 
     async def show(self, memory_id: str) -> MemoryEntry:
         """One memory by its id.

@@ -51,27 +51,6 @@ async def rollback(name: str, version: Version | None = None, /, *, output: Prin
         print_entry(await library.rollback(name, version), output)
 
 
-async def diff(name: str, old: Version, new: Version, /, *, output: Printer) -> None:
-    """Show what changed between two versions of a tool.
-
-    Args:
-        name: The tool.
-        old: One version.
-        new: The other version.
-
-    Examples:
-        alita tool diff calculate v1 v2
-    """
-    from alita_mcp.cli.library.card import difference_rows
-
-    async with open_library() as library:
-        before, after = [await library.read(name, each) for each in (old, new)]
-    lines = difference_rows(before, after, f"{name} v{old}", f"{name} v{new}")
-    output.print_result({"old": old, "new": new, "diff": lines}, "\n".join(lines))
-    if not lines:
-        output.note("No difference.")
-
-
 async def forget(name: str, words: list[str] | None = None, /, *, output: Printer) -> None:
     """Take back requests that a tool learned to be found by; its author's stay.
 
@@ -123,7 +102,7 @@ async def reindex(*, output: Printer) -> None:
 
 ACTIONS: dict[str, Callable[..., Any]] = {
     **{action: change_command(action) for action in CHANGES},
-    "rollback": rollback, "diff": diff, "forget": forget,
+    "rollback": rollback, "forget": forget,
     "export": export, "import": import_tool, "reindex": reindex,
 }  # fmt: skip
 """The actions in the order of `alita tool --help`."""

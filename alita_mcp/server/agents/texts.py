@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from alita_mcp.server.agents.requests import uri_of
-from alita_mcp.server.results.building import as_json, printable
+from alita_mcp.server.results.building import printable
 from alita_mcp.texts import clip
 
 if TYPE_CHECKING:
@@ -77,13 +77,6 @@ def solution_text(fields: Fields) -> str:
         lines.append(f"Sources: {' '.join(urls[:MAX_SOURCES])}{more}")
     notes = clip("\n".join(lines), MAX_NOTES)
     return f"{answer}\n{notes}\nAll steps: {fields['events']}"
-
-
-def guidance_text(fields: Fields) -> str:
-    """The plan's prompt for the connected agent, and a line for each tool that may serve."""
-    tools = "".join(f"\n- {printable(as_json(tool), MAX_LINE)}" for tool in fields["tools"])
-    serving = f"\nTools that may help:{tools}" if tools else ""
-    return f"No model is configured here, so this task is yours.\n{fields['prompt']}{serving}"
 
 
 def research_fields(found: Researched, limit: int) -> dict[str, Any]:
