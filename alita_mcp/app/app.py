@@ -33,15 +33,14 @@ from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.progress import ReportStage
-from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.reading.readers import open_readers
-from alita_mcp.research.web_agent import open_web_agent
+from alita_mcp.research.web_agent import WebAgent, open_web_agent
 from alita_mcp.runs.history.hints import RunHints
 from alita_mcp.runs.history.store import RunStore
 from alita_mcp.runs.sessions.registry import open_sessions
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
-from alita_mcp.settings import Settings, find_retired_settings
+from alita_mcp.settings import Settings, find_unknown_settings
 from alita_mcp.toolsmith.context import Advice
 from alita_mcp.toolsmith.jobs.jobs import GoesOn, Job, Jobs, SynthesisJob, T, Wait, open_jobs
 from alita_mcp.toolsmith.publishing import Admit
@@ -245,7 +244,7 @@ async def open_app(
     """
     roles = models or RoleModels(settings, source=None if model is None else lambda _role: model)
     if serves:
-        for warning in find_retired_settings():
+        for warning in find_unknown_settings():
             log.warning("%s", warning)
         if isinstance(roles.problem, ExtraMissing):
             log.warning("%s", roles.problem)

@@ -123,8 +123,9 @@ class Calls:
                 self.verifier.check(entry.manifest)
             if version is not None or not entry.sandboxes:
                 await self.verifier.verify_unproven(name, version, len(chain))
-        entry = self._library.callable_entry(name)
-        stored = await self._library.read(name, version)
+                entry = self._library.entry(name)
+        self._library.check_callable(entry)
+        stored = await self._library.read(name, version, entry)
         manifest = stored.manifest
         if manifest.version != entry.manifest.version and not manifest.grants.is_pure:
             raise not_current_error(name, manifest.version, entry.manifest.version)

@@ -36,7 +36,7 @@ from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.interface import Environment, RunResult
 from alita_mcp.sandbox.workers.pool import CALLS_PER_KEY, WAITING
 from alita_mcp.toolsmith.jobs.person_questions import PendingQuestions
-from alita_mcp.toolsmith.package_check import find_module, find_slip, is_pinned
+from alita_mcp.toolsmith.package_check import find_module, find_slip
 from alita_mcp.values import Grants, Manifest, Value
 from alita_mcp.verification.json_schema import validate_arguments
 from alita_mcp.verification.static.imports import package_checks
@@ -103,9 +103,7 @@ class CodeRunner:
             SandboxError: the sandbox failed, not the code.
         """
         request.check()
-        slip = find_module(request.packages) or find_slip(
-            [text for text in request.packages if not is_pinned(text)]
-        )
+        slip = find_module(request.packages) or find_slip(request.packages, pinned_are_meant=True)
         for unfit in (*package_checks(request.packages), *([slip] if slip else [])):
             raise PackagesRejected(f"{unfit.message}.", hint=unfit.fix)
         if files is None or request.grants != FILES:

@@ -24,9 +24,9 @@ from alita_mcp.library.search.signature import signature_of
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.owners import ClientIdentity, Maker
 from alita_mcp.progress import ReportStage
-from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.reading.readers import Readers
-from alita_mcp.research.values import Document, Researched
+from alita_mcp.research.values import Document, MayFollow, Researched
+from alita_mcp.research.web_agent import WebAgent
 from alita_mcp.runs.code_run import CodeRequest
 from alita_mcp.toolsmith.requests.outcomes import Created, Exists, Rejected
 from alita_mcp.toolsmith.requests.request import read_request, strip_fence

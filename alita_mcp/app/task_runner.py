@@ -27,7 +27,6 @@ from alita_mcp.errors import UsageError
 from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.choices import no_model_for_tasks
 from alita_mcp.models.roles import RoleModels
-from alita_mcp.models.structured.json_calls import ToolCallingModel
 from alita_mcp.owners import UNIDENTIFIED, ClientIdentity
 from alita_mcp.progress import ReportStage, ignore_stage
 from alita_mcp.settings import Settings
@@ -129,7 +128,7 @@ class TaskRunner:
                             flows, workspace, identity._replace(key=""), ignore_stage, shown
                         ),
                         models=models,
-                        implementer=ToolCallingModel(models.role("implementer")),
+                        implementer=models.role("implementer"),
                         meter=meter,
                         runs=self._runs,
                         on_event=on_event,

@@ -81,22 +81,29 @@ class Library:
             ToolNotFound: no tool has that name.
             ToolUnavailable: it is deleted, disabled, quarantined or not approved; the hint says what to do.
         """
-        entry = self.entry(name)
+        return self.check_callable(self.entry(name))
+
+    def check_callable(self, entry: CatalogueEntry) -> CatalogueEntry:
+        """The same entry, if its tool may be called; raises as `callable_entry`."""
         if entry.state != "enabled":
             raise naming.not_callable(entry)
         if self.effective_grants.of(entry.manifest) is None:
             raise self.effective_grants.not_granted(entry.manifest)
         return entry
 
-    async def read(self, name: str, version: int | None = None) -> StoredVersion:
+    async def read(
+        self, name: str, version: int | None = None, entry: CatalogueEntry | None = None
+    ) -> StoredVersion:
         """A version from disk (default: the current one), proved unchanged; disabled tools can be read too.
+
+        `entry` is the tool's, where the caller has just read it.
 
         Raises:
             ToolNotFound: there is no such tool or version.
             ToolUnavailable: the tool is deleted.
             ToolQuarantined: a file is not what was verified; it is journalled and will not run.
         """
-        number = naming.find_version(self.entry(name), version)
+        number = naming.find_version(entry or self.entry(name), version)
         kept, row = self._loaded.find_unchanged(name, number), self.tools.version_row(name, number)
         if kept is not None and row is not None and row.quarantined is None:
             return kept

@@ -17,9 +17,8 @@ from alita_mcp.errors import UsageError
 from alita_mcp.extras import extra_imports, require_extra
 from alita_mcp.research.addresses import display_url, host_port, parse_url, parse_web_allow, redirect_target
 from alita_mcp.research.http_client import AGENT_NAME, open_http_client, read_body
-from alita_mcp.research.interface import MayFollow
 from alita_mcp.research.reading.readers import Readers, open_readers
-from alita_mcp.research.values import Document
+from alita_mcp.research.values import Document, MayFollow
 from alita_mcp.sandbox.network.public_addresses import Resolve, addresses_of
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value

@@ -24,7 +24,7 @@ from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.carried_examples import CarriedExamples, carry_over_examples
 from alita_mcp.toolsmith.duplicates.duplicates import find_same
 from alita_mcp.toolsmith.example_requests import learn_words
-from alita_mcp.toolsmith.package_check import PackageCheck
+from alita_mcp.toolsmith.package_check import find_slip
 from alita_mcp.toolsmith.requests.outcomes import (
     Created,
     Exists,
@@ -51,13 +51,10 @@ Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
 class Publisher:
     """Takes drafts through all gates into the library, and says what the published version can do then."""
 
-    def __init__(
-        self, library: Library, sandbox: Sandbox, settings: Settings, packages: PackageCheck, admit: Admit
-    ) -> None:
+    def __init__(self, library: Library, sandbox: Sandbox, settings: Settings, admit: Admit) -> None:
         self._library = library
         self._sandbox = sandbox
         self._settings = settings
-        self._packages = packages
         self._admit = admit
 
     def version_to_follow(self, name: str, *, update: bool) -> int | Exists | Rejected:
@@ -102,7 +99,7 @@ class Publisher:
         follows = self.version_to_follow(draft.name, update=update)
         if not isinstance(follows, int):
             return follows
-        unfit = await self._packages.failure(draft.packages, pinned_are_meant=True)
+        unfit = find_slip(draft.packages, pinned_are_meant=True)
         if unfit is not None:
             return rejection(unfit)
         carried, rehearsal = CarriedExamples(draft), Rehearsal(self._sandbox, library.read)

@@ -173,7 +173,7 @@ async def serving(kind: str, folder: Path) -> AsyncIterator[Server]:
         ContenderFailed: it does not start, or does not publish the tool.
     """
     home = folder / f"home-{kind}"
-    variables = {"ALITA_HOME": str(home), "ALITA_SANDBOX": kind, "ALITA_POLICY": "ask"}
+    variables = {"ALITA_HOME": str(home), "ALITA_SANDBOX": kind, "ALITA_POLICY": "ask", "ALITA_SHARED": "off"}
     command = ["-m", "alita_mcp.server.transports.entry"]
     async with _connected(kind, command, variables, folder / f"{kind}.log") as (client, pid):
         await _publish(kind, client)

@@ -397,13 +397,19 @@ def test_doctor_finds_the_embedded_sandbox_and_the_library(
 
 
 @pytest.mark.slow
-def test_doctor_names_settings_of_earlier_versions(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALITA_BRAVE_KEY", "x")
-    monkeypatch.setenv("ALITA_LIMITS", "is none and never was")
-    assert alita("doctor", "--json").json["retired_settings"] == [
-        "ALITA_BRAVE_KEY is ignored: set BRAVE_API_KEY."
+def test_doctor_names_variables_that_are_no_settings(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ALITA_POLICY", "ALITA_TEST_SEED"):
+        monkeypatch.setenv(name, "auto")
+    for name in ("ALITA_BRAVE_KEY", "ALITA_LIMITS", "ALITA_POLCIY", "ALITA_RESPONSE_CACHE_MB"):
+        monkeypatch.setenv(name, "x")
+    said = [
+        "ALITA_BRAVE_KEY is not a setting and is ignored: did you mean BRAVE_API_KEY?",
+        "ALITA_LIMITS is not a setting and is ignored: docs/settings.md lists the settings.",
+        "ALITA_POLCIY is not a setting and is ignored: did you mean ALITA_POLICY?",
+        "ALITA_RESPONSE_CACHE_MB is not a setting and is ignored: docs/settings.md lists the settings.",
     ]
-    assert "✗ ALITA_BRAVE_KEY is ignored: set BRAVE_API_KEY." in alita("doctor").out
+    assert alita("doctor", "--json").json["unknown_settings"] == said
+    assert all(f"✗ {sentence}" in alita("doctor").out for sentence in said)
 
 
 @pytest.mark.slow

@@ -30,7 +30,6 @@ from alita_mcp.server.transports.http_token import ensure_token
 from alita_mcp.settings import read_settings
 from alita_mcp.values import Grants
 from alita_mcp.verification.mutation import idle_parts, mutants, other_inputs
-from alita_mcp.verification.properties import input_source
 from tests import warm_programs
 from tests.agent.memory.remembered import stated, summed
 from tests.cli.conftest import Said
@@ -74,10 +73,8 @@ class Seen(NamedTuple):
         )
 
 
-def warm_up(inputs_door: str, workers_door: str, modules: Sequence[str]) -> None:
+def warm_up(workers_door: str, modules: Sequence[str]) -> None:
     """Makes forks of this process fast: they share modules and the command line; their processes are forked as well."""
-    os.environ[warm_programs.DOOR] = inputs_door
-    input_source._PROGRAM = warm_programs.__file__
     process.module_command = lambda _module, *_words: [
         sys.executable,
         "-I",

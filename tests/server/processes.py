@@ -55,7 +55,7 @@ def environment(**settings: str | Path) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("ALITA_") or name in ("ALITA_DOCKER_IMAGE", "ALITA_EMBEDDER")
+        if not name.startswith("ALITA_") or name in ("ALITA_DOCKER_IMAGE", "ALITA_EMBEDDER", "ALITA_SHARED")
     }
     return {**kept, "PYTHONPATH": str(ROOT), **given}
 

@@ -271,8 +271,7 @@ class Pool(Generic[K, W]):
         own.insert(place, waiter)
         self._serve()
         waits = waiter.place is None and not waiter.evicted and not waiter.depth
-        waiting = self.figures().waiting
-        if waits and waiting > self._bounds.waiting:
+        if waits and (waiting := sum(map(len, self._queues.values()))) > self._bounds.waiting:
             full = f"{self._bounds.waiting} calls already wait for a sandbox, which is the limit."
             # the last of the longest queue goes, so that no key fills all places alone
             longest = max(self._queues.values(), key=len)
@@ -296,7 +295,7 @@ class Pool(Generic[K, W]):
 
     def _serve(self) -> None:
         """Gives places to all who can have one now; called after every change."""
-        while not self._closed and (self._serve_own() or self._serve_next()):
+        while self._queues and not self._closed and (self._serve_own() or self._serve_next()):
             continue
 
     def _serve_own(self) -> bool:

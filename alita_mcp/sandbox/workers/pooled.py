@@ -36,6 +36,14 @@ class WorkerKey(NamedTuple):
     moment: int | None = None
     random_seed: int | None = None
 
+    def __eq__(self, other: object) -> bool:
+        """Compares what differs most first: a pool compares keys all the time."""
+        return isinstance(other, WorkerKey) and self.code == other.code and tuple.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        """The hash of the code's digest, which a text keeps; nested values would be walked each time."""
+        return hash(self.code)
+
 
 def key_of(job: Job) -> WorkerKey:
     """The key of a job's worker."""

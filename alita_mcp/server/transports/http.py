@@ -81,14 +81,14 @@ async def serve_http(
         UsageError: the address cannot be bound, or there is no token and there must be one.
     """
     from alita_mcp.server.api.routes import api_routes
-    from alita_mcp.server.build import DualEraServer
+    from alita_mcp.server.build import DualEraServer, build_server
 
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
     collect_garbage_rarely()
     if token is None:
         refuse_open_server(settings, host, allowed_hosts, allowed_origins)
     with _listen(host, port) as listener:
-        server = server or build_http_server(settings)
+        server = server or build_server(settings)
         sessions = ResumableSessions(
             server,
             retry_interval=RETRY_MS,
@@ -123,13 +123,6 @@ async def serve_http(
             web.should_exit = True
             await requests.finish(GRACE_S)
     return status
-
-
-def build_http_server(settings: Settings) -> Server[Any]:
-    """A server for clients that share a port: forms need ALITA_ELICIT and a token."""
-    from alita_mcp.server.build import build_server
-
-    return build_server(settings.model_copy(update={"elicit": settings.elicit is True}))
 
 
 class OpenRequests:
