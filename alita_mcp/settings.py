@@ -149,8 +149,6 @@ class Settings(BaseSettings):
     elicit: bool | None = None
     """Whether the person at a client that shows forms is asked there to approve what a new tool asks for, and in mode
     `thorough` about what was assumed. Unset: over stdio yes, over HTTP no, where whoever connects could answer."""
-    grants_file: Path | None = None
-    """JSON file in which a person grants rights to tools by name; read again when it changes."""
     secrets_file: Path | None = None
     """JSON file of secrets by name, readable by its owner only."""
     workspace: Path | None = None
@@ -275,6 +273,11 @@ def environment_keys() -> frozenset[str]:
         for name, value in os.environ.items()
         if len(value) >= 8 and any(word in name.upper() for word in words)
     )
+
+
+def whole_environment() -> dict[str, str]:
+    """The environment with the settings, for what must be the same wherever it is the same."""
+    return dict(os.environ)
 
 
 def child_environment() -> dict[str, str]:

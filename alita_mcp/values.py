@@ -10,6 +10,7 @@ from alita_mcp.owners import UNKNOWN_MAKER, Maker
 
 TOOL_NAME = r"^[a-z][a-z0-9_]{2,39}$"
 """Clients put a prefix before a name; the tightest limit met in the field leaves 40 characters."""
+SECRET_NAME = r"[A-Za-z][A-Za-z0-9_.-]{0,63}"  # noqa: S105 - a pattern
 
 META_TOOLS = ("search_capabilities", "synthesize_tool", "run_tool", "inspect_tool", "run_code")
 """The fixed tools, in the order in which they are listed; no published tool may take one of these names."""

@@ -313,5 +313,5 @@ async def test_a_server_warns_of_settings_that_are_ignored(
     box = ScriptedSandbox(lambda _job: RunResult(status="ok"))
     async with open_app(settings, admit=lambda _manifest: (), sandbox=box, serves=True):
         pass
-    assert "ALITA_TAVILY_KEY is ignored: set TAVILY_API_KEY." in caplog.text
+    assert "ALITA_TAVILY_KEY is not a setting and is ignored: did you mean TAVILY_API_KEY?" in caplog.text
     assert "tvly" not in caplog.text

@@ -56,8 +56,7 @@ class Library:
 
     def promotable(self, at_most: int, *, reviewed_only: bool = False) -> tuple[CatalogueEntry, ...]:
         """Few tools, with all among them that `Promotion` would choose of the whole library."""
-        filed = (*self.effective_grants.names_in_file(), *self.tools.names_approved_in_part())
-        names = self.tools.candidates(at_most, newcomers(at_most), filed=filed, reviewed_only=reviewed_only)
+        names = self.tools.candidates(at_most, newcomers(at_most), reviewed_only=reviewed_only)
         return tuple(self.tools.some(names).values())
 
     def entry(self, name: str) -> CatalogueEntry:
@@ -291,7 +290,7 @@ class Library:
 
     async def refresh(self) -> None:
         """Reads what other processes committed; the watcher does so by itself four times a second."""
-        changes = await self._in_thread(self._store.changes)
+        changes = await self._in_thread(self.tools.changes)
         before, self._seen = self._seen, Changes(*map(max, self._seen, changes))
         if self._seen.standing != before.standing:
             self._finder.track()
@@ -299,12 +298,12 @@ class Library:
             self.announce()
 
     async def watch(self) -> None:
-        """Notices what other processes commit and what people grant, for as long as it runs."""
+        """Notices what other processes commit, for as long as it runs."""
         seen, complaint = None, ""
         while True:
             try:
                 used = self.calls.has_unwritten and await self._in_thread(self.calls.write_calls)
-                mark = await self._in_thread(self._store.mark)
+                mark = await self._in_thread(self.tools.data_version)
                 if used or mark != seen:
                     await self.refresh()
                 seen, complaint = mark, ""

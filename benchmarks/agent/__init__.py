@@ -98,7 +98,7 @@ def settings_for(options: argparse.Namespace, settings: Settings, site_host: str
     """The settings changed by the options, independent of this machine's library."""
     allowed = ", ".join(filter(None, (settings.web_allow, site_host)))
     alone: dict[str, object] = {
-        "policy": "ask", "embedder": None, "grants_file": None, "workspace": None,
+        "policy": "ask", "embedder": None, "workspace": None,
         "secrets_file": None, "web_allow": allowed,
     }  # fmt: skip
     given = {"sandbox": options.sandbox, "model": options.model}

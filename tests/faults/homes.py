@@ -41,7 +41,7 @@ from tests.server.in_memory import builder, called, connected, library_of, succe
 
 CALLS: dict[str, dict[str, Any]] = {
     "vowel_share": {"text": "abcdefg"}, "repeat_rows": {"text": "ab", "times": 2}, "reviewed": {"number": 1},
-    "granted": {}, "filed": {}, "asking": {}, "switched_off": {}, "thrown_away": {}, "thrown_late": {},
+    "granted": {}, "asking": {}, "switched_off": {}, "thrown_away": {}, "thrown_late": {},
 }  # fmt: skip
 """Tools of the home, with arguments for a call: three that ask for nothing, three that ask, three that are gone."""
 ASKING_CODE: dict[str, Any] = {
@@ -92,8 +92,7 @@ def warm_up(workers_door: str, modules: Sequence[str]) -> None:
 def enter(home: Path) -> None:
     """Sets what a process needs to work on a home."""
     settings = {
-        "home": home, "sandbox": IN_PROCESS, "embedder": "none",
-        "grants_file": home / "grants.json", "secrets_file": home / "secrets.json",
+        "home": home, "sandbox": IN_PROCESS, "embedder": "none", "secrets_file": home / "secrets.json",
     }  # fmt: skip
     os.environ.update({f"ALITA_{name.upper()}": str(value) for name, value in settings.items()})
 
@@ -116,12 +115,11 @@ def must(*words: str, **options: Any) -> str:
 def fill(home: Path) -> None:
     """Makes the home; leaves it as a process does that is killed while it serves."""
     home.mkdir(mode=0o700)
-    for name, content in {"grants": {}, "secrets": {"token": "hunter2-hunter2"}}.items():
+    for name, content in {"secrets": {"token": "hunter2-hunter2"}}.items():
         (home / f"{name}.json").write_text(json.dumps(content))
         (home / f"{name}.json").chmod(0o600)
     enter(home)
     anyio.run(publish, home)
-    (home / "grants.json").write_text('{"filed": {"secrets": ["token"]}}')
     for words in ("pin repeat_rows", "rollback vowel_share", "delete thrown_away"):
         must("tool", *words.split())
     ensure_token(read_settings())
@@ -140,7 +138,7 @@ def digest_of(name: str) -> str:
 async def publish(home: Path) -> None:
     async with opened(home) as library:
         for name in list(CALLS)[3:]:
-            grants = Grants(secrets=("token",) if name in ("granted", "filed", "asking") else ())
+            grants = Grants(secrets=("token",) if name in ("granted", "asking") else ())
             await library.publish(simple(name, grants=grants), expected_version=0)
     async with connected(builder(read_settings())(), "modern") as client:
         for each in (REPEAT, shift("reviewed", 7), VOWEL_SHARE):

@@ -20,8 +20,6 @@ from alita_mcp.library.catalogue.listing import LISTING
 from alita_mcp.library.catalogue.reader import BUSY_SECONDS, translate_errors
 from alita_mcp.library.catalogue.schema import (
     ADDED_TABLES,
-    BIND,
-    BOUND,
     CHANGES,
     CLAIMABLE,
     COUNT_CALLS,
@@ -237,18 +235,6 @@ class Catalogue:
                     db.execute(statement, values)
                 _journal(db, event, name, version, detail)
         return changed
-
-    def bind_line(self, name: str, line: str) -> str:
-        """The digest that was current when this line of the grants file was read first; empty: there was none."""
-        if known := self._rows(BOUND, name, line):
-            return str(known[0]["digest"])
-        with self._transaction() as db:
-            db.execute(BIND, {"name": name, "line": line})
-            digest = str(db.execute(BOUND, (name, line)).fetchone()["digest"])
-            said = json.loads(line)
-            covers = "every version" if said.get("any_version") else said.get("digest") or digest
-            _journal(db, "grants line bound", name, None, {"from": "grants_file", "digest": covers})
-        return digest
 
     def record_calls(self, rows: Sequence[CallRow], uses: Mapping[str, Use]) -> None:
         """Journals calls and counts each tool's use, in one transaction; unknown tools are journalled only."""

@@ -136,12 +136,9 @@ class CatalogueReader:
             Wording(text=row["text"], learned=bool(row["from_use"]), owner=row["owner"]) for row in rows
         )
 
-    def candidates(
-        self, most: int, newest: int, *, filed: Iterable[str], reviewed_only: bool = False
-    ) -> list[str]:
-        """Names of few tools, with all among them that `Promotion` would choose; `filed` are those of a grants file."""
-        values = {"most": most, "newest": newest, "filed": json.dumps([*filed])}
-        return self._names(CANDIDATES, **values, any_origin=int(not reviewed_only))
+    def candidates(self, most: int, newest: int, *, reviewed_only: bool = False) -> list[str]:
+        """Names of few tools, with all among them that `Promotion` would choose."""
+        return self._names(CANDIDATES, most=most, newest=newest, any_origin=int(not reviewed_only))
 
     def most_used(self, limit: int) -> list[str]:
         """Names of enabled tools: verified ones before others, then those lately made and most used."""
@@ -208,10 +205,6 @@ class CatalogueReader:
         """The digest of a tool that was approved last; None where none is."""
         query = "SELECT digest FROM approval WHERE name = :name ORDER BY approved_at DESC, rowid DESC LIMIT 1"
         return next(iter(self._names(query, name=name)), None)
-
-    def names_approved_in_part(self) -> list[str]:
-        """Names of the tools of which a person approved a part of what they ask for."""
-        return self._names("SELECT DISTINCT name FROM approval_part")
 
     def origin(self, name: str, version: int) -> Origin:
         """Maker of a version, and whether a person reviewed exactly its present files; empty for an unknown one."""

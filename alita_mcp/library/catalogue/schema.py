@@ -84,14 +84,6 @@ ADDED_TABLES = (
     )
     """,
     """
-    CREATE TABLE IF NOT EXISTS filed (
-        name TEXT NOT NULL,
-        line TEXT NOT NULL,
-        digest TEXT NOT NULL,
-        PRIMARY KEY (name, line)
-    )
-    """,
-    """
     CREATE TABLE IF NOT EXISTS origin (
         name TEXT NOT NULL,
         version INTEGER NOT NULL,
@@ -260,15 +252,6 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
     ),
 }
 """Format → statements that make a catalogue of the format before into one of it; a new catalogue begins with 1."""
-
-BOUND = "SELECT digest FROM filed WHERE name = ? AND line = ?"
-BIND = """
-INSERT OR IGNORE INTO filed SELECT :name, :line, coalesce((
-    SELECT v.digest FROM tool t JOIN version v ON v.name = t.name AND v.version = t.current
-    WHERE t.name = :name AND t.state != 'deleted'
-), '')
-"""
-"""A line of the grants file, bound once to what is current; the tool may be gone or replaced later."""
 
 COUNT_CALLS = (
     "INSERT INTO usage SELECT name, :calls, :failures, :last FROM tool WHERE name = :name"

@@ -37,6 +37,7 @@ from alita_mcp.server.transports.guard import (
     in_brackets,
     refuse_open_server,
 )
+from alita_mcp.server.transports.local.clients import share_server
 from alita_mcp.server.transports.malformed import answer_malformed
 from alita_mcp.server.transports.sessions import IDLE_S, ResumableSessions
 from alita_mcp.server.transports.shutdown import wait_for_signal
@@ -110,11 +111,24 @@ async def serve_http(
         requests = OpenRequests(route, connections)
         guard = Guard(requests, token, [*host_names(host), *allowed_hosts], allowed_origins)
         web = _Web(guard, connections)
-        async with sessions.run(), anyio.create_task_group() as tasks:
+        async with (
+            sessions.run(),
+            share_server(server, settings) as stopped,
+            anyio.create_task_group() as tasks,
+        ):
             tasks.start_soon(web.serve, [])
             tasks.start_soon(connections.accept, listener, web.make_connection)
             bound_host, bound_port = listener.getsockname()[:2]
-            status = await until(f"http://{in_brackets(bound_host)}:{bound_port}{MCP_PATH}")
+            status = 0
+            async with anyio.create_task_group() as waiting:
+
+                async def end_when_stopped() -> None:
+                    await stopped.wait()
+                    waiting.cancel_scope.cancel()
+
+                waiting.start_soon(end_when_stopped)
+                status = await until(f"http://{in_brackets(bound_host)}:{bound_port}{MCP_PATH}")
+                waiting.cancel_scope.cancel()
             # The listen streams of 2026-07-28 end with a final frame of their own; GET streams of 2025 never do.
             listen = server.get_request_handler("subscriptions/listen")
             if listen is not None and isinstance(listen.handler, ListenHandler):

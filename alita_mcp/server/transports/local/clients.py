@@ -11,13 +11,13 @@ import socket
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
-from filelock import FileLock
+from filelock import BaseFileLock, FileLock, Timeout
 from mcp.server.lowlevel import Server
 
 from alita_mcp import __version__
@@ -32,9 +32,11 @@ from alita_mcp.server.transports.local.endpoint import (
     Endpoint,
     Refused,
     check_peer,
+    find_endpoint,
     proof,
     read_hello,
 )
+from alita_mcp.settings import Settings, absolute_home, whole_environment
 
 BACKLOG = 128
 Duplex = Polled | SocketStream
@@ -58,12 +60,13 @@ class LocalClients:
         self.idle_since = anyio.current_time()
         """When the last client went, on the clock of the event loop."""
 
-    def __len__(self) -> int:
-        """How many are connected."""
-        return len(self._connected)
+    @property
+    def is_empty(self) -> bool:
+        """Whether none is connected."""
+        return not self._connected
 
     @asynccontextmanager
-    async def listen(self, lock: FileLock) -> AsyncIterator[None]:
+    async def listen(self, lock: BaseFileLock) -> AsyncIterator[None]:
         """Accepts clients while the block runs; in the end each one's requests get the answers that they still can.
 
         `lock` is the endpoint's, held; it is released when no client is accepted any more.
@@ -173,6 +176,21 @@ class LocalClients:
                 self.idle_since = anyio.current_time()
                 self.last_left.set()
                 self.last_left = anyio.Event()
+
+
+@asynccontextmanager
+async def share_server(server: Server[Any], settings: Settings) -> AsyncIterator[anyio.Event]:
+    """Lets local clients share a server that runs anyway, unless they have one already; the event: it shall stop."""
+    async with AsyncExitStack() as sharing:
+        clients = None
+        with suppress(OSError, Refused, Timeout):
+            if settings.shared:
+                endpoint = find_endpoint(whole_environment(), str(Path.cwd()))
+                lock = FileLock(f"{endpoint.address}.lock", mode=0o600)
+                lock.acquire(timeout=0)
+                clients = LocalClients(server, endpoint, absolute_home(settings.home))
+                await sharing.enter_async_context(clients.listen(lock))
+        yield clients.stop_asked if clients else anyio.Event()
 
 
 def memory_bytes() -> int:

@@ -10,7 +10,6 @@ import hmac
 import json
 import os
 import re
-import secrets
 import socket
 import stat
 import struct
@@ -157,7 +156,7 @@ def read_key(path: Path) -> bytes:
             return path.read_bytes()
         new = path.with_name(f"key.{os.getpid()}")
         new.touch(mode=0o600)
-        new.write_bytes(secrets.token_bytes(32))
+        new.write_bytes(os.urandom(32))
         try:
             with suppress(FileExistsError):
                 os.link(new, path)
@@ -192,7 +191,7 @@ def connect(endpoint: Endpoint, want: Want) -> Connection:
         link.settimeout(HELLO_WITHIN_S)
         link.connect(address)
         check_peer(link)
-        nonce = secrets.token_hex(16)
+        nonce = os.urandom(16).hex()
         hello = {"alita": want, "nonce": nonce, "pid": os.getpid()}
         link.sendall(json.dumps(hello).encode() + b"\n")
         server = read_hello(_receive_line(link))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from alita_mcp.server.transports.local.endpoint import OFF, SWITCH, Endpoint, Refused, connect
+
+if TYPE_CHECKING:
+    import subprocess
 
 START_WITHIN_S = 60.0
 """How long a new server may take until it listens; after it this process serves its client alone."""
@@ -44,6 +46,8 @@ class Launcher:
         Raises:
             OSError: no process can be started.
         """
+        import subprocess  # a megabyte that most relays never need
+
         flags: dict[str, Any] = {"start_new_session": True}
         if sys.platform == "win32":
             detached = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
@@ -89,6 +93,8 @@ class Launcher:
         Raises:
             OSError: no process can be started.
         """
+        import subprocess
+
         mine, its = socket.socketpair()
         with its:
             subprocess.Popen(

@@ -111,7 +111,7 @@ async def wait_for_end(
                     await clients.last_left.wait()
                     had_clients = True
                 app = server.shared.current
-                if len(clients) or (app is not None and app.jobs.is_busy):
+                if not clients.is_empty or (app is not None and app.jobs.is_busy):
                     continue
                 idle = anyio.current_time() - clients.idle_since
                 if idle >= idle_s or (had_clients and is_upgraded()):
