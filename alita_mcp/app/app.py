@@ -15,7 +15,6 @@ from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.code_rights import CodeRights
 from alita_mcp.app.code_runner import CodeRunner
-from alita_mcp.app.learning import Learning
 from alita_mcp.app.sandbox_lifespan import prepare_early, sandbox_lifespan
 from alita_mcp.app.task_abilities import Flows
 from alita_mcp.app.task_runner import TaskRunner
@@ -83,7 +82,6 @@ class App:
         self.web = web
         """Search and reading of the web."""
         self.approvals = Approvals(settings, library, jobs, toolsmith, self.alita)
-        self._learning = Learning(library)
         self._promotion = Promotion(settings.promoted)
 
     def visible_tools(self) -> tuple[CatalogueEntry, ...]:
@@ -124,13 +122,9 @@ class App:
     async def search_tools(
         self, query: str, limit: int = 5, *, identity: ClientIdentity = UNIDENTIFIED
     ) -> SearchAnswer:
-        """Finds tools that serve a need, best first, with a calibrated word on whether any does.
-
-        The next call of the same client (`identity`) may teach the called tool these words.
-        """
-        found = await self.library.search(query, limit, identity.owner)
+        """Finds tools that serve a need, best first, with a calibrated word on whether any does."""
+        found = await self.library.search(query, limit)
         self.library.calls.record_search(query, found, identity)
-        self._learning.remember_search(identity, query, found)
         return found
 
     async def synthesize(self, request: SynthesisRequest | Rejected, on_stage: ReportStage) -> Outcome:
@@ -186,12 +180,8 @@ class App:
         *,
         identity: ClientIdentity = UNIDENTIFIED,
     ) -> ToolRunResult:
-        """Calls a tool in the sandbox; see `Calls.run_tool`, and `search_tools` for the `identity`."""
-        searches = self._learning.take_searches(identity)
-        run = await self.calls.run_tool(name, arguments, version, identity=identity)
-        if searches and run.result.ok:
-            await self._learning.learn_from_call(name, searches, identity.owner)
-        return run
+        """Calls a tool in the sandbox; see `Calls.run_tool`."""
+        return await self.calls.run_tool(name, arguments, version, identity=identity)
 
     async def inspect_tool(
         self, name: str, version: int | None = None, *, source: bool = False

@@ -85,7 +85,7 @@ class RunAbilities:
 
     async def search_tools(self, query: str, limit: int = 5) -> FoundTools:
         """Tools for a need that can be called here, best first."""
-        found = await self._flows.library.search(query, limit, self._identity.owner)
+        found = await self._flows.library.search(query, limit)
         self._flows.library.calls.record_search(query, found, self._identity)
         tools = tuple(tool for hit in found.results if (tool := self._describe_tool(hit.entry, hit.score)))
         return FoundTools(fit=found.fit if tools else "none", tools=tools)

@@ -24,7 +24,6 @@ from alita_mcp.library.versions import naming
 from alita_mcp.library.versions.export import export_version
 from alita_mcp.library.versions.loaded import LoadedVersions
 from alita_mcp.library.versions.store import Store
-from alita_mcp.owners import USER
 from alita_mcp.settings import Settings
 from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
 
@@ -187,21 +186,6 @@ class Library:
         await self._change(self._store.enable, name, entry.manifest.version)
         return self.entry(name)
 
-    async def learn_wording(self, name: str, text: str, *, from_use: bool = False, owner: str = USER) -> None:
-        """Records an owner's request in other words that a tool serves, told or seen in use.
-
-        This owner, and nobody else, finds it by them from now on.
-        """
-        event = "learned" if from_use else "worded"
-        detail: dict[str, Any] = {"text": text} | ({} if owner == USER else {"owner": owner})
-        await self._change(partial(self._store.catalogue.change, **detail), event, name)
-
-    async def forget(self, name: str, text: str | None = None) -> tuple[str, ...]:
-        """A person takes back what others taught a tool, all or this text; errors as `words_of_others`."""
-        texts = naming.words_of_others(self.entry(name), text)
-        await self._change(partial(self._store.catalogue.change, text=text), "forgot", name)
-        return texts
-
     async def rollback(self, name: str, version: int | None = None) -> CatalogueEntry:
         """Makes another version the current one; default: the one before the current.
 
@@ -240,9 +224,9 @@ class Library:
         self._write_calls()
         return self._store.catalogue.journal(limit, event)
 
-    async def search(self, query: str, limit: int, owner: str = "") -> SearchAnswer:
-        """The tools that serve a need, and how sure that is, also by the words that this owner taught them."""
-        found = (await self._finder.search(query, owner)).hits
+    async def search(self, query: str, limit: int) -> SearchAnswer:
+        """The tools that serve a need, and how sure that is."""
+        found = (await self._finder.search(query)).hits
         entries = self.tools.some(hit.name for hit in found)
         few = len(entries) < ALWAYS_SHOWN
         others = self.tools.some(self.tools.most_used(ALWAYS_SHOWN + len(entries)) if few else ())
@@ -251,9 +235,9 @@ class Library:
         scores = {hit.name: hit.probability for hit in found}
         return search_answer(scores, entries, limit, self._counted[1], tuple(others.values()))
 
-    async def similar(self, text: str, limit: int = 5, *, owner: str = "") -> tuple[str, ...]:
-        """Names of the tools whose words, or those that an owner taught them, are nearest to a draft's."""
-        found = self.tools.some(hit.name for hit in (await self._finder.search(text, owner)).hits)
+    async def similar(self, text: str, limit: int = 5) -> tuple[str, ...]:
+        """Names of the tools whose words are nearest to a draft's."""
+        found = self.tools.some(hit.name for hit in (await self._finder.search(text)).hits)
         return tuple(name for name, entry in found.items() if entry.state == "enabled")[:limit]
 
     async def reindex(self) -> int:

@@ -68,8 +68,7 @@ async def write_tool(work: Work) -> Outcome:
     """
     context, request = work.context, work.request
     await work.on_stage("search")
-    owner = request.client.owner
-    similar = await context.library.similar(f"{request.name} {request.description}".strip(), owner=owner)
+    similar = await context.library.similar(f"{request.name} {request.description}".strip())
     unfit = find_slip(request.packages, pinned_are_meant=True)
     if unfit is not None:
         return rejection(unfit)

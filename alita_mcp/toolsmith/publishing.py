@@ -23,7 +23,6 @@ from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.toolsmith.carried_examples import CarriedExamples, carry_over_examples
 from alita_mcp.toolsmith.duplicates.duplicates import find_same
-from alita_mcp.toolsmith.example_requests import learn_words
 from alita_mcp.toolsmith.package_check import find_slip
 from alita_mcp.toolsmith.requests.outcomes import (
     Created,
@@ -128,11 +127,9 @@ class Publisher:
         report, lookalikes = verdict.report, tuple[Lookalike, ...]()
         if not follows:
             await on_stage("duplicates")
-            words, owner = " ".join((draft.name, draft.description, *draft.use_when)), request.client.owner
-            names = await library.similar(words, owner=owner)
+            names = await library.similar(" ".join((draft.name, draft.description, *draft.use_when)))
             same = await find_same(draft, verdict, names, library, rehearsal)
             if isinstance(same, Exists):
-                await learn_words(library, same.tool, draft.description, draft.use_when, owner=owner)
                 return same
             lookalikes = same
         accepted = AcceptedVersion(

@@ -106,8 +106,7 @@ class Toolsmith:
                 request, models, on_stage, record or SynthesisRecord(request)
             )
         await on_stage("search")
-        wanted, owner = f"{request.name} {request.description}".strip(), request.client.owner
-        similar = await self._library.similar(wanted, owner=owner)
+        similar = await self._library.similar(f"{request.name} {request.description}".strip())
         return ask_for_code(request, similar, await describe_abilities(self._sandbox))
 
     async def _write_with_models(

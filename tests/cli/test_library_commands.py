@@ -6,7 +6,7 @@ import base64
 import json
 import os
 import shutil
-from contextlib import closing, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ import anyio
 import pytest
 
 from alita_mcp.cli.main import main
-from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
 from alita_mcp.verification.images import IMAGE_SCHEMA
@@ -471,41 +470,10 @@ def test_doctor_names_what_earlier_versions_left_and_removes_it_on_demand(alita:
     assert (home / "notes.txt").exists()
 
 
-def learned(home: Path, *texts: str) -> None:
-    with closing(Catalogue(home / "library.sqlite3")) as catalogue:
-        catalogue.change("worded", "double", text="make twins of a number")
-        for text in texts:
-            catalogue.change("learned", "double", text=text)
-
-
 @pytest.mark.usefixtures("made")
-def test_a_card_lists_what_a_tool_is_found_by_and_from_whom(alita: Alita, home: Path) -> None:
-    learned(home, "two of everything")
-    lines = [line.split("  ") for line in alita("show", "double").out.splitlines()]
-    said = {words[-1].strip(): words[1].strip() for words in lines if len(words) > 2}
-    assert said["twice as much"] == "its author"
-    assert said["make twins of a number"] == "others' requests"
-    assert said["two of everything"] == "learned from use"
-    assert alita("show", "double", "--json").json["found_by"] == {
-        "author": ["twice as much", "multiply by two"],
-        "others": ["make twins of a number"],
-        "learned": ["two of everything"],
-    }
-
-
-@pytest.mark.usefixtures("made")
-def test_words_are_taken_back_one_by_one_or_all(alita: Alita, home: Path) -> None:
-    learned(home, "two of everything", "a pair")
-    assert alita("tool", "forget", "double", "two", "of", "everything", "--json").json == {
-        "name": "double", "forgotten": ["two of everything"],
-    }  # fmt: skip
-    refused = alita("tool", "forget", "double", "twice as much")
-    assert refused.status == 2
-    assert "from its author" in refused.err
-    assert alita("tool", "forget", "double").out.split("\n")[:2] == ["make twins of a number", "a pair"]
-    assert "has no learned requests" in alita("tool", "forget", "double").err
-    assert alita("show", "double", "--json").json["found_by"]["learned"] == []
-    assert alita("tool", "forget", "nothing_here").status != 0
+def test_a_card_lists_what_a_tool_is_found_by(alita: Alita) -> None:
+    lines = [line.split("  ")[-1].strip() for line in alita("show", "double").out.splitlines()]
+    assert {"twice as much", "multiply by two"} <= {*lines}
 
 
 @pytest.mark.parametrize("kind", ["wasm", "docker"])

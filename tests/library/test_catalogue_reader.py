@@ -96,8 +96,6 @@ STEPS: dict[str, Callable[[Catalogue, str], None]] = {
     "evidence": change("passed elsewhere", sandbox="wasm", lock=""),
     "approve": approve,
     "revoke": change("revoked"),
-    "word": change("worded", text="in other words"),
-    "word again": change("worded", text="in still other words"),
 }
 moves = st.lists(
     st.tuples(st.sampled_from(sorted(STEPS)), st.sampled_from(NAMES), st.booleans()), max_size=25

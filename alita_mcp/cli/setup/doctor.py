@@ -125,16 +125,14 @@ def describe_token(settings: Settings) -> str:
 
 
 def check_extras() -> dict[str, Any]:
-    """Whether each extra can be used, by importing its packages; if not, why, and the command that adds it."""
-    from alita_mcp.extras import EXTRAS, FEATURES, find_import_problem, find_installation
-    from alita_mcp.settings import isolate_litellm
+    """Whether each extra is installed; if not, why, and the command that adds it."""
+    from alita_mcp.extras import EXTRAS, FEATURES, find_extra_problem, find_installation
 
-    isolate_litellm()
     installation = find_installation()
     found: dict[str, Any] = {}
     for extra in EXTRAS:
         found[extra] = {"here": True, "for": FEATURES[extra]}
-        if problem := find_import_problem(extra):
+        if problem := find_extra_problem(extra):
             command = installation.command(extra, repair=problem.is_broken)
             found[extra] |= {"here": False, "problem": problem.reason, "command": command}
     absent = [extra for extra in EXTRAS if not found[extra]["here"]]

@@ -40,7 +40,7 @@ from alita_mcp.library.decisions import HOME_FORMAT, MAX_NUMBER, Decisions, refu
 from alita_mcp.library.disk import OnStep, no_step, sync_folder
 from alita_mcp.library.rows import Claim, JournalRow
 from alita_mcp.machine import unusable
-from alita_mcp.owners import UNKNOWN_MAKER, USER, Maker
+from alita_mcp.owners import UNKNOWN_MAKER, Maker
 from alita_mcp.values import Manifest
 
 TRIM_EVERY = 500
@@ -224,7 +224,6 @@ class Catalogue:
             "now": now(),
             "by": "person",
             "seen": None,
-            "owner": USER,
             **detail,
         }
         with self._transaction() as db:

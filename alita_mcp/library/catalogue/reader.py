@@ -5,7 +5,6 @@ A connection of its own that never writes, so that a read waits for no writer. U
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sqlite3
@@ -26,7 +25,6 @@ from alita_mcp.library.rows import (
     CatalogueEntry,
     Origin,
     VersionRow,
-    Wording,
 )
 from alita_mcp.machine import is_of_the_disk, unusable
 from alita_mcp.owners import USER
@@ -126,15 +124,6 @@ class CatalogueReader:
                 if entry is not None:
                     found[name] = entry
         return found
-
-    def wordings(self, name: str) -> tuple[Wording, ...]:
-        """The requests in others' words that their owners find a tool by, the oldest first."""
-        rows = self._rows(
-            "SELECT text, from_use, owner FROM wording WHERE name = :name ORDER BY id", name=name
-        )
-        return tuple(
-            Wording(text=row["text"], learned=bool(row["from_use"]), owner=row["owner"]) for row in rows
-        )
 
     def candidates(self, most: int, newest: int, *, reviewed_only: bool = False) -> list[str]:
         """Names of few tools, with all among them that `Promotion` would choose."""
@@ -280,5 +269,4 @@ def _entry(row: sqlite3.Row) -> CatalogueEntry:
         failures=row["failures"] or 0,
         last_used=row["last_used"],
         created_at=row["created_at"],
-        wordings=tuple(json.loads(row["wordings"])),
     )

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import anyio
 
@@ -29,9 +29,6 @@ TIMEOUT_S = 12.0
 MAX_HITS = 50
 _FLATTENING = 60
 """Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): how little the first ranks stand out."""
-_TRACKING = re.compile(
-    r"utm_.*|(?:fb|g|d|y|tw)clid|[gw]braid|msclkid|igshid|mc_[ce]id|_hs(?:enc|mi)|srsltid", re.IGNORECASE
-)
 
 
 def backend_names(settings: Settings, *, has_model: bool) -> tuple[str, ...]:
@@ -132,10 +129,7 @@ def merge_hits(hits_by_backend: Iterable[Sequence[SearchHit]]) -> tuple[SearchHi
 
 
 def canonical_url(url: str) -> str:
-    """The URL without scheme, default port, fragment, tracking parameters and final slash; query sorted.
-
-    Empty where it is not an http(s) URL. It is a key to compare, not an address to read.
-    """
+    """The URL without scheme, default port, fragment and final slash, to compare; empty where it is not http(s)."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").rstrip("."), parts.port
@@ -144,10 +138,7 @@ def canonical_url(url: str) -> str:
     if not host or parts.scheme not in ("http", "https"):
         return ""
     place = host if port in (None, 80, 443) else f"{host}:{port}"
-    path = quote(unquote(parts.path), safe="/:@!$&'()*+,;=~").rstrip("/")
-    pairs = parse_qsl(parts.query, keep_blank_values=True)
-    kept = [pair for pair in pairs if not _TRACKING.fullmatch(pair[0])]
-    return f"{place}{path}?{urlencode(sorted(kept))}" if kept else f"{place}{path}"
+    return f"{place}{parts.path.rstrip('/')}?{parts.query}"
 
 
 @asynccontextmanager

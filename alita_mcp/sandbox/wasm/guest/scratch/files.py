@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from alita_mcp.sandbox.wasm.guest.scratch.tree import Node, Place, Tree, error
+from alita_mcp.sandbox.wasm.guest.scratch.tree import Node, Place, Tree, error, now
 
 _FIRST_DESCRIPTOR = 3
 _MASK = 0o022
@@ -219,7 +219,6 @@ class Files:
     def chmod(self, place: Place, mode: int) -> None:
         node = place.need_own()
         node.mode = stat.S_IFMT(node.mode) | (mode & 0o7777)
-        node.stamp(content=False)
 
     @_at_path
     def utime(self, place: Place, times: Any = None, *, ns: Any = None) -> None:
@@ -227,9 +226,7 @@ class Files:
             raise ValueError("utime: you may specify either 'times' or 'ns' but not both")
         if times is not None:
             ns = [round(moment * 1_000_000_000) for moment in times]
-        node = place.need_own()
-        node.stamp(content=ns is None)
-        node.accessed, node.modified = ns or (node.modified, node.modified)
+        place.need_own().modified = ns[1] if ns else now()
 
     @_at_path
     def chdir(self, place: Place) -> None:
