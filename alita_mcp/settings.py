@@ -158,6 +158,8 @@ class Settings(BaseSettings):
     settings; else each client has a server of its own."""
     max_workers: int = Field(default=8, ge=1, le=256)
     """How many sandboxes may run at once."""
+    prepare: bool = True
+    """Whether a server proves the starter tools and starts a worker in the background, before a call needs them."""
     token: Annotated[SecretStr, AfterValidator(check_token)] | None = None
     """Bearer token that HTTP clients must send; unset: that of the file `http_token` in the home."""
     model: str | None = Field(default=None, pattern=r"^\S+$")
@@ -172,8 +174,6 @@ class Settings(BaseSettings):
     """Who writes code and carries out the steps of tasks, in the same form."""
     model_judge: RoleModel = ModelChoice()
     """Who judges, in the same form."""
-    task_usd: float = Field(default=2.0, ge=0)
-    """What the models of one task may cost where their prices are known; 0: anything."""
     memory: bool = True
     """Whether tasks are remembered: programs that answered them, facts with their sources, profiles of files."""
     search: str = Field(default="", pattern=r"^[a-z_, ]*$")
@@ -190,7 +190,7 @@ class Settings(BaseSettings):
     folder without a model or a class that cannot be loaded is an error at the start; a model that does not answer is
     not: search goes by words until it does."""
     budget_usd: float = Field(default=2.0, ge=0)
-    """What the models of one synthesis may cost where their prices are known; 0: anything."""
+    """What the models of one synthesis, or of one task, may cost where their prices are known; 0: anything."""
     synthesis_mode: Literal["quick", "standard", "thorough"] = "standard"
     """What the server's own model spends on a tool: at most one candidate; three and three suites; five and five."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"

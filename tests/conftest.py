@@ -200,6 +200,7 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     ]:
         monkeypatch.delenv(variable)
     monkeypatch.setenv("ALITA_EMBEDDER", "none")  # tests of search by meaning name another
+    monkeypatch.setenv("ALITA_PREPARE", "false")  # a server would prove its starter tools beside each test
 
 
 @pytest.fixture(autouse=True)

@@ -116,7 +116,7 @@ class CodeRunner:
         try:
             broker = self._rights.broker_for(request, identity, files)
             tools = ToolsInCode(self._library, self._calls, identity, shown)
-            async with tools.open_broker(request, broker) as outer:
+            async with tools.open_broker(request, broker, on_stage) as outer:
                 find_place = partial(self._find_place, request.packages, on_stage)
                 if request.session:
                     run = await self._sessions.run_step(request, identity.key, find_place, outer)
@@ -225,13 +225,13 @@ class ToolsInCode:
 
     @asynccontextmanager
     async def open_broker(
-        self, request: CodeRequest, inner: RedactingBroker | None
+        self, request: CodeRequest, inner: RedactingBroker | None, on_stage: ReportStage
     ) -> AsyncIterator[RedactingBroker | None]:
         """Opens the broker of a run: the inner one, and these tools in front of it where the code may use them."""
         if MODULE not in request.code and not request.session:
             yield inner
             return
-        await self._calls.prepare_tools(tools_imported_by(request.code), CHAIN)
+        await self._calls.prepare_tools(tools_imported_by(request.code), CHAIN, on_stage)
         async with open_tool_broker(self, inner) as outer:
             yield outer
 

@@ -115,7 +115,7 @@ class TaskRunner:
             await self._runs.begin_run(run, request, identity.owner)
             # Its models, and those that make tools for it, are on the account of the run.
             limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
-            meter = Meter(limits, work="task", usd_setting="ALITA_TASK_USD")
+            meter = Meter(limits, work="task")
             role_models = self._models.within(meter)
 
             flows = replace(self._flows, models=role_models)

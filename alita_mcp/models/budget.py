@@ -55,7 +55,6 @@ class Meter:
         *,
         within: Meter | None = None,
         work: str = "synthesis",
-        usd_setting: str = "ALITA_BUDGET_USD",
     ) -> None:
         """Nothing is used yet.
 
@@ -64,12 +63,10 @@ class Meter:
             clock: Seconds.
             within: The meter of the work that this is a part of; it counts too, and its limits hold too.
             work: What the work is called in errors.
-            usd_setting: The variable that limits its cost.
         """
         self._budget = budget
         self._within = within
         self._work = work
-        self._usd_setting = usd_setting
         self._clock = clock
         self._started = clock()
         self.usage = Usage()
@@ -143,7 +140,7 @@ class Meter:
             "money": f"{most:g} USD ({used:.4f} used)",
             "seconds": f"{most:g} seconds",
         }[limit]
-        hint = f"Raise {self._usd_setting}; 0 lifts the limit." if limit == "money" else "Split the work."
+        hint = "Raise ALITA_BUDGET_USD; 0 lifts the limit." if limit == "money" else "Split the work."
         return BudgetSpent(f"The budget of this {self._work} is spent: {spent}.", hint=hint)
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:  # loaded at the first question
 CONCURRENCY = 4
 """Pages that are fetched at once."""
 MAX_REASON = 300
-SPARE_TRIES = 2
-"""So many more URLs than twice the limit of pages may be tried, since some pages cannot be read."""
 NOT_ALLOWED = "its address may not be read here"
 
 
@@ -139,7 +137,6 @@ class _Reading:
         self._may_fetch = may_fetch
         self._slots = anyio.CapacityLimiter(CONCURRENCY)
         self._under_way: set[str] = set()
-        self._tries_left = 2 * limits.pages + SPARE_TRIES
 
     async def report(self, stage: str) -> None:
         """Reports the stage that begins."""
@@ -156,7 +153,7 @@ class _Reading:
         """Reads as many pages as the limits allow; those that cannot be read make room for the next ones."""
         waiting = deque(dict.fromkeys(urls))
         while waiting:
-            count = min(len(waiting), self._limits.pages - len(self.documents), self._tries_left)
+            count = min(len(waiting), self._limits.pages - len(self.documents))
             if count <= 0:
                 self.stop("pages")
                 return
@@ -166,7 +163,6 @@ class _Reading:
                         tasks.start_soon(self._read_page, url)
                     else:
                         self.unread.append(f"{url[:MAX_REASON]}: {NOT_ALLOWED}")
-            self._tries_left -= count
 
     async def _read_page(self, url: str) -> None:
         async with self._slots:

@@ -79,7 +79,12 @@ class _Progress:
 
 
 async def verify(
-    draft: Draft, sandbox: Sandbox, on_stage: ReportStage, read_tool: ReadTool | None = None
+    draft: Draft,
+    sandbox: Sandbox,
+    on_stage: ReportStage,
+    read_tool: ReadTool | None = None,
+    *,
+    mutates: bool = True,
 ) -> Verdict:
     """Runs the gates in order; the first hard failure ends the run.
 
@@ -90,6 +95,7 @@ async def verify(
         sandbox: Where its code runs.
         on_stage: Hears the name of each stage as it begins, and lines such as `environment: …` in between.
         read_tool: Finds the tools that it calls; without it every such call is an error.
+        mutates: Whether the examples are measured too, which takes most of the time and depends on no sandbox.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft. A sandbox that *refuses* what the
@@ -98,7 +104,7 @@ async def verify(
     started = time.monotonic()
     progress = _Progress()
     try:
-        await _run_gates(progress, draft, on_stage, Rehearsal(sandbox, read_tool))
+        await _run_gates(progress, draft, on_stage, Rehearsal(sandbox, read_tool), mutates=mutates)
     except SandboxRefused as refused:
         fix = refused.hint or "Install Docker or bubblewrap, or do without the feature."
         offers = (await sandbox.abilities()).offers
@@ -107,7 +113,9 @@ async def verify(
     return Verdict(report=report, contract=progress.contract, lock=progress.lock)
 
 
-async def _run_gates(progress: _Progress, draft: Draft, on_stage: ReportStage, rehearsal: Rehearsal) -> None:
+async def _run_gates(
+    progress: _Progress, draft: Draft, on_stage: ReportStage, rehearsal: Rehearsal, *, mutates: bool
+) -> None:
     async with _stage(progress, "static", on_stage):
         checks, contract = await static_gate(draft, rehearsal.sandbox)
         progress.contract = contract
@@ -144,7 +152,7 @@ async def _run_gates(progress: _Progress, draft: Draft, on_stage: ReportStage, r
         progress.properties_seed = seed_of(draft)
         tried = await properties_gate(subject, progress.trials)
         progress.properties = tried.tried
-    if not progress.add(tried.checks):
+    if not progress.add(tried.checks) or not mutates:
         return
 
     async with _stage(progress, "mutation", on_stage):

@@ -83,7 +83,10 @@ async def measure(
     """The figures of each arm, one arm after another."""
     limits = settings.limits
     budget = TaskBudget(
-        steps=options.max_steps, tokens=limits.task_tokens, usd=settings.task_usd, seconds=limits.task_seconds
+        steps=options.max_steps,
+        tokens=limits.task_tokens,
+        usd=settings.budget_usd,
+        seconds=limits.task_seconds,
     )
     setup = arms.Setup(settings, budget, options.tasks.parent, url, recorded)
     found: dict[str, object] = {}

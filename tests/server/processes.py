@@ -50,7 +50,8 @@ META = {
 
 
 def environment(**settings: str | Path) -> dict[str, str]:
-    """What a server process gets: this process's environment and `ALITA_*` settings."""
+    """What a server process gets: this process's environment and `ALITA_*` settings; it prepares nothing unasked."""
+    settings.setdefault("prepare", "false")
     given = {f"ALITA_{name.upper()}": str(value) for name, value in settings.items()}
     kept = {
         name: value

@@ -152,19 +152,6 @@ class CompiledFiles:
         """
         return await to_thread.run_sync(self._find, key_for(component))
 
-    def is_due(self, component: Component) -> bool:
-        """Whether to compile before anybody asks: it is not there, and may be needed. Reads no large file."""
-        key = key_for(component)
-        if any(self.folder.glob(f"{key}-*.cwasm")):
-            return False
-        return not _is_young(self.folder / f"{key}.unneeded")
-
-    def note_unneeded(self, component: Component) -> None:
-        """Notes that another sandbox was chosen, so that the next start does not compile unasked."""
-        marker = _private_folder(self.folder) / f"{key_for(component)}.unneeded"
-        with suppress(OSError):
-            marker.touch()
-
     def _find(self, key: str) -> Compiled | None:
         folder = _private_folder(self.folder)
         for path in folder.glob(f"{key}-*.cwasm"):

@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
@@ -193,10 +193,13 @@ async def share_server(server: Server[Any], settings: Settings) -> AsyncIterator
         yield clients.stop_asked if clients else anyio.Event()
 
 
-def memory_bytes() -> int:
-    """Memory of this process in bytes: its proportional share where the system tells (Linux), else its maximum."""
+def memory_bytes(process: int | Literal["self"] = "self") -> int:
+    """Memory of a process in bytes: its proportional share where the system tells (Linux).
+
+    Elsewhere the maximum of this process, whichever was meant.
+    """
     with suppress(OSError, StopIteration):
-        lines = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
         return int(next(line.split()[1] for line in lines if line.startswith("Pss:"))) * 1024
     if sys.platform == "win32":
         return 0
