@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import ssl
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -43,6 +44,14 @@ class Clocks(NamedTuple):
 USUAL_CLOCKS = Clocks()
 
 
+class FramedStream(ByteStream):
+    """Client's connection whose every write is costly."""
+
+    @abstractmethod
+    async def send_last(self, item: bytes) -> None:
+        """Sends bytes together with the end."""
+
+
 async def serve(client: ByteStream, policy: EgressPolicy, clocks: Clocks = USUAL_CLOCKS) -> bool:
     """Serves one connection of a program inside: one request or one tunnel; False when it broke and must be reset."""
     try:
@@ -61,9 +70,7 @@ async def serve(client: ByteStream, policy: EgressPolicy, clocks: Clocks = USUAL
         copying = _Copying(client, upstream, clocks.idle_seconds)
         await copying.run(request, data)
         if request.leaves_reusable and isinstance(upstream, MeteredStream):
-            whole = await _discard_rest(client, clocks)
             await upstream.wait_for_reuse()
-            return whole
     if copying.refusal is not None and not copying.response_started:
         return await _refuse(client, copying.refusal, clocks)
     return copying.whole and await _discard_rest(client, clocks)
@@ -145,6 +152,10 @@ class _Copying:
         """Copies; `data` is the part of the request that goes to the server first."""
         with self._scope:
             self._note_progress()
+            if request.is_complete:
+                await self._upload(request, data)
+                await self._download(request)
+                return
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._upload, request, data)
                 await self._download(request)
@@ -174,19 +185,19 @@ class _Copying:
 
     async def _download(self, request: ProxyRequest) -> None:
         try:
-            while not request.is_answered:
+            while not self.whole:
                 data = b""
                 with suppress(anyio.EndOfStream):
                     data = await self._upstream.receive(_PIECE)
                 self._note_progress()
-                if response := request.forward_response(data):
-                    self.response_started = True
+                response = request.forward_response(data)
+                self.whole = request.is_answered or not data
+                self.response_started |= bool(response)
+                if self.whole:
+                    await _send_last(self._client, response)
+                elif response:
                     await self._client.send(response)
-                    self._note_progress()
-                if not data:
-                    break
-            self.whole = True
-            await self._client.send_eof()
+                self._note_progress()
         except EgressRefused as refusal:
             self.refusal = refusal
         except _GONE:
@@ -212,9 +223,17 @@ def refusal_response(refusal: EgressRefused) -> bytes:
 
 
 async def _refuse(client: ByteStream, refusal: EgressRefused, clocks: Clocks) -> bool:
-    await client.send(refusal_response(refusal))
-    await client.send_eof()
+    await _send_last(client, refusal_response(refusal))
     return await _discard_rest(client, clocks)
+
+
+async def _send_last(client: ByteStream, data: bytes) -> None:
+    """Sends the last bytes, and that they are the last."""
+    if isinstance(client, FramedStream):
+        await client.send_last(data)
+    else:
+        await client.send(data)
+        await client.send_eof()
 
 
 async def _discard_rest(client: ByteStream, clocks: Clocks) -> bool:

@@ -46,6 +46,8 @@ class ProxyRequest:
         self._origin = origin
         self._usual_port = usual_port
         self._inside = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+        self._held = b""
+        """Head of a response that waits for the first bytes of its body, to go on together with them."""
         self._outside = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_RESPONSE_HEAD)
 
     @property
@@ -81,7 +83,7 @@ class ProxyRequest:
             return b"".join(self._response_events())
         except h11.ProtocolError as broken:
             if not data:  # the program sees by itself that it is cut
-                return b""
+                return self._held
             raise EgressRefused(502, f"no HTTP response: {broken}") from broken
 
     def _response_events(self) -> Iterator[bytes]:
@@ -90,17 +92,18 @@ class ProxyRequest:
             if isinstance(event, h11.Response):
                 # of the connection inside, which carries one request
                 kept = [(name, value) for name, value in event.headers.raw_items() if name.lower() not in _HOP_BY_HOP]
-                event = h11.Response(
-                    status_code=event.status_code,
-                    reason=event.reason,
-                    headers=[*kept, (b"Connection", b"close")],
-                )
-            elif isinstance(event, h11.EndOfMessage):
+                headers = [*kept, (b"Connection", b"close")]
+                event = h11.Response(status_code=event.status_code, reason=event.reason, headers=headers)
+                self._held = self._inside.send(event) or b""
+                continue
+            if isinstance(event, h11.EndOfMessage):
                 self.is_answered = True
                 event = h11.EndOfMessage()  # trailers fit no response with a length
             elif not isinstance(event, h11.InformationalResponse | h11.Data):
                 return
+            yield self._held
             yield self._inside.send(event) or b""
+            self._held = b""
 
     def _events(self) -> Iterator[bytes]:
         while not self.is_complete:
