@@ -142,8 +142,7 @@ class ProxyRequest:
         path = path.partition("#")[0]
         self.host, self.port = _host_and_port(authority, self._usual_port)
         headers = list(head.headers)
-        for name, value in headers:
-            host = value.decode("latin-1") if name == b"host" else authority
+        for host in (value.decode("latin-1") for name, value in headers if name == b"host"):
             if _host_and_port(host, self._usual_port) != (self.host, self.port):
                 raise EgressRefused(400, "the Host header names another host than the URL")
         if {name for name, _ in headers} >= _FRAMING:
